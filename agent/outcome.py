@@ -10,9 +10,9 @@ OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WithAnswer:
-    """``reason`` says why there is no answer, in a word for logs and traces."""
+    """``reason`` is one word for logs and traces that says why there is no answer."""
 
-    name: ClassVar[OutcomeName]  # as the outside contract spells it
+    name: ClassVar[OutcomeName]  # as spelled in the public contract
     answer: Answer
     reason: str = ""
 
@@ -30,13 +30,13 @@ class Partial(_WithAnswer):
 
 
 class Unsourced(_WithAnswer):
-    """No source was found; a general answer under a label. Neither pass nor fail."""
+    """A general answer with a label, because no source was found. Neither pass nor fail."""
 
     name = "unsourced"
 
 
 class Asked(_WithAnswer):
-    """Orion asked back; the turn goes on with the person's next message."""
+    """Orion asked a clarifying question; the turn continues with the person's next message."""
 
     name = "asked"
 
@@ -44,7 +44,7 @@ class Asked(_WithAnswer):
 class Refused(_WithAnswer):
     """Nothing that answers the question was found; ``answer`` says so.
 
-    It is the model's own text if that cites what it read, else a message that names the nearest documents.
+    It is the model's own text if that cites sources, otherwise a message that names the nearest documents.
     """
 
     name = "refused"

@@ -12,7 +12,7 @@ import orjson
 Record = TypeVar("Record")
 _MARK: Final = "z1:"
 _MIN_COMPRESSED_CHARS: Final = 400  # below this the compressed text is hardly shorter
-# A dictionary of what most records have in common. If it changes, so must the mark.
+# A dictionary of text common to most records. If it changes, the mark must change too.
 _COMMON: Final = (
     b'"cached_tokens":0,"reasoning_tokens":0,"estimated":false,"tokens":"repairs":[],"violations":[],"objected":[]}]'
     b'"rule":","severity":"warning","start":0,"end":,"words":","detail":","remedy":""settled_by":"quotation","passage":"'
@@ -58,7 +58,7 @@ def parse_record(kind: type[Record], text: str | bytes | None, *, complete: bool
 
 
 def compress(text: str) -> str:
-    """Compress a text if it is long enough to get shorter."""
+    """Compress a text if that makes it shorter."""
     if len(text) < _MIN_COMPRESSED_CHARS:
         return text
     # A lower level and a window of 8 kB: half the time for 2 % more bytes.
@@ -79,7 +79,7 @@ def decompress(stored: str) -> str:
 
 
 def parse_number(text: str | bytes | None) -> float:
-    """Return a stored number, or 0 for what is none: one damaged entry must not stop a worker."""
+    """Return a stored number, or 0 for anything else: one damaged entry must not stop a worker."""
     try:
         number = float(text or 0)
     except ValueError:

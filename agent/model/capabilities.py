@@ -22,7 +22,7 @@ _ALTERNATIVES: Final[Mapping[str, tuple[str, ...]]] = {
     "reasoning_effort": (LOWEST_EFFORT, "minimal", "low"),  # gpt-5.6 takes tools with "none" alone
     "tool_choice": ("auto",),  # some reasoning servers refuse "required"
 }
-# Optional; servers that refuse one of the first three may not name it.
+# Optional. A server that refuses one of the first three may not name it.
 _UNNAMED: Final = ("reasoning_effort", "stream_options", "response_format")
 _OPTIONS: Final = (*_UNNAMED, "temperature", "max_tokens", "tool_choice")  # gpt-5 refuses a temperature
 _ABOUT_EFFORT: Final = re.compile(r"reasoning|thinking|effort", re.IGNORECASE)
@@ -45,8 +45,8 @@ Body = dict[str, Any]
 class Learned:
     """Facts about one model. ``refused``: pairs of an option and the refused value, ``""`` for any value.
 
-    ``calls_tools``: it did so once; ``json_only``: it cannot. ``reasons``: it thinks before it writes, unasked.
-    ``leaves_open``: it ended a reply without closing the answer's tag.
+    ``calls_tools``: it has called a tool; ``json_only``: it cannot. ``reasons``: it reasons before it writes, without
+    being told to. ``leaves_open``: it ended a reply without closing the answer's tag.
     """
 
     refused: frozenset[tuple[str, str]] = frozenset()
@@ -56,7 +56,7 @@ class Learned:
     leaves_open: bool = False
 
     def __or__(self, other: Learned) -> Learned:
-        """Join both lessons: calls to one model learn at the same time."""
+        """Merge the facts of both: concurrent calls to one model learn separately."""
         return Learned(**{each.name: getattr(self, each.name) | getattr(other, each.name) for each in fields(self)})
 
     def request(self, body: Body) -> Body:
@@ -69,9 +69,9 @@ class Learned:
         return {name: value for name, value in request.items() if value is not None}
 
     def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[Learned | None, bool]:
-        """Return what this refusal of ``body`` teaches (None: another request would not help), and if it names it.
+        """Return the facts that this refusal of ``body`` shows (None: do not retry), and whether it names one.
 
-        A refusal that names nothing may be a server's bad moment.
+        A refusal that names nothing may be a passing failure.
         """
         words = refusal.words
         if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:

@@ -1,4 +1,4 @@
-"""Reads what a chat-completions server replies, whole or in chunks, without I/O.
+"""Reads the reply of a chat-completions server, whole or in chunks, without I/O.
 
 Servers differ in what they leave out, so every field is optional and none is trusted: any JSON is a reply or a
 ``ModelError``.
@@ -16,19 +16,19 @@ from agent.model.protocol import ModelError, Piece
 from agent.model.tag_stream import TagStream
 
 CHARACTERS_PER_TOKEN = 4  # of English text on average
-MAX_JSON_STARTS = 64  # so that a text full of braces costs little
+MAX_JSON_STARTS = 64  # bounds the cost of a text full of braces
 _DECODER = json.JSONDecoder()
 _TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
 _COUNT: Final = re.compile(r"\d{1,15}")
 _HIGH_SURROGATES: Final = ("\ud800", "\udbff")
-# What function names consist of: some servers append parts of a chat template ("respond<|channel|>analysis").
+# Characters of function names: some servers append parts of a chat template ("respond<|channel|>analysis").
 _NAME: Final = re.compile(r"\s*(?:functions?\.)?([\w.:/-]+)")
 
 
 class Reply:
-    """A reply as far as it has arrived: ``read`` each JSON object of it, then check that it is whole.
+    """The reply so far: ``read`` each JSON object of it, then check that it is complete.
 
-    ``calls`` are function calls as they came: the arguments of each are JSON text, not yet parsed. ``usage`` is None
+    ``calls`` are the function calls as received: the arguments of each are JSON text, not yet parsed. ``usage`` is None
     without figures.
     """
 
@@ -49,7 +49,7 @@ class Reply:
         if figures := _mapping(payload.get("usage")):
             self.usage = _usage(figures) or self.usage
         choices = _mappings(payload.get("choices"))
-        if choices and self._index is None:  # a second choice, which was not asked for, would be another answer
+        if choices and self._index is None:  # a second choice, which was not requested, would be another answer
             self._index = choices[0].get("index")
         choice = next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
         return self._read_choice(choice, _mapping(choice.get("delta" if "delta" in choice else "message")))
@@ -69,7 +69,7 @@ class Reply:
         return [(channel, text) for channel, text in runs if text]
 
     def _run(self, channel: Literal["reasoning", "content"], raw: str) -> Piece:
-        """Add to the text of a channel. Half a surrogate pair at its end waits for the other one."""
+        """Add to the text of a channel. Half a surrogate pair at its end waits for the other half."""
         if raw:
             raw = self._halves.pop(channel, "") + raw
             if _HIGH_SURROGATES[0] <= raw[-1] <= _HIGH_SURROGATES[1]:
@@ -85,12 +85,12 @@ class Reply:
 
     @property
     def reasoning(self) -> str:
-        """The reasoning so far that came apart from the content."""
+        """The reasoning so far that came separately from the content."""
         return "".join(self._texts["reasoning"])
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Every text that may hold JSON that was asked for, the likeliest first."""
+        """Every text that may contain the requested JSON, the likeliest first."""
         return (self.content, *(arguments for _, arguments in self.calls), self.reasoning)
 
     @property
@@ -100,12 +100,12 @@ class Reply:
 
     @property
     def is_ended(self) -> bool:
-        """True if the server named an end: only figures are to come."""
+        """True if the server sent a finish reason: only usage figures follow."""
         return bool(self._finish)
 
     @property
     def is_whole(self) -> bool:
-        """True if the model ended its text by itself, or closed the answer: then all of it is there."""
+        """True if the model ended its text itself, or closed the answer: then the text is complete."""
         return (is_whole_finish(self._finish) and not self.calls) or self.tags.is_closed
 
     @property
@@ -116,14 +116,14 @@ class Reply:
         return tags
 
     def check_message(self) -> None:
-        """Raise ``ModelError`` if a reply that came at once is none, or ended for an unknown reason."""
+        """Raise ``ModelError`` if an unstreamed reply is empty, or ended for an unknown reason."""
         if not self._finish:
             raise ModelError(kind="LLMError", detail="the server sent a reply without choices")
         if not (self.cut_off or is_whole_finish(self._finish)):
             raise ModelError(kind="LLMError", detail=f"the server stopped the reply ({self._finish[:MAX_CODE]})")
 
     def check_answer(self) -> None:
-        """Raise ``ModelError`` if a stream ended before a whole answer was there."""
+        """Raise ``ModelError`` if a stream ended before the answer was complete."""
         failure = finish_failure(self._finish)
         if failure is None and not self.is_whole:
             failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
@@ -135,7 +135,7 @@ class Reply:
 
 
 def estimate_usage(characters_in: int, characters_out: int) -> Usage:
-    """Return what a call probably cost, for servers that do not say."""
+    """Return the estimated cost of a call, for servers that do not report it."""
     return Usage(
         model_calls=1,
         prompt_tokens=-(-characters_in // CHARACTERS_PER_TOKEN),

@@ -1,6 +1,6 @@
-"""A server that speaks OpenAI's chat completions: retries, learns what a model refuses, counts what a call cost.
+"""A server that speaks OpenAI's chat completions: retries, learns refused options, counts the cost of calls.
 
-Requests go out through the openai SDK, and every failure comes out as a ``ModelError``.
+Requests go through the openai SDK, and every failure becomes a ``ModelError``.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = structlog.get_logger()
 
-MAX_RETRY_WAIT_S: Final = 10.0  # a longer pause that the server asks for is up to the caller
+MAX_RETRY_WAIT_S: Final = 10.0  # a longer requested pause is left to the caller
 _LAST_CHUNK_S: Final = 2.0  # after the end of a reply: some bodies stay open
-# A server that counts less than this share of the estimated tokens of a long prompt did not read all of it.
+# A server that counts less than this share of a long prompt's estimated tokens did not read all of it.
 _CUT: Final = 0.75
-_LONG_PROMPT: Final = 2_000  # tokens, from which on the estimate is good enough
+_LONG_PROMPT: Final = 2_000  # tokens; from here on the estimate is good enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` until the next byte.
 
-    ``pause`` comes before the first of ``retries``, twice as much before the next. A model that reasons sends nothing
-    meanwhile, and one that must be loaded first sends nothing for longer.
+    ``pause`` comes before the first of ``retries``, and doubles each time. A model sends nothing while it reasons, and
+    nothing for longer while it is being loaded.
     """
 
     connect: float = 5.0
@@ -81,28 +81,28 @@ class ModelServer:
 
 @dataclass(kw_only=True, eq=False)
 class ChatServer(ModelServer):
-    """A server of chat models. ``breaker``, and ``learned`` with what each takes, may be shared by its clients."""
+    """A server of chat models. Its clients may share ``breaker``, and ``learned`` with the facts about each model."""
 
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
     learned: dict[str, Learned] = field(default_factory=dict)
     _cut_prompts: set[str] = field(default_factory=set, init=False)
 
     def learned_of(self, model: str) -> Learned:
-        """Return what is known of a model."""
+        """Return the known facts about a model."""
         return self.learned.get(model, Learned())
 
     def learn(self, model: str, lesson: Learned) -> None:
-        """Remember something about a model."""
+        """Remember a fact about a model."""
         self.learned[model] = self.learned_of(model) | lesson
 
     def call(self, body: Body) -> ModelCall:
-        """Return a request as it is sent, for traces."""
+        """Return the request as sent, for traces."""
         sent = self.learned_of(body["model"]).request(body)
         messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
         return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
 
     async def reply(self, body: Body) -> tuple[Reply, Usage]:
-        """Return a whole reply to ``body`` and what it cost. Raises ``ModelError``."""
+        """Return a whole reply to ``body`` and its cost. Raises ``ModelError``."""
         client = await self.client()  # importing the SDK is not the server's time
 
         async def send(request: Body) -> Reply:
@@ -117,7 +117,7 @@ class ChatServer(ModelServer):
         return reply, self._usage(body, reply)
 
     def stream(self, body: Body) -> WriteStream:
-        """Start a streamed reply. Its cost is known at the end, also of a stream that was stopped early."""
+        """Start a streamed reply. Its cost is known at the end, even if the stream was stopped early."""
 
         def report(usage: Usage) -> None:
             stream.usage = usage
@@ -153,11 +153,11 @@ class ChatServer(ModelServer):
                 self._check_answer(body, reply)
         except ModelError as error:
             is_refused = not is_open and error.kind != "TimeoutError"
-            # A reply that had begun: another one may be whole.
+            # A reply that had begun: another one may be complete.
             error.incomplete = is_open and error.kind in RETRYABLE | {"EmptyReplyError"}
             raise
         finally:
-            # A stream that was stopped early has no figures of the server; a refused request used no tokens.
+            # A stream that was stopped early has no figures from the server; a refused request used no tokens.
             report(Usage(model_calls=1) if is_refused else self._usage(body, reply))
 
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
@@ -166,7 +166,7 @@ class ChatServer(ModelServer):
             chunk = await (_last_chunk(chunks) if reply.is_ended else anext(chunks, None))
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
-            # A reply that is all there is whole, however its connection ends.
+            # A reply with all its parts is complete, however its connection ends.
             lost = failure.kind in RETRYABLE and not isinstance(failure, ServerRefusalError)
             if not (lost and reply.is_whole):
                 raise
@@ -175,12 +175,12 @@ class ChatServer(ModelServer):
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
         if reply.tags.in_answer and not self.learned_of(body["model"]).leaves_open:
-            # Half an answer that a server calls whole, or a model that forgets the tag: the next one is accepted.
+            # The server calls half an answer complete, or the model forgets the tag: the next reply is accepted.
             self.learn(body["model"], Learned(leaves_open=True))
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
-        """Send as the model is known to take it; a refusal is learned once the request went through without."""
+        """Send without refused options; learn a new refusal once the request succeeds without the option."""
         model, is_certain, pause = body["model"], False, self.timeouts.pause
         retry = stamina.AsyncRetryingCaller(
             attempts=self.timeouts.retries + 1,
@@ -199,16 +199,16 @@ class ChatServer(ModelServer):
                     raise
                 if is_certain or is_named:
                     learned |= lesson
-                is_certain = True  # one that names nothing may be a bad moment: the same request is sent once more
+                is_certain = True  # a refusal that names nothing may be temporary: send the same request once more
             else:
                 self.learn(model, learned)
                 return result
 
     def _usage(self, body: Body, reply: Reply) -> Usage:
-        """Return the cost by the server's figures, else estimated. Learn and log what they show of the model."""
+        """Return the cost by the server's figures, or an estimate. Learn and log what they show about the model."""
         sent = sum(len(message["content"]) for message in body["messages"])
         guess, figures, model = estimate_usage(sent, sum(map(len, reply.texts))), reply.usage, str(body["model"])
-        # Reasoning that came apart or was counted apart: it need not be told to reason.
+        # The reasoning came or was counted separately: the model reasons without being told to.
         if reply.reasoning or (figures and figures.reasoning_tokens):
             self.learn(model, Learned(reasons=True))
         if figures and was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:

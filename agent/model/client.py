@@ -25,7 +25,7 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 MAX_STREAM: Final = 1 << 26
 """Bytes: a stream without an end must not take all memory."""
 _KEEP_ALIVE_S: Final = 120.0  # the next question comes later than aiohttp's 15 s and need not shake hands again
-_EMBED_RETRIES: Final = 5  # the SDK's own: it waits as long as a rate limit asks
+_EMBED_RETRIES: Final = 5  # the SDK's own retries: it waits as long as a rate limit asks
 _MAX_CONNECTIONS: Final = 1_000
 _ANY_KEY: Final = "none"  # a local server needs no key, but some want to see one
 _COMPLETIONS: Final = "/chat/completions"
@@ -36,7 +36,7 @@ class SdkClient:
     """Sends to one server. Only embeddings are retried here."""
 
     def __init__(self, address: ServerAddress, *, connect_s: float, read_s: float) -> None:
-        # Given in any case: left out, the SDK would take the environment's.
+        # Always given: otherwise the SDK would use the environment's.
         url = httpx2.URL(address.base_url.rstrip("/") or OPENAI_URL)
         headers = {name: openai.Omit() if value is None else value for name, value in address.headers.items()}
         if url.userinfo:  # aiohttp refuses a name and a password in a URL next to a key
@@ -45,11 +45,11 @@ class SdkClient:
         # The SDK's own reading of the environment would send loopback through a proxy.
         host_proxy = proxy_for(str(url))
         proxy = httpx2.Proxy(host_proxy) if host_proxy else None
-        if proxy and proxy.auth:  # aiohttp would leave it out when it uses a connection again
+        if proxy and proxy.auth:  # aiohttp would omit it when it reuses a connection
             login = {"Proxy-Authorization": aiohttp.encode_basic_auth(*proxy.auth)}
             proxy = httpx2.Proxy(proxy.url, headers=login)
             headers |= login if url.scheme == "http" else {}
-        timeout = httpx2.Timeout(None, connect=connect_s, read=read_s)  # callers bound the whole
+        timeout = httpx2.Timeout(None, connect=connect_s, read=read_s)  # callers limit the total
         common: dict[str, Any] = {
             "max_retries": 0,
             "timeout": timeout,
@@ -106,7 +106,7 @@ class SdkClient:
 
 
 class _Chunks(openai.AsyncStream[object]):
-    """The SDK's stream of plain JSON, of servers too that keep less to the protocol than the SDK does."""
+    """The SDK's stream of plain JSON, also for servers that follow the protocol less strictly than the SDK."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         async for event in self._decoder.aiter_bytes(_event_bytes(self.response)):
@@ -131,7 +131,7 @@ def _json_texts(data: str) -> list[str]:
 
 
 async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Yield a body without a byte order mark and with a last empty line; JSON in place of events is one event."""
+    """Yield a body without a byte order mark and with a final empty line; JSON in place of events is one event."""
     is_begun = is_object = False
     size = 0
     async for chunk in response.aiter_bytes():
@@ -149,7 +149,7 @@ async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 @contextmanager
 def model_errors() -> Iterator[None]:
-    """Turn whatever a call can raise into ``ModelError``."""
+    """Turn every exception of a call into ``ModelError``."""
     try:
         yield
     except openai.APIStatusError as error:
@@ -163,7 +163,7 @@ def model_errors() -> Iterator[None]:
         ) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
         raise _connection_failure(error) from error
-    except openai.OpenAIError as error:  # named in a stream
+    except openai.OpenAIError as error:  # named inside a stream
         raise reported_error(getattr(error, "body", str(error)), {}) from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error

@@ -26,7 +26,7 @@ _PLAN: Final = {
     "description": "The steps, if there is no plan yet and more than one is needed.",
     "items": {"type": "object", "properties": dict.fromkeys(_PLAN_FIELDS, _TEXT), "required": ["description"]},
 }
-# What each function is for, its required fields, and others that it offers.
+# Each function's purpose, required fields and optional fields.
 _CONTROL: Final[Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = {
     "respond": ("The sources state what was asked, or a search found nothing more: the reply is written next.", {}, {}),
     "ask_user": ("Ask the person for one missing fact.", {"question": _TEXT, "key": _TEXT}, {}),

@@ -14,13 +14,13 @@ from agent.model.chat_server import ModelServer, Timeouts, time_limit
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError
 
-REPLY_TIMEOUT_S: Final = 120.0  # of a batch with its retries
+REPLY_TIMEOUT_S: Final = 120.0  # for a batch with its retries
 DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
 _SHORTENED: Final = re.compile(r"text-embedding-3")
 _EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm|mpnet|paraphrase", re.IGNORECASE)
 _REPRESENT: Final = "Represent this sentence for searching relevant passages: "
 _INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
-# What the makers say, on the pages of their models, to put before a question and before a passage. First match counts.
+# Prefixes for a question and for a passage, from the makers' model pages. The first match counts.
 _PREFIXES: Final = (
     (re.compile(r"e5-.*instruct|qwen3-embed|gte-qwen2", re.IGNORECASE), _INSTRUCT, ""),
     (re.compile(r"\be5-", re.IGNORECASE), "query: ", "passage: "),
@@ -47,7 +47,7 @@ class ServerEmbedder(ModelServer):
             try:
                 async with time_limit(REPLY_TIMEOUT_S):
                     listed = await (await self.client()).model_names()
-            except ServerRefusalError:  # it has no list
+            except ServerRefusalError:  # the server has no list
                 listed = []
             except ModelError as error:
                 raise EmbedderError(error.detail) from error
@@ -63,7 +63,7 @@ class ServerEmbedder(ModelServer):
         return row
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text; what is too long for the model is truncated."""
+        """Return a vector for each text; truncate texts too long for the model."""
         return await self._unit_vectors([prefixes(self.name)[1] + text for text in texts])
 
     async def _unit_vectors(self, texts: Sequence[str]) -> Vectors:
@@ -88,7 +88,7 @@ class ServerEmbedder(ModelServer):
         except ServerRefusalError as refusal:
             if refusal.status not in _TOO_MUCH:
                 raise
-            if len(texts) > 1:  # too many at once, or one of them is too long
+            if len(texts) > 1:  # too many texts in one request, or one of them is too long
                 half = len(texts) // 2
                 return await self._embed(texts[:half]) + await self._embed(texts[half:])
             if len(texts[0]) <= _MIN_CHARS:
@@ -101,5 +101,5 @@ class ServerEmbedder(ModelServer):
 
 
 def prefixes(model: str) -> tuple[str, str]:
-    """Return what this model wants before a question and before a passage, by its name."""
+    """Return the prefixes that this model wants before a question and before a passage, by its name."""
     return next(((question, passage) for name, question, passage in _PREFIXES if name.search(model)), ("", ""))

@@ -1,7 +1,7 @@
 """Kinds of failed calls, from the status, the code and the words of the server. Pure.
 
-Servers share no codes and no wording, so a message is read by its shape: a size that is over a limit, or content that
-a policy refuses.
+Servers share no codes and no wording, so a message is recognised by its shape: a size over a limit, or content that a
+policy refuses.
 """
 
 import re
@@ -50,7 +50,7 @@ _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
     451: "RefusalError",
     429: "RateLimitError",
 }
-# Where the status says little, a code that is a name says more. 0: an error inside a reply of status 200.
+# If the status says little, a named code says more. 0: an error inside a reply with status 200.
 _NAMING_STATUSES: Final = frozenset({0, 400, 403, 422})
 _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
     "AuthenticationError": re.compile(r"api.?key|auth|permission|forbidden|access.?denied", re.IGNORECASE),
@@ -75,8 +75,8 @@ _WHOLE_FINISH: Final = re.compile(
 class ServerRefusalError(ModelError):
     """An error that the server itself named.
 
-    ``status`` is 0 for one inside a reply of status 200. ``words`` are the server's own, for finding out what it
-    refuses: they may quote the prompt, so they go into no log. ``is_final``: the server asks not to retry.
+    ``status`` is 0 for one inside a reply of status 200. ``words`` are the server's own. They show what it refuses, but
+    may quote the prompt, so they are never logged. ``is_final``: the server asks not to retry.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ServerRefusalError(ModelError):
 
 
 def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
-    """Return the kind of failure. ``status`` is 0 where only the reply's body names an error."""
+    """Return the kind of failure. ``status`` is 0 if only the reply's body names an error."""
     if _QUOTA.search(code):
         return "QuotaError"
     if is_too_long(status, code, words):
@@ -104,7 +104,7 @@ def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
 
 
 def is_too_long(status: int, code: str, words: str) -> bool:
-    """Return True if a refusal says that the prompt is longer than the model takes."""
+    """Return True if a refusal says that the prompt is too long for the model."""
     if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
         return bool(re.search(r"request too large", words, re.IGNORECASE))
     if status not in _TOO_LONG_STATUSES:
@@ -115,7 +115,7 @@ def is_too_long(status: int, code: str, words: str) -> bool:
 
 
 def finish_failure(finish: str) -> ModelError | None:
-    """Return the failure that a finish reason names, or None where it names the end of a reply or nothing known."""
+    """Return the failure that a finish reason names, or None if it names the end of a reply or is unknown."""
     if _CUT_FINISH.search(finish):
         return ModelError(kind="TokenLimitError", detail="the reply was cut off at the token limit")
     if _REFUSED_FINISH.search(finish):
@@ -129,7 +129,7 @@ def is_whole_finish(finish: str) -> bool:
 
 
 def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
-    """Return the error that a reply names, in any of the forms servers use, or None. ``event`` is a chunk's name."""
+    """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
     reply = payload if isinstance(payload, Mapping) else {}
     fault = reply.get("error")
     if not fault and "error" in {event, reply.get("object")}:

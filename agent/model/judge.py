@@ -13,19 +13,19 @@ from verification.judgement import NO_LINE, Judgement, Line
 from verification.types import Claim, Source
 
 ReplyKind = Literal["answered", "partly", "not_in_sources"]
-"""Kind of an answer as a whole: it gives what was asked, or a part of it, or only says that no source has it."""
+"""Kind of an answer as a whole: it answers the question fully or partly, or only says that no source does."""
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
 _LISTED: Final = re.compile(r"[^\s,;]+")
-# Half a claim that is supported is not supported: the model writes it again.
+# A half-supported claim is not supported: the model rewrites it.
 _BOOLEANS: Final = {"true": True, "yes": True} | dict.fromkeys(("false", "no", "partly", "partially", "partial"), False)
-_DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers the lines 2.1 and 2.10 would be one
+_DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers, the lines 2.1 and 2.10 would be the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """Everything a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` all that was found.
+    """Everything a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` those of the turn.
 
-    ``said`` is what the person said before the question, ``today`` the day it was asked, if known.
+    ``said`` is the person's text before the question, ``today`` the day it was asked, if known.
     """
 
     question: str
@@ -38,7 +38,7 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """The judge's verdicts, as far as they made sense, and their cost.
+    """The judge's usable verdicts, and their cost.
 
     ``judgements`` are by the number of the claim, from 1. ``reply`` is None if the judge did not say. ``call`` is the
     request, for traces.
@@ -51,7 +51,7 @@ class Opinion:
 
 
 class Judge(Protocol):
-    """Decides what rules cannot."""
+    """Decides claims that rules cannot."""
 
     @property
     def name(self) -> str:
@@ -62,10 +62,10 @@ class Judge(Protocol):
 
 
 def read_opinion(*texts: str) -> Opinion:
-    """Return what the first of these texts with verdicts says; never raise. The last object counts: reasoning is first.
+    """Return the verdicts in the first of these texts that has any; never raise. The last object counts.
 
-    Verdicts may come without the object round them. A verdict that makes no sense is left out, and so is a claim with
-    two of them.
+    Verdicts may come without the object around them. An unusable verdict is left out, and so is a claim with two
+    verdicts.
     """
     found: dict[str, Any] = {}
     for text in texts:
@@ -85,7 +85,7 @@ def read_opinion(*texts: str) -> Opinion:
 
 
 def _judgement(raw: object) -> tuple[int, Judgement | None]:
-    """Return the number of a claim and its verdict, None if one of the two makes no sense."""
+    """Return the number of a claim and its verdict, None if one of the two is unusable."""
     if not isinstance(raw, dict):
         return 0, None
     number, supported, lines, instead = (raw.get(name) for name in ("claim", "supported", "lines", "instead"))

@@ -1,4 +1,4 @@
-"""The model of a server that speaks OpenAI's chat completions: each phase's request and what its reply means."""
+"""The model of a server that speaks OpenAI's chat completions: requests of each phase, and their replies."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,14 +27,14 @@ from agent.model.protocol import (
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
 WRITE_EFFORT: Final = "low"  # by default, models before gpt-5.1 reason at medium
 JUDGE_EFFORT: Final = "low"
-JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # a late judge must not use up the time of the turn
+JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # a slow judge must not use up the time of the turn
 
 
 @dataclass(kw_only=True, eq=False)
 class OpenAIModel(ChatServer):
     """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one).
 
-    ``effort`` is the reasoning effort of decisions (empty: the lowest that the model takes), ``write_effort`` that of
+    ``effort`` is the reasoning effort of decisions (empty: the lowest that the model accepts), ``write_effort`` that of
     writing (empty: low).
     """
 
@@ -79,7 +79,7 @@ class OpenAIModel(ChatServer):
         )
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """Return one verdict a claim, as far as the reply can be read; one that cannot be is asked for once more.
+        """Return one verdict per claim, as far as the reply is readable; an unreadable reply is requested once more.
 
         Raises ``ModelError``.
         """
@@ -93,7 +93,7 @@ class OpenAIModel(ChatServer):
         reply, usage = await self.reply(body)
         opinion = read_opinion(*reply.texts)
         if not (opinion.judgements if context.claims else opinion.reply):
-            with suppress(ModelError):  # the first reply counts: what it left open stays open
+            with suppress(ModelError):  # the first reply counts: claims it left open stay open
                 reply, more = await self.reply(body)
                 opinion, usage = read_opinion(*reply.texts), usage + more
         return replace(opinion, usage=usage, call=self.call(body))
@@ -112,8 +112,8 @@ class OpenAIModel(ChatServer):
     async def context_length(self, context: DecideContext, tokens: int) -> int:
         """Return how many tokens of a long decision the model read.
 
-        ``context`` should make a prompt of more than ``tokens``; they are the result unless it read clearly fewer.
-        Raises ``ModelError``.
+        ``context`` should make a prompt of more than ``tokens``. The result is ``tokens`` unless the model read clearly
+        fewer. Raises ``ModelError``.
         """
         try:
             usage = (await self.decide(context)).usage
@@ -138,7 +138,7 @@ class OpenAIModel(ChatServer):
         if reply.calls or is_proven:
             self.learn(self.model, Learned(calls_tools=True))
             with self._malformed(body, reply, usage):
-                if not reply.calls:  # the JSON object, written by itself
+                if not reply.calls:  # the bare JSON object
                     return _read_action(reply), usage
                 return read_calls([replace(call, input=read_arguments(text)) for call, text in reply.calls]), usage
         try:
@@ -150,7 +150,7 @@ class OpenAIModel(ChatServer):
 
     @contextmanager
     def _malformed(self, body: Body, reply: Reply, usage: Usage) -> Iterator[None]:
-        """Turn a decision that cannot be read into the model's fault, or the token limit's if it was cut off."""
+        """Turn an unreadable decision into the model's fault, or the token limit's if it was cut off."""
         try:
             yield
         except ControlError as fault:

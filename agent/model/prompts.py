@@ -2,7 +2,7 @@
 
 Constant parts come first, so that a provider's prompt cache covers them: the instructions, one text for both phases;
 the sources, each under its number; tool results; the conversation; then the task. Within a turn the front part only
-grows. Outside text is put between marker lines with a fence word of the turn that occurs in none of it.
+grows. Outside text is put between marker lines with the turn's fence word, which does not occur in the text.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from agent.tools.tool import ToolResult
 from verification.judgement import source_lines
 from verification.types import Source
 
-NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's word if the sources do not hold the answer, as in prompts/system.md
+NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's reply if the sources lack the answer, as in prompts/system.md
 MAX_MESSAGES: Final = 5
 MAX_RESULTS: Final = 5
 MAX_PREVIEW_CHARS: Final = 200
@@ -37,7 +37,7 @@ MAX_DECIDE_MESSAGES: Final = 40
 MAX_DECIDE_MESSAGE_CHARS: Final = 1_000
 MAX_WRITE_MESSAGE_CHARS: Final = 4_000
 MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result without sources
-FEW_CALLS: Final = 3  # with no more left, a decision is told to come to an end
+FEW_CALLS: Final = 3  # with this many or fewer left, a decision is told to finish
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
 # Seconds since 1970 of the earliest message in Slack; a terminal numbers its questions differently.
 _EARLIEST: Final = 1_000_000_000
@@ -51,7 +51,7 @@ class ChatMessage(TypedDict):
     content: str
 
 
-Part = tuple[str, str]  # a block of outside text: the label it is fenced with, and the text
+Part = tuple[str, str]  # a block of outside text: the label in its fence, and the text
 
 
 @cache
@@ -62,13 +62,13 @@ def prompt_text(name: str) -> str:
 
 @cache
 def prompts_version() -> str:
-    """Return twelve hex digits that change with any word of the prompt files: their version in traces."""
+    """Return twelve hex digits that change with the prompt files: their version in traces."""
     texts = sorted(files("agent.model").joinpath("prompts").iterdir(), key=lambda each: each.name)
     return hashlib.sha256(b"\0".join(each.read_bytes() for each in texts)).hexdigest()[:12]
 
 
 def private_texts() -> tuple[str, ...]:
-    """Return texts that no answer may repeat. The worked example may be repeated: its words are common."""
+    """Return texts that an answer may not repeat. It may repeat the worked example, whose words are common."""
     return tuple(map(prompt_text, _PRIVATE))
 
 
@@ -76,7 +76,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
     question, talk = context.question, context.history[-MAX_DECIDE_MESSAGES:]
     parts = [
-        *_source_parts(context),  # whole here too: the next call begins with the same (decision 33)
+        *_source_parts(context),  # in full here too: the next call has the same prefix (decision 33)
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
         *_conversation_parts(context, talk, MAX_DECIDE_MESSAGE_CHARS),
         *_plan_parts(context.plan),
@@ -106,11 +106,11 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
     parts.append(_last_message(context.question))
     task = prompt_text("write" if context.sources else "write_general")
-    form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
+    form = prompt_text("answer" if reasons else "think")  # a model that reasons by itself is not told to think
     lines = [*_data_lines(parts, context.question), f"{task} {form}"]
     messages = _chat_messages(_instructions(), "\n\n".join(lines))
     if context.feedback:
-        # Appended, so that a provider's cache serves all that comes before it (decision 33).
+        # Appended, so that a provider's cache serves everything before it (decision 33).
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
         again = prompt_text("feedback_rest" if context.kept else "feedback")
         messages.append({"role": "user", "content": again + "\n\n" + context.feedback})
@@ -149,7 +149,7 @@ def _bar_lines(text: str) -> str:
 
 
 def fence_parts(parts: Sequence[Part], seed: str) -> str:
-    """Put each part between its own marker lines. The fence word follows from ``seed`` and occurs in no part."""
+    """Put each part between its own marker lines. The fence word follows from ``seed`` and is in no part."""
     texts = list(chain.from_iterable(parts))
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
@@ -157,7 +157,7 @@ def fence_parts(parts: Sequence[Part], seed: str) -> str:
 
 
 def today_of(question: Question) -> date:
-    """Return the day of a question where its asker is, by its time stamp, or today if it has none."""
+    """Return the date of a question in the asker's time zone, by its time stamp, or today if it has none."""
     seconds = question.ts.partition(".")[0]
     asked = int(seconds) if seconds.isdecimal() and len(seconds) <= len(str(_EARLIEST)) else 0
     at = datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)
@@ -180,7 +180,7 @@ def _data_lines(parts: Sequence[Part], question: Question) -> Iterable[str]:
     # The same in all calls of a turn, and the author of a document cannot foresee it.
     yield fence_parts(parts, f"{question.thread} {question.ts} {question.text}")
     yield _date_line(today_of(question), _zone(question))
-    if question.instruction:  # no source: facts in it need one like any other
+    if question.instruction:  # not a source: facts in it need one like any other
         yield f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}"
 
 
@@ -200,7 +200,7 @@ def _age_note(at: str, today: date) -> str:
 
 
 def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
-    """Yield calls and results of the tools. Their sources are in the prompt already."""
+    """Yield the tools' calls and results. Their sources are already in the prompt."""
     lines = [
         f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_input_of(r)}: {truncate(_text_of(r), longest)}" for r in results
     ]
@@ -242,13 +242,13 @@ def _conversation_parts(context: TurnContext, history: Sequence[Message], longes
 
 
 def _last_message(question: Question) -> Part:
-    # "she" and "us" need the author. So does a message that may be for other people, even where no name is known.
+    # "she" and "us" need the author. So does a message that may be for other people, even if no name is known.
     author = question.names.get(question.user, "" if question.addressed else question.user)
     return "last message", f"{author}: {question.text}" if author else question.text
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
-    if plan and len(plan.steps) > 1:  # a single step says no more than the mission
+    if plan and len(plan.steps) > 1:  # a single step adds nothing to the mission
         goals = (f" (done when: {s.acceptance})" if s.acceptance and s.status == "open" else "" for s in plan.steps)
         steps = enumerate(zip(plan.steps, goals, strict=True), 1)
         yield "the plan", "\n".join(f"{n}. [{step.status}] {step.description}{goal}" for n, (step, goal) in steps)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from agent.budget import ModelCall, Usage
 
-if TYPE_CHECKING:  # `orion verify` knows a model's errors without paying for threads and for schemas of tools
+if TYPE_CHECKING:  # `orion verify` gets a model's errors without importing threads and tool schemas
     from agent.actions import Action
     from agent.budget import Budget
     from agent.thread.conversation import Message, Question
@@ -58,9 +58,9 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 class ModelError(Exception):
     """The model server failed. ``kind`` says how, ``hints`` what to do; the text is for logs, never for a person.
 
-    ``usage`` is what the failed call cost all the same, as far as it is known. ``retry_after_s`` is the pause that the
-    server asked for, or None. ``call`` is the request, for traces. ``incomplete``: a reply is empty or broke off:
-    another one may be whole.
+    ``usage`` is the cost of the failed call, as far as it is known. ``retry_after_s`` is the pause that the
+    server asked for, or None. ``call`` is the request, for traces. ``incomplete``: the reply is empty or broke off, and
+    another one may be complete.
     """
 
     incomplete = False
@@ -79,7 +79,7 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """Part of a turn that both phases see. ``left_out`` counts passages that were found but did not fit."""
+    """Part of a turn that both phases see. ``left_out`` counts passages that did not fit."""
 
     mission: str
     question: Question
@@ -105,7 +105,7 @@ class DecideContext(TurnContext):
 class WriteContext(TurnContext):
     """The lean context of phase two. ``sources`` are in full; ``feedback`` is empty on the first attempt.
 
-    ``kept`` is the part of an answer that people see already and that must not be written again.
+    ``kept`` is the part of an answer that people already see and that must not be written again.
     """
 
     feedback: str = ""
@@ -115,7 +115,7 @@ class WriteContext(TurnContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reply:
-    """``usage`` is what it cost, ``call`` what the model was asked, for traces."""
+    """``usage`` is its cost, ``call`` the request, for traces."""
 
     usage: Usage
     call: ModelCall = field(default_factory=ModelCall)
@@ -140,10 +140,10 @@ Piece = tuple[Literal["content", "reasoning"], str]  # a piece of a stream, and 
 
 @dataclass(slots=True)
 class WriteStream:
-    """The text of phase two as it arrives, and, once it ended, what it cost.
+    """The text of phase two as it arrives, and its cost once it ended.
 
     ``pieces`` yields ``("content", text)`` for the raw stream and ``("reasoning", text)`` for a server's separate
-    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``call`` is what the model was asked.
+    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``call`` is the request.
     """
 
     pieces: AsyncGenerator[Piece]

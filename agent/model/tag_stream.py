@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["thinking", "answer", "untagged"]
 
-MAX_TAG = 128  # the longest tag, attributes included; what is longer is text
+MAX_TAG = 128  # the longest tag, attributes included; anything longer is text
 
-# Possessive quantifiers (`*+`, `++`) never backtrack, so no text can make a match take long.
+# Possessive quantifiers (`*+`, `++`) never backtrack, so no text can slow a match down.
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
 _TAG = re.compile(rf"<\s*+(/?)\s*+(thinking|think|answer)(?:{_ATTRIBUTE})*+\s*+>", re.IGNORECASE)
 
@@ -43,7 +43,7 @@ class TagStream:
     """The state machine: ``feed`` what arrives, ``close`` at the end; ``draft`` is the text to verify.
 
     ``answered``: an ``<answer>`` was opened; without one the draft is the untagged text after the last thinking.
-    ``in_answer``: it was not closed yet. ``length`` counts the characters that may be part of the draft.
+    ``in_answer``: it is still open. ``length`` counts the characters that may be part of the draft.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class TagStream:
             self._emit(typed, text[start : tag.start()])
             self._turn(tag[1] + ("answer" if tag[2][0] in "aA" else "thinking"))
             start = tag.end()
-        # Start of the part that could still be a tag; a tag holds no ``<``, so only the last one matters.
+        # Start of the part that could still be a tag; a tag contains no ``<``, so only the last one matters.
         last = text.rfind("<", max(start, len(text) - MAX_TAG + 1))
         hold = last if last >= 0 and _UNFINISHED.fullmatch(text, last) else len(text)
         self._emit(typed, text[start:hold])
@@ -73,7 +73,7 @@ class TagStream:
         return typed
 
     def close(self) -> list[TypedText]:
-        """Return what was held back: it became no tag, so it is text."""
+        """Return the text held back: it did not become a tag."""
         typed: list[TypedText] = []
         self._emit(typed, self._held)
         self._held = ""
@@ -113,7 +113,7 @@ class TagStream:
                 self.in_answer = self._in_thinking = False
             case "thinking" if not self._in_thinking:
                 self._in_thinking = True
-            # Also without an opening tag: some chat templates open the thinking for the model.
+            # Even without an opening tag: some chat templates open the thinking for the model.
             case "/thinking" if self._in_thinking or not self.in_answer:
                 self._in_thinking, self._thinking_ended = False, True
             case _:

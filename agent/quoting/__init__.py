@@ -1,1 +1,1 @@
-"""The engine without a language model: it shows the passages that fit a question best, and does not read them."""
+"""The engine without a language model: it shows the passages that match a question best."""

@@ -36,7 +36,7 @@ from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 
-_PIECE: Final = 24  # characters at once: as small as the pieces of a server
+_PIECE: Final = 24  # characters per piece: as small as a server's
 _MAX_COMPARED_CHARS: Final = 90
 _MIN_COMPARED_CHARS: Final = 12
 
@@ -48,7 +48,7 @@ class ExtractiveModel:
     quotes_only = True
 
     async def decide(self, context: DecideContext) -> Decision:
-        """Ignore other people's talk; fetch the list if it is asked for; search once, then answer."""
+        """Ignore other people's talk; fetch the list if the question asks for it; search once, then answer."""
         question = context.question.text
         if not context.question.addressed and not _is_follow_up(context):
             return Decision(action=NoReply(), usage=Usage())
@@ -77,7 +77,7 @@ class ExtractiveModel:
 
 
 def _is_follow_up(context: DecideContext) -> bool:
-    """Return True if the person who asked Orion last asks more. Other people's questions may be for each other."""
+    """Return True if this comes from the last asker. Other people's questions may be for each other."""
     askers = [message.user for message in context.history if message.role == "user" and message.addressed]
     return askers[-1:] == [context.question.user] and is_question(context.question.text)
 
@@ -88,7 +88,7 @@ async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:
     text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"
     for start in range(0, len(text), _PIECE):
         yield "content", text[start : start + _PIECE]
-        await asyncio.sleep(0)  # a cancellation of the turn gets a chance
+        await asyncio.sleep(0)  # lets a cancellation of the turn through
 
 
 def _answer(context: WriteContext) -> str:
@@ -120,14 +120,14 @@ def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[Rank
     barred = _barred_units(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
-    # A question that people asked each other in the thread answers nothing.
+    # A question between people in the thread is not an answer.
     questions = {unit for source in thread for unit in units_of(source) if unit.text.endswith(("?", "？"))}
     found = (best_passages(weights, documents, barred), best_passages(weights, thread, barred | questions))
     return max(found, key=lambda passages: max((each.score for each in passages), default=0.0))
 
 
 def _barred_units(context: WriteContext) -> set[QuotableUnit]:
-    """Return the units not to quote: those shown already, and of the last draft those that feedback names, or all."""
+    """Return the units not to quote: those shown, and those of the last draft that feedback names, or all of it."""
     draft = _letters(context.previous_draft) if context.feedback else ""
     named, shown = _letters(context.feedback), _letters(context.kept)
     if not (draft or shown):

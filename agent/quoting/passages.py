@@ -1,4 +1,4 @@
-"""Passages to show for a question: the best part of each of the first sources that the search brought."""
+"""Passages to show for a question: the best part of each of the first sources found."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from verification.evidence.passages import sentence_spans
 from verification.types import Source
 
 MIN_SCORE: Final = 0.18
-"""Nothing is shown if no score reaches it. A higher one hides as many answers as it avoids misses (decision 3)."""
+"""Score below which nothing is shown. A higher one hides as many answers as it avoids misses (decision 3)."""
 MAX_PASSAGE_CHARS: Final = 300  # a longer sentence, item or row is shown whole
 MAX_PROCEDURE_CHARS: Final = 900
 MAX_PASSAGES: Final = 3
 _VALUE: Final = re.compile(r"(?<![\w.,])(?P<number>\d[\d.,]*)\s*(?P<unit>%|[^\W\d_]+)")
 _STOPS: Final = (".", "!", "?", "。", "！", "？")  # "Warning: never in winter." is a sentence, "Owner: Ann" is not
-_EARLIER_WEIGHT: Final = 0.5  # of a word from an earlier question; one of this question weighs 1
-_MAX_QUESTION_CHARS: Final = 2_000  # a longer question holds pasted text
+_EARLIER_WEIGHT: Final = 0.5  # weight of a word from an earlier question; a word of this question weighs 1
+_MAX_QUESTION_CHARS: Final = 2_000  # a longer question contains pasted text
 
 
 def word_weights(text: str, earlier: str = "") -> Mapping[str, float]:
@@ -63,7 +63,7 @@ def best_passages(
     attached: dict[str, RankedPassage] = {}
     for source in sources:
         allowed = [unit for unit in units_of(source) if unit not in barred]
-        # "Last updated: …" says nothing to a person who asks for something else.
+        # "Last updated: …" does not help a person who asks about something else.
         units = [unit for unit in allowed if _is_telling(unit, weights)] or allowed
         sections = [list(section) for _, section in groupby(units, key=lambda unit: unit.context)]
         passages = sorted(
@@ -79,7 +79,7 @@ def best_passages(
 
 
 def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
-    """Return the best window, of equals the one that begins closest before the first of the best sentences."""
+    """Return the best window; among equals, the one that begins closest before the first of the best sentences."""
     passages: list[RankedPassage] = []
     for units in windows(section):
         shares = [_share(weights, (unit,)) for unit in units]
@@ -102,7 +102,7 @@ def _is_telling(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
 
 
 def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> str:
-    """Return the one sentence of all passages that shares most with the question, of equals the first."""
+    """Return the sentence of all passages that shares most with the question; among equals, the first."""
     spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
     sentences = [text[start:end] for text, (start, end) in spans]
     return max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")

@@ -29,7 +29,7 @@ def render_passages(passages: Sequence[RankedPassage], bold: str, language: str 
 
 
 def render_units(source: Source, units: Sequence[QuotableUnit], language: str | None) -> str:
-    """Return units of a source that is shown for itself: a list, or the beginning of an attached file."""
+    """Return units of a source shown on its own: a list, or the beginning of an attached file."""
     return _render(phrase("quoted", language, title=source.title), units, "")
 
 
@@ -42,7 +42,7 @@ def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
         bold = "" if text != unit.text else bold
         same_block = previous is not None and previous.block == unit.block
         if unit.kind == "code":
-            fence = "`" * (max(map(len, _FENCE.findall(unit.text)), default=2) + 1)  # longer than any inside
+            fence = "`" * (max(map(len, _FENCE.findall(unit.text)), default=2) + 1)  # longer than any back-ticks inside
             lines += ["", f"{fence}\n{unit.text}\n{fence}", *([number] if previous is None else [])]
         elif unit.kind == "sentence" and previous is not None and previous.kind == "sentence" and same_block:
             lines[-1] += f" {text} {number}"

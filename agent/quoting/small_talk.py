@@ -1,7 +1,7 @@
-"""Recognises a message before anything is searched for: small talk, a request for the list of documents, a question.
+"""Classifies a message before any search: small talk, a request for the list of documents, a question.
 
-The words, and the few lines that the engine says itself, are data in ``phrases.toml``, one table per language. The
-lines claim nothing: they end in a colon, greet or ask.
+The words, and the engine's own few lines, are data in ``phrases.toml``, one table per language. The lines make no
+claims: they end in a colon, greet or ask.
 """
 
 import re
@@ -26,7 +26,7 @@ _NOT_PROSE: Final = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>|https?://\S+|^>.
 _QUESTION_MARK: Final = re.compile(r"[?？¿؟;՞፧⁇⁈⁉‽]|か。?\s*$")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
 _MAX_WORDS: Final = 12  # words of a message that may be small talk
-MAX_FEW_WORDS: Final = 2  # a message with more words of a subject needs no earlier question
+MAX_FEW_WORDS: Final = 2  # a message with more subject words needs no earlier question
 
 
 def phrase(name: Line, language: str | None, *, title: str = "") -> str:
@@ -50,7 +50,7 @@ def small_talk_reply(message: str) -> str:
 def _reply(words: Sequence[str], language: str) -> str:
     said = set(words)
     kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
-    if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no word of a subject
+    if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no subject word
         said -= listed_words("function_words").get(language, frozenset())
     if said <= _word_set(language, "filler").union(*(found for found, _ in kinds)):
         return next((phrase(name, language) for found, name in kinds if found), "")
@@ -87,7 +87,7 @@ def search_query(question: str, history: tuple[Message, ...]) -> str:
 
 
 def earlier_subjects(question: str, history: tuple[Message, ...]) -> list[str]:
-    """Return the subject words of the question before if this one has few, and so on back while those have few too."""
+    """Return the subject words of the previous question if this one has few, and so on while those have few."""
     own = {token.casefold() for token in subject_tokens(question)}
     if len(own) > MAX_FEW_WORDS:
         return []

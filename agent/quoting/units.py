@@ -131,7 +131,7 @@ class _Reader:
         begin: int | None = None
         for start, end in sentence_spans(text, self.language):
             begin = start if begin is None else begin
-            if text.count("`", begin, end) % 2 == 0 or end == len(text):  # no sentence ends inside code
+            if text.count("`", begin, end) % 2 == 0 or end == len(text):  # a sentence does not end inside code
                 self._add(text[begin:end], "sentence")
                 begin = None
 

@@ -1,6 +1,6 @@
 """Texts that people see, in the language of the question. Each language is one TOML file next to this module.
 
-No text may hold an exception's words, a prompt or a key. It says what happened, what was kept and what to do.
+No text may contain an exception's words, a prompt or a key. Each says what happened, what was kept and what to do.
 """
 
 import tomllib
@@ -53,7 +53,7 @@ def _status_keys() -> Mapping[str, str]:
 
 
 def help_text(language: str | None) -> str:
-    """Return the text that says what Orion is and how to talk to it."""
+    """Return the introduction: what Orion is and how to talk to it."""
     ways = (say(key, language) for key in ("help_ask", "help_go_on", "help_words"))
     return "\n".join([say("help", language), *(f"• {way}" for way in ways)])
 

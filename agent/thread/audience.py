@@ -1,10 +1,10 @@
 """Audiences of sources, and the viewers of an answer.
 
 An audience is ``public``, or a list of entries with commas between: the id of a channel (everybody in it), a person, a
-user group or a workspace, or an e-mail address; with a workspace before a slash (``T1/C1``) an id counts there only.
+user group or a workspace, or an e-mail address; with a workspace before a slash (``T1/C1``) an id counts only there.
 Entries joined by ``+`` must all apply. A source may be used in a place if everybody who can see the place may see the
 source: the place's own channel or workspace is listed, or, in a direct chat, the one person, one of their groups or
-channels, or their address. What is not listed is not allowed.
+channels, or their address. Anything not listed is denied.
 """
 
 import re
@@ -49,7 +49,7 @@ def may_see(audience: str, viewers: Viewers) -> bool:
 
 
 def needs_memberships(audience: str) -> bool:
-    """Return whether a person may belong to an audience by a group, a channel or an address."""
+    """Return whether a person may belong to an audience through a group, a channel or an address."""
     return re.search(r"(?:^|[,+/])[CGS][A-Z0-9]+(?=[,+]|$)|@", audience) is not None
 
 

@@ -1,4 +1,4 @@
-"""Values that enter and leave the agent: threads, questions, messages. Free of the shape of Slack's payloads."""
+"""Values that enter and leave the agent: threads, questions, messages. Independent of Slack's payloads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class ThreadKey:
 
 
 FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many", "unseen"]
-"""Reason why a file could not be read. ``file_…`` in ``agent/texts`` are the words for it."""
+"""Reason why a file could not be read. ``file_…`` in ``agent/texts`` has the text for it."""
 
 
 class FilePart(NamedTuple):
@@ -34,10 +34,10 @@ class FilePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file that came with a question: its text, or the ``trouble`` with reading it. ``url`` leads people to it.
+    """A file that came with a question: its text, or the ``trouble`` with reading it. ``url`` is the link for people.
 
-    ``opening``: it came with the message that opened the thread, not with the question itself. ``is_cut``:
-    only its beginning was read.
+    ``opening``: it came with the thread's first message, not with the question itself. ``is_cut``: only its beginning
+    was read.
     """
 
     name: str
@@ -55,9 +55,9 @@ class Question:
 
     ``addressed`` is False for a message in a thread that does not mention Orion: it may be meant for other people.
     ``memberships`` are looked up in a direct chat: the asker's groups, channels and e-mail address. ``tz`` is their
-    time zone (an IANA name), ``names`` are those of people in the conversation, by user id. ``instruction`` is what an
-    admin wishes of answers in this channel, ``documents`` are the beginnings of paths or sources that count there.
-    ``language`` is the one that Orion is set to speak there.
+    time zone (an IANA name), ``names`` are those of people in the conversation, by user id. ``instruction`` is an
+    admin's request for answers in this channel, ``documents`` are prefixes of the paths or sources used there.
+    ``language`` is the language set for the channel.
     """
 
     thread: ThreadKey
@@ -76,7 +76,7 @@ class Question:
 
     @property
     def reply_language(self) -> str | None:
-        """Language of what Orion itself says: the one set for the channel, else that of the question, if known."""
+        """Language of Orion's own messages: the one set for the channel, else that of the question, if known."""
         return self.language or detect_language(self.text)
 
 

@@ -1,4 +1,4 @@
-"""Turns an earlier answer into what a model reads: plain Markdown without entities and citations."""
+"""Turns an earlier answer into text for a model: plain Markdown without entities and citations."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 def as_markdown(text: str) -> str:
-    """Return the mrkdwn of an answer as Markdown, without citations: a number means another source in each turn."""
+    """Return the mrkdwn of an answer as Markdown, without citations: numbers mean different sources in each turn."""
     text = _LINKED.sub("", text)
     for citation in reversed(citations(text)):
         text = text[: citation.start].rstrip(" ") + text[citation.end :]

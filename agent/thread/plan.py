@@ -22,7 +22,7 @@ class Plan:
 
 
 def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
-    """Note a tool call at the first open step that names the tool and was not begun yet, if there is one."""
+    """Note a tool call at the first open step that names the tool and has not begun, if there is one."""
     for number, step in enumerate(plan.steps, 1):
         if step.status == "open" and step.tool == tool and not step.input:
             return _with_step(plan, number, replace(step, input=arguments[:MAX_INPUT_CHARS]))

@@ -1,4 +1,4 @@
-"""Recognises special requests by their words in seven languages. The words are data, in ``requests.toml``."""
+"""Recognises special requests by words in seven languages. The words are data in ``requests.toml``."""
 
 import re
 import tomllib

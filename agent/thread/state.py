@@ -22,7 +22,7 @@ _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "f
 
 
 class StateNotSaved(Exception):  # noqa: N818 - a fact rather than an error: the turn goes on
-    """The state could not be written: the store is not reachable, or another writer was first."""
+    """The state could not be written: the store is unreachable, or another writer was first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class SavedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedFindings:
-    """Results and sources of a turn that asked back. ``ts`` is the message that it was about."""
+    """Results and sources of a turn that asked a clarifying question. ``ts`` is the message that the turn was about."""
 
     ts: str = ""
     results: tuple[SavedResult, ...] = ()
@@ -56,10 +56,9 @@ class ThreadState:
     """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
 
     ``preferences`` outlive a mission; nothing sets one yet. ``undo`` is the state before the latest question as JSON,
-    without what the rest of the state still has.
-    ``opened_with_files``: the thread's first message has files, to be read again for the next question.
-    ``found`` is set while a question back waits for its answer. ``posted`` maps the ts of the latest questions to those
-    of the messages with their answers.
+    without parts that the state still has. ``opened_with_files``: the thread's first message has files, to be read
+    again for the next question. ``found`` is set while a clarifying question waits for its answer. ``posted`` maps the
+    ts of the latest questions to those of the messages with their answers.
     """
 
     version: int = 0
@@ -106,10 +105,10 @@ def _message_at(state: ThreadState, ts: str) -> Message | None:
 def without_message(state: ThreadState, ts: str) -> ThreadState:
     """Return the state without the person's deleted message ``ts``.
 
-    The answer to an older question is removed too, and all that was made of its text. Later messages stay.
+    The answer to an older question is removed too, with everything derived from its text. Later messages stay.
     """
     gone = _message_at(state, ts)
-    if gone is None:  # that one may have brought only a file
+    if gone is None:  # that message may have had only a file
         return _without_quoted_messages(state) if state.opened_with_files else state
     if (before := state_before_last_question(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
@@ -126,8 +125,8 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
 
 
 def _without_quoted_messages(state: ThreadState) -> ThreadState:
-    """Return the state without quotations from messages and their files, and without what was made of them."""
-    # They may be of the deleted message. An edit of the latest question must not bring them back either.
+    """Return the state without quotations from messages and their files, and without anything derived from them."""
+    # They may be from the deleted message. An edit of the latest question must not bring them back either.
     findings = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
     undo = to_json(_without_quoted_messages(from_json(state.undo))) if state.undo else ""
     return replace(state, sources=_not_from_messages(state.sources), found=findings, undo=undo)
@@ -217,7 +216,7 @@ def _read_value(kind: TypeAdapter[Any], value: object) -> object:
     try:
         return kind.validate_python(value)
     except ValidationError:
-        if not isinstance(value, list):  # of a list one bad entry does not cost the others
+        if not isinstance(value, list):  # one bad entry of a list does not affect the others
             raise
     entries = []
     for each in value:

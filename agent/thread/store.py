@@ -19,7 +19,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
 TTL_S = 30 * 24 * 3600
-CLUSTER_SHARDS = 16  # a constant: two workers that disagreed would not see each other's work
+CLUSTER_SHARDS = 16  # a constant: two workers with different values would not see each other's work
 
 
 class StateConflict(StateNotSaved):
@@ -39,7 +39,7 @@ class LeaseFence:
 
 
 def shards_of(redis: Redis) -> int:
-    """Return the number of shards of the keys: 16 in a cluster, else 1. The Redis decides, not a setting."""
+    """Return the number of shards of the keys: 16 in a cluster, else 1. Redis determines it, not a setting."""
     return CLUSTER_SHARDS if isinstance(redis, RedisCluster) else 1
 
 
@@ -51,7 +51,7 @@ def team_of(thread: str) -> str:
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
     """Return ``prefix:{shard}``, the start of all keys of a workspace: in a cluster they live on one node.
 
-    One script can then see all that a workspace has under way, and share out its allowance.
+    One script can then see all running work of a workspace and enforce its limit.
     """
     return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
 
@@ -59,7 +59,7 @@ def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
 def shard_tag(number: int, *, prefix: str, shards: int) -> str:
     """Return the beginning of every key of a shard. It names the number of shards if there are several.
 
-    A worker that counts them differently (it takes one node of a cluster for the whole) then shares no key.
+    A worker with a different count (because it sees one node of a cluster as the whole) then shares no keys.
     """
     return f"{prefix}:{{{number}}}" if shards == 1 else f"{prefix}:{{{number}/{shards}}}"
 

@@ -23,7 +23,7 @@ _Validator: Final = extend(Draft202012Validator, _UNCHECKED, type_checker=_TYPES
 
 
 def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments as models mean them: null for an optional parameter is left out, 500.0 for an integer is 500."""
+    """Return arguments as models mean them: drop null for an optional parameter, read 500.0 for an integer as 500."""
     properties, required = schema.get("properties", {}), schema.get("required", ())
     coerced: dict[str, Any] = {}
     for name, value in arguments.items():

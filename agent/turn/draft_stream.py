@@ -18,14 +18,14 @@ from agent.turn.progress import Progress
 
 log = structlog.get_logger()
 
-MAX_DRAFT_CHARS = 60_000  # five times what Slack takes in a message: a longer draft found no end
+MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft does not end
 
 
 @asynccontextmanager
 async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
     """Begin the first draft if the first search brought something to answer from. Leaving the block discards it."""
     # Nine in ten decisions are to respond at once: people waited for two calls in a row (decision 32). A message that
-    # was not addressed to Orion often gets no reply.
+    # not addressed to Orion often gets no reply.
     is_wanted = progress.policy.early_draft and progress.question.addressed and not progress.model.quotes_only
     if not (progress.sources and is_wanted):
         yield
@@ -39,7 +39,7 @@ async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
 
 
 async def discard_early_draft(progress: Progress) -> None:
-    """Stop the early draft, if there is one, and count what it cost."""
+    """Stop the early draft, if there is one, and count its cost."""
     early, progress.early = progress.early, None
     if early is None:
         return
@@ -52,7 +52,7 @@ async def discard_early_draft(progress: Progress) -> None:
 
 
 async def _claim_early_draft(progress: Progress) -> WriteStream | None:
-    """Return the draft under way, or None without one, or after it failed."""
+    """Return the running draft; None if there is none, or if it failed."""
     early = progress.early
     if early is None or early.stream is None or early.error:
         await discard_early_draft(progress)
@@ -70,7 +70,7 @@ async def read_draft(
     reader = TagStream()
     error = ""
     try:
-        async with aclosing(stream.pieces) as pieces:  # a draft that failed, or finds no end, is not read to its end
+        async with aclosing(stream.pieces) as pieces:  # a draft that failed, or does not end, is not read to its end
             async for channel, piece in pieces:
                 typed = [TypedText("thinking", piece)] if channel == "reasoning" else reader.feed(piece)
                 _emit_pieces(progress, typed)
@@ -85,7 +85,7 @@ async def read_draft(
         raise
     finally:
         _emit_pieces(progress, reader.close())
-        # Counted also when the stream broke or was stopped.
+        # Counted even if the stream broke or was stopped.
         end = ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, call=stream.call)
         progress.record_model_call(end)
     if error:

@@ -1,11 +1,10 @@
 """Phase two: write, verify, feed back, up to ``budget.attempts`` drafts. The best one counts.
 
-The way of a draft with a wrong number: ``_verify`` has the rules look at it. ``claim_supported`` finds a number that
-the cited sources do not have (``verification/checks/numbers.py``), which fails the draft; where no sentence gives
-another number and there is a judge, the judge decides. ``_next_request`` asks for
-another one and names the words and how to mend them. After the last attempt ``_give_up`` leaves out the sentences
-that fail; if too little remains, the person gets the graceful failure. A draft that failed never reaches people:
-not whole, not in pieces and not in an error.
+A draft with a wrong number goes this way: ``_verify`` runs the rules on it. ``claim_supported`` finds a number that the
+cited sources do not have (``verification/checks/numbers.py``), which fails the draft. If no sentence gives another
+number and there is a judge, the judge decides. ``_next_request`` requests another draft and names the words and the
+fix. After the last attempt ``_give_up`` leaves out the sentences that fail; if too little remains, the person gets the
+graceful failure. A draft that failed never reaches people: not whole, not in pieces and not in an error.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ log = structlog.get_logger()
 class Attempt:
     """One draft and its verdict. ``cleared``: it passed every rule, before the judge.
 
-    ``whole`` is False if the model was stopped at the first fault: the rest of the draft is unknown.
+    ``whole`` is False if the model was stopped at the first fault, so the rest of the draft is unknown.
     """
 
     draft: Draft
@@ -58,7 +57,7 @@ class Attempt:
     whole: bool = True
 
     def better_than(self, other: Attempt) -> bool:
-        """Compare how far the drafts came: past the rules, then read to the end, then by their verdicts."""
+        """Compare drafts: first those past the rules, then those read to the end, then by their verdicts."""
         if self.cleared != other.cleared:
             return self.cleared
         if self.whole != other.whole:
@@ -77,7 +76,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
         request = _next_request(progress, attempts, requests)
         text = given or await _write_draft(progress, number, request)
         attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=bool(given))
-        # A draft that only says that the sources hold no answer, and cites none: naming the nearest helps more.
+        # A draft that only says that the sources lack the answer and cites none: naming the nearest helps more.
         if attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text)):
             return await _end_without_pass(progress, attempts, declined=True)
         attempts.append(attempt)
@@ -89,7 +88,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
 
 
 async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, declined: bool = False) -> TurnOutcome:
-    """Keep what is verified of the best attempt. ``declined``: the last draft said that the sources hold no answer."""
+    """Keep the verified part of the best attempt. ``declined``: the last draft found no answer in the sources."""
     if attempts:
         shown = _shown_draft(progress)
         candidates = [each for each in attempts if each.draft.text.startswith(shown)] or attempts[-1:]
@@ -120,7 +119,7 @@ def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[Wri
 
 
 def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
-    """Return the part that people see already as the answer, or None if they see nothing."""
+    """Return the part that people already see as the answer, or None if they see nothing."""
     if progress.live is None or progress.live.shown is None:
         return None
     verdict = progress.live.shown.verdict
@@ -133,7 +132,7 @@ def _shown_draft(progress: Progress) -> str:
 
 
 def _has_nothing_to_cite(progress: Progress) -> bool:
-    """Return True if no draft can pass, because the documents are away and nothing else was found."""
+    """Return True if no draft can pass, because the documents are unavailable and nothing else was found."""
     return progress.are_documents_away() and not progress.sources
 
 
@@ -142,7 +141,7 @@ def _refuse(progress: Progress, reason: str) -> TurnOutcome:
 
 
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
-    """Return a draft. A reply that broke off or was empty is asked for once more."""
+    """Return a draft. An empty or incomplete reply is requested once more."""
     try:
         return await _read_whole(progress, number, context)
     except ModelError as failure:
@@ -154,7 +153,7 @@ async def _write_draft(progress: Progress, number: int, context: WriteContext) -
 
 async def _read_whole(progress: Progress, number: int, context: WriteContext) -> str:
     live, draft = progress.live, progress.draft("")
-    # All of some answers must be known before any of it may be shown.
+    # Some answers must be complete before any part may be shown.
     if live is None or progress.model.quotes_only or draft.own_words or not draft.sources:
         return (await read_draft(progress, context, number)).draft
     judge = AttemptJudge(progress, draft, number)
@@ -168,7 +167,7 @@ async def _read_whole(progress: Progress, number: int, context: WriteContext) ->
 async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
     """Check a draft off the event loop: a long one must not hold up other threads.
 
-    A ``summary`` may be small talk. The judge is asked if it states anything, even if no source was found.
+    A ``summary`` may be small talk. The judge is asked whether it states anything, even if no source was found.
     """
     draft = progress.draft(text)
     if summary and progress.judge and not draft.own_words:
@@ -198,7 +197,7 @@ async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutc
     salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)
     partial = partial_answer(progress, attempts)
     beginning = partial.answer.text.rstrip() if partial else ""
-    # What people see already must be the beginning of what is sent.
+    # The text that people already see must be the beginning of the sent answer.
     if partial and not (salvaged and salvaged.passed and salvaged.text.startswith(beginning)):
         return partial
     if salvaged and salvaged.passed:

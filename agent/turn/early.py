@@ -1,6 +1,6 @@
-"""The first draft, begun next to the first decision, so that an easy question waits for one model call.
+"""The first draft, started together with the first decision, so that an easy question waits for one model call.
 
-Nothing of it is read before the decision says ``respond``. On any other decision it is stopped and its cost counted.
+No part of it is used before the decision says ``respond``. On any other decision it is stopped and its cost counted.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ def request_draft(model: Model, context: WriteContext, number: int, emit: Emit) 
 
 
 class EarlyDraft:
-    """A stream that a task of its own reads ahead. ``stream`` is set once the request was sent.
+    """A stream that a separate task reads ahead. ``stream`` is set once the request was sent.
 
-    Its ``pieces`` give what came so far, and go on with it.
+    Its ``pieces`` yield the text so far, then the rest.
     """
 
     def __init__(self, model: Model, context: WriteContext, emit: Emit, group: asyncio.TaskGroup) -> None:
@@ -37,7 +37,7 @@ class EarlyDraft:
         self._task = group.create_task(self._read(), name="early-draft")
 
     async def stop(self) -> None:
-        """Read no more. The connection is closed when this returns."""
+        """Stop reading. The connection is closed when this returns."""
         self._task.cancel()
         await asyncio.wait([self._task])
 
@@ -59,7 +59,7 @@ class EarlyDraft:
                 received = [await self._waiting.get()]
                 while not self._waiting.empty():
                     received.append(self._waiting.get_nowait())
-                # Together, what came meanwhile: each piece costs its listeners the same.
+                # All text that came meanwhile, as one piece: each piece costs its listeners the same.
                 for channel, pieces in groupby(filter(None, received), key=itemgetter(0)):
                     yield channel, "".join(text for _, text in pieces)
         finally:

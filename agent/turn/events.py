@@ -28,7 +28,7 @@ class Token:
 class ModelStart:
     """A model call begins. ``phase``: ``decide``, ``write``, ``judge``; ``attempt`` counts drafts, 0 for decisions.
 
-    ``call_id`` pairs it with its end where several of one phase are under way at once.
+    ``call_id`` pairs it with its end if several calls of one phase run at once.
     """
 
     phase: str
@@ -39,7 +39,7 @@ class ModelStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEnd:
-    """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft that was not wanted.
+    """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft that was not needed.
 
     ``call`` is the request, as far as it is known. The ``output`` of a decision is an assistant message.
     """
@@ -75,7 +75,7 @@ class StateUpdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSeen:
-    """A step of a plan as people may see it. ``title`` is one harmless line, empty if the rules forbid to show it."""
+    """A step of a plan as people may see it. ``title`` is one safe line, empty if the rules forbid showing it."""
 
     title: str
     status: StepStatus

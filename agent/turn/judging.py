@@ -1,4 +1,4 @@
-"""An attempt before the judge. If anything goes wrong there, its claims stay unconfirmed and never pass."""
+"""Judging of an attempt. If anything goes wrong, its claims stay unconfirmed and never pass."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
 
-MAX_CUTS = 2  # the rest of a cut may need the judge again; after the second cut the judge has seen every sentence
+MAX_CUTS = 2  # after a cut the rest may need the judge again; after the second cut the judge has seen every sentence
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptJudge:
-    """The judge of attempt ``number``. ``draft`` holds all that a judgement may depend on.
+    """The judge of attempt ``number``. ``draft`` has everything that a judgement may depend on.
 
-    A claim is put to the judge once a turn: a second caller waits for the same opinion.
+    A claim is put to the judge once per turn: a second caller waits for the same opinion.
     """
 
     progress: Progress
@@ -39,13 +39,14 @@ class AttemptJudge:
         return self.progress.judge_record
 
     async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion, or as it is without a judge or without anything to decide.
+        """Return the verdict with the judge's opinion; unchanged without a judge or anything to decide.
 
-        ``whole``: this is all of the answer, so the judge may have to say if it is one, even without an open claim.
+        ``whole``: this is the complete answer, so the judge may have to say whether it answers at all, even without an
+        open claim.
         """
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
-        # A text that cites nothing, and has no other fault, may say that the sources hold no answer.
+        # A text that cites nothing, and has no other fault, may say that the sources lack the answer.
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = self._unjudged_claims(verdict)
@@ -58,7 +59,7 @@ class AttemptJudge:
         return await asyncio.to_thread(apply_judgements, verdict, opinions, self.draft.sources)
 
     async def accept_small_talk(self, verdict: Verdict) -> Verdict:
-        """Let a reply without citations pass if the judge finds that it states nothing that a source could hold."""
+        """Let a reply without citations pass if the judge finds that it states nothing that a source could contain."""
         if not verdict.errors or not _lacks_only_citations(verdict) or verdict.no_answer or not verdict.claims:
             return verdict
         claims = self._record.claims
@@ -86,9 +87,9 @@ class AttemptJudge:
         return tuple(c for c, key in keys.items() if key not in asked or asked[key].is_open_again(self.number))
 
     async def _may_be_no_answer(self, verdict: Verdict) -> bool:
-        """Return True if a text without a claim to be asked may only say that the sources hold no answer.
+        """Return True if a text without open claims may only say that the sources lack the answer.
 
-        It does not if every word of it belongs to a claim that a source supports.
+        It does not if every word belongs to a supported claim.
         """
         if verdict.text.strip() in self._record.replies:
             return False
@@ -103,7 +104,7 @@ class AttemptJudge:
         record, loop = self._record, asyncio.get_running_loop()
         for claim in claims:
             record.claims[claim_key(claim)] = AskedClaim(self.number, loop.create_future())
-        opinion = Opinion()  # without a reply of the judge, no claim is confirmed
+        opinion = Opinion()  # without a reply from the judge, no claim is confirmed
         try:
             context = JudgeContext(
                 question=self.draft.question,

@@ -1,7 +1,7 @@
 """An answer shown block by block while the model writes it.
 
 A block is shown once it passed the rules and the judge, in the order of the answer. While one block is judged, the next
-ones are read. Nothing is shown after a block that failed, and no block of a text that cites nothing yet.
+ones are read. Nothing is shown after a failed block, or before the text cites a source.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ log = structlog.get_logger()
 MAX_EARLY_CHARS = 8_000  # shown early: each block is checked together with all that comes before it
 
 _PARAGRAPH_START: Final = re.compile(r"\n[ \t]*\n\s*\S")
-_MAX_GAP_CHARS: Final = 200  # of white space that are remembered: a model may get stuck in an endless gap
+_MAX_GAP_CHARS: Final = 200  # characters of white space that are kept: a model may get stuck in an endless gap
 _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
 """Rules that later text may still satisfy: "Yes." is cited by the sentence after it, code by the words below it."""
 
 State = Literal["reading", "closed", "failed", "stopped", "lost"]
 Event = Literal["next_attempt", "block_failed", "block_unshowable", "showing_ended"]
 
-SHOWS_BLOCKS: Final[frozenset[State]] = frozenset({"reading", "closed", "failed"})  # those that passed before
+SHOWS_BLOCKS: Final[frozenset[State]] = frozenset({"reading", "closed", "failed"})  # the verdicts that passed before
 HAS_FAILED: Final[frozenset[State]] = frozenset({"failed", "lost"})
 
 TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
     "reading": {"block_failed": "failed", "block_unshowable": "closed", "showing_ended": "stopped"},
     "closed": {"next_attempt": "reading", "block_failed": "failed", "showing_ended": "stopped"},
     "failed": {"next_attempt": "reading", "showing_ended": "lost"},
-    "stopped": {},  # nothing of this answer is shown any more; it is read, judged and sent as a whole
+    "stopped": {},  # no more of this answer is shown early; it is read, judged and sent as a whole
     "lost": {"next_attempt": "stopped"},
 }
 """An event that a state does not list changes nothing."""
@@ -59,7 +59,7 @@ class Stage(Protocol):
     """A place that shows an answer while it grows (``bot.delivery.stream.AnswerStream``)."""
 
     async def show(self, markdown: str, text: str) -> bool:
-        """Show one more verified block. ``text`` is the answer up to here as an ordinary answer has it.
+        """Show one more verified block. ``text`` is the answer so far in the form of an ordinary answer.
 
         Returns False if nothing can be shown here and nothing was.
         """
@@ -127,7 +127,7 @@ class LiveAnswer:
 
     @property
     def is_cut_short(self) -> bool:
-        """True if this attempt failed and the model is stopped before its end."""
+        """True if this attempt failed and the model is stopped early."""
         return self.state in HAS_FAILED and not self._reading.to_end
 
     def _on(self, event: Event) -> None:
@@ -137,7 +137,7 @@ class LiveAnswer:
     async def attempt(self, draft: Draft, judge: Examiner, *, last: bool) -> AsyncIterator[None]:
         """Continue after what was shown with another attempt. Leaving waits until its blocks are judged and shown.
 
-        ``draft`` holds all that a judgement may depend on but the text. The ``last`` attempt is read to its end
+        ``draft`` has everything that a judgement may depend on except the text. The ``last`` attempt is read to its end
         even after a failure. An exception of the stage comes out as it was raised.
         """
         self._on("next_attempt")
@@ -155,7 +155,7 @@ class LiveAnswer:
                 live = group.create_task(self._show_passed(judge), name="live-answer")
                 try:
                     yield
-                    if latest := self._reading.latest:  # judging the rest need not wait for the call under way
+                    if latest := self._reading.latest:  # judging the rest need not wait for the running call
                         group.create_task(judge.examine(latest.verdict), name="live-answer-end")
                 except asyncio.CancelledError:
                     live.cancel()
@@ -183,7 +183,7 @@ class LiveAnswer:
     async def _show(self, texts: tuple[str, ...], shown: ShownBlocks) -> bool:
         verdict = shown.verdict
         if not verdict.passed:
-            # A claim that nothing confirmed is not the draft's fault: read the draft to its end, cut the claim then.
+            # An unconfirmed claim is not the draft's fault: read the draft to its end, then cut the claim.
             if self.state in SHOWS_BLOCKS and not only_unconfirmed(verdict):
                 self._fail(shown.draft)
                 return False
@@ -207,7 +207,7 @@ class LiveAnswer:
         return self.state == "reading" and self._watch.feed(piece)
 
     def whole(self, text: str) -> str:
-        """Return the answer to be judged: what was shown before this attempt, and its ``text`` as far as that counts.
+        """Return the answer to be judged: the part shown before this attempt, and its ``text`` as far as that counts.
 
         Blocks that were shown before are left out of ``text``.
         """
@@ -241,7 +241,7 @@ class LiveAnswer:
             self._hold(blocks, verdict)
         elif reading.draft.has_judge and not citations(verdict.text):  # it may turn out to say that there is no answer
             reading.held = blocks
-        # The longer answer must begin with what was shown: a later definition may set it otherwise.
+        # The longer answer must begin with the text shown: a later definition may change it.
         elif shown is None or not verdict.text.startswith(_text(reading.latest)):
             self._on("block_unshowable")
             log.info("block_not_shown_early", length=len(piece))
@@ -250,7 +250,7 @@ class LiveAnswer:
             reading.passed.put_nowait((tuple(each.strip() for each in blocks), shown))
 
     def _hold(self, blocks: list[str], verdict: Verdict) -> None:
-        """Keep blocks that only lack what later text may bring; fail the attempt on any other error."""
+        """Keep blocks that only lack something later text may add; fail the attempt on any other error."""
         reading = self._reading
         reading.held = blocks
         if all(each.rule in _MAY_COME for each in verdict.errors):
@@ -269,5 +269,5 @@ def _text(shown: ShownBlocks | None) -> str:
 
 
 def says_not_found(text: str) -> bool:
-    """Return True if the model says that the sources do not hold the answer."""
+    """Return True if the model says that the sources lack the answer."""
     return text.strip().strip("`*_.").startswith(NOT_FOUND)

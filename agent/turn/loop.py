@@ -85,7 +85,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         async with asyncio.timeout(budget.deadline_s) as deadline:
             outcome = await _work(progress)
     except TimeoutError:
-        if not deadline.expired():  # that of something else: a bug, not the end of the turn's time
+        if not deadline.expired():  # from something else: a bug, not the end of the turn's time
             raise
         outcome = partial_answer(progress) or budget_notice(progress, "deadline")
     except ModelError as error:
@@ -139,7 +139,7 @@ async def _search_first(progress: Progress) -> None:
     """Search for the question before the first decision, so that an easy question needs one decision."""
     history = progress.state.history
     if not any(message.role == "user" and message.addressed for message in history):
-        # A first mention in a thread ("can you answer this?") is about what people asked each other there.
+        # A first mention in a thread ("can you answer this?") is about a question that people asked each other there.
         history = tuple(replace(message, addressed=True) for message in history)
     query = search_query(progress.question.text, history)
     if "search" in progress.tools and query.strip():
@@ -147,7 +147,7 @@ async def _search_first(progress: Progress) -> None:
 
 
 async def _decide(progress: Progress) -> Action:
-    """Return one action. An unusable one is fed back once; after that Orion answers from what it has."""
+    """Return one action. An unusable one is fed back once; after that Orion answers from its present sources."""
     # Decisions must leave calls for the drafts, and for the judge of each.
     reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
@@ -245,11 +245,11 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 
 
 async def _use_tools(progress: Progress, calls: tuple[ToolCall, ...]) -> TurnOutcome | None:
-    """Note the calls in their steps and run them. If the budget has no room for them, answer from what was found."""
+    """Note the calls in their steps and run them. Without room in the budget, answer from the present sources."""
     if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
         return await write_answer(progress) if progress.sources else budget_notice(progress, "tool_calls")
     plan = progress.state.plan
-    # Later arguments may quote what Slack's search found, which may not be stored.
+    # Later arguments may quote results of Slack's search, which may not be stored.
     if plan is not None and not any(result.tool == SLACK_SEARCH for result in progress.results):
         for call in calls:
             arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()
@@ -281,7 +281,7 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     """Remember question and answer, and close the open steps unless Orion asked back."""
     question = progress.question
     asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
-    if isinstance(outcome, Silent):  # what people tell each other is part of the thread, and changes no mission
+    if isinstance(outcome, Silent):  # messages between people are part of the thread, but do not change a mission
         overheard = replace(asked, addressed=False)
         progress.state = with_messages(replace(before, version=progress.state.version), overheard)
         return
@@ -298,7 +298,7 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
 
 
 def state_after_stop(question: Question, state: ThreadState) -> ThreadState:
-    """Return the state after a person stopped the turn: nothing is pending any more, its steps are closed."""
+    """Return the state after a person stopped the turn: no question is pending, and its steps are closed."""
     message = Message(role="user", text=question.text, user=question.user, ts=question.ts)
     after = with_undo(with_messages(cancel_pending_question(suspend_mission_for(state, question.user)), message), state)
     return restore_suspended_mission(after, state, question.user)

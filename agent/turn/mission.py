@@ -1,8 +1,8 @@
-"""Places a new message in its thread: as answer to a question back, continuation, or new mission.
+"""Places a new message in its thread: as an answer to a clarifying question, a continuation, or a new mission.
 
-The event names in the log and the fields of the reset event are a fixed contract. The findings of a turn that asked
-back are kept until the person answers. Documents are used again only while fresh; results of Slack's search are never
-kept.
+The event names in the log and the fields of the reset event are a fixed contract. The findings of a turn that asked a
+clarifying question are kept until the person answers. Documents are used again only while fresh; results of Slack's
+search are never kept.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 MAX_FINDING_SOURCES: Final = 16
 MAX_FINDING_CHARS: Final = 48_000
 MAX_FINDINGS: Final = 5
-FINDINGS_TTL_S: Final = 3_600  # for which a document that was found before counts as up to date
+FINDINGS_TTL_S: Final = 3_600  # for which a document found earlier counts as up to date
 
 
 async def meet_message(progress: Progress) -> None:
@@ -80,7 +80,7 @@ def change_plan(progress: Progress, plan: Plan) -> None:
 
 
 def collect_findings(progress: Progress) -> SavedFindings:
-    """Return the results and sources to keep of this turn, which asks back."""
+    """Return the results and sources to keep of this turn, which asks a clarifying question."""
     from_slack = any(result.tool == SLACK_SEARCH for result in progress.results)
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     useful = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
@@ -88,13 +88,13 @@ def collect_findings(progress: Progress) -> SavedFindings:
         SavedResult(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in useful[-MAX_FINDINGS:]
     )
     earlier = progress.state.found
-    # Asked back twice: resumed findings do not become fresh again.
+    # Second clarifying question: resumed findings do not become fresh again.
     ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts
     return SavedFindings(ts=ts, results=results, sources=_latest_sources(progress.sources))
 
 
 def resume_findings(progress: Progress) -> None:
-    """Continue with the findings from before the question back that this turn answers, if it answers one."""
+    """Continue with the earlier findings if this turn answers a clarifying question."""
     findings = progress.state.found
     if findings is None:
         return
@@ -109,7 +109,7 @@ def resume_findings(progress: Progress) -> None:
 def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
     latest: list[Source] = []
     room = MAX_FINDING_CHARS
-    for source in reversed(sources):  # later ones were looked for on purpose
+    for source in reversed(sources):  # later searches were deliberate
         if source.origin in {ORIGIN, "thread"}:
             continue
         room -= len(source.text)

@@ -1,4 +1,4 @@
-"""Working record of one turn: what was found, what was spent, who listens. A source keeps its number within a turn."""
+"""Working record of one turn: sources, costs, listeners. A source keeps its number within a turn."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,15 +24,15 @@ from verification.types import Draft, Source
 
 log = structlog.get_logger()
 
-MAX_SOURCES = 24  # more numbered passages than this only dilute the context of phase two
-MAX_THREAD_CHARS = 16_000  # the latest characters of what people said: a pasted log must not crowd out the rest
+MAX_SOURCES = 24  # more numbered passages only dilute the context of phase two
+MAX_THREAD_CHARS = 16_000  # the latest characters of people's messages: a pasted log must not crowd out the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Decisions of a deployment about answers. ``general``: what happens if no source at all was found.
+    """A deployment's policy on answers. ``general``: the behaviour if no source was found.
 
-    ``early_draft``: the first draft begins next to the first decision.
+    ``early_draft``: the first draft starts together with the first decision.
     """
 
     general: str = "label"
@@ -46,7 +46,7 @@ Save = Callable[[ThreadState], Awaitable[ThreadState]]
 
 @dataclass(frozen=True, slots=True)
 class AskedClaim:
-    """A claim that was put to the judge at an attempt. The ``opinion`` is None if the judge said nothing usable."""
+    """A claim that was put to the judge in an attempt. The ``opinion`` is None if the judge said nothing usable."""
 
     attempt: int
     opinion: asyncio.Future[Judgement | None]
@@ -72,7 +72,7 @@ class JudgeRecord:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """The turn so far. ``titles`` are the plan's steps as they may be shown, ``revealed`` is what was shown."""
+    """The turn so far. ``titles`` are the plan's steps as they may be shown, ``revealed`` is the part already shown."""
 
     question: Question
     state: ThreadState
@@ -117,7 +117,7 @@ class Progress:
         self.sources.append(replace(source, id=len(self.sources) + 1))
 
     def add_thread_messages(self) -> None:
-        """Add what people told each other in the thread as a source."""
+        """Add the messages between people in the thread as a source."""
         messages = [m for m in self.state.history if m.role == "user" and not m.addressed]
         lines: list[str] = []
         room = MAX_THREAD_CHARS
@@ -144,7 +144,7 @@ class Progress:
         return DOCUMENTS in self.places_away()
 
     def write_context(self) -> WriteContext:
-        """Return what the first draft of an answer is written from."""
+        """Return the context for the first draft of an answer."""
         return WriteContext(
             mission=self.state.mission,
             question=self.question,
@@ -156,7 +156,7 @@ class Progress:
         )
 
     def draft(self, text: str) -> Draft:
-        """Return the text as a draft together with all that this turn knows."""
+        """Return the text as a draft with everything that this turn knows."""
         question, history = self.question, self.state.history
         own, today = is_from_own_words(question.text), today_of(question)
         asker = [m.text for m in history if m.role == "user" and m.user == question.user]
@@ -175,14 +175,14 @@ class Progress:
         )
 
     def record_model_call(self, end: ModelEnd) -> None:
-        """Count what a model call cost (one call at least, none without a model), and emit its end."""
+        """Count the cost of a model call (at least one call; none without a model), and emit its end."""
         least = 0 if self.model.quotes_only else 1
         end = replace(end, usage=replace(end.usage, model_calls=max(least, end.usage.model_calls)))
         self.used += end.usage
         self.emit(end)
 
     def exceeded_limit(self) -> str:
-        """Return the name of the limit that is reached, or nothing. The deadline is a time-out round the whole turn."""
+        """Return the name of the exceeded limit, or an empty text. The deadline is a time-out around the whole turn."""
         if self.used.model_calls >= self.budget.model_calls:
             return "model_calls"
         if self.used.tool_calls > self.budget.tool_calls:
@@ -190,7 +190,7 @@ class Progress:
         return "tokens" if self.used.tokens >= self.budget.tokens else ""
 
     def update(self, state: ThreadState, **changes: object) -> None:
-        """Replace the state and emit what changed."""
+        """Replace the state and emit the changes."""
         self.state = state
         self.emit(StateUpdated(changes=changes))
 

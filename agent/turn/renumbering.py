@@ -1,4 +1,4 @@
-"""Gives an answer's citations new numbers for its readers: from 1, in the order of their first use.
+"""Renumbers an answer's citations for its readers: from 1, in the order of their first use.
 
 The model cites by the number that ``Progress.add_source`` gave a source. A growing answer keeps its numbers.
 """

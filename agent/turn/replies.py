@@ -77,7 +77,7 @@ def _shift(item: Located, text: str, order: Order) -> Located:
 
 
 def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
-    """Return a sentence on what a partial answer lacks: the subjects of the claims that failed, or the rest."""
+    """Return a sentence about the gaps of a partial answer: the subjects of the failed claims, or the rest."""
     errors = verdict.errors if verdict else ()
     claims = verdict.claims if verdict else ()
     failed = [claim for claim in claims if any(e.start < claim.end and claim.start < e.end for e in errors)]
@@ -103,7 +103,7 @@ def refusal(progress: Progress, reason: str) -> Refused:
 
 
 def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
-    """Return what could not be verified and why, in plain words; never the draft itself."""
+    """Return a plain text on the claims that could not be verified and why; never the draft itself."""
     language = progress.question.reply_language
     reasons = dict.fromkeys(
         "reason_unchecked" if is_unconfirmed(violation) else _REASONS.get(violation.rule, "reason_form")
@@ -122,7 +122,7 @@ def model_failure(progress: Progress, error: ModelError) -> Failed:
 
 
 def knowledge_failure(progress: Progress) -> Failed:
-    """Return the message that the documents were not reachable: that nothing was found means nothing."""
+    """Return the message that the documents were unreachable, so finding nothing proves nothing."""
     return Failed(
         answer=plain_answer(say("knowledge_down", progress.question.reply_language)), reason="KnowledgeAwayError"
     )
@@ -153,7 +153,7 @@ def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer
 def _nearest(progress: Progress) -> tuple[Source, ...]:
     """Return the best passages, one per document, in the order of the search, without the list of documents.
 
-    They are only named: their closest sentences have, as a rule, nothing to do with the question.
+    They are only named: their closest sentences usually have nothing to do with the question.
     """
     first: dict[str, Source] = {}
     for source in progress.sources:

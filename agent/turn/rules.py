@@ -1,4 +1,4 @@
-"""Applies the rules in a turn: a rule that crashes fails the draft and is logged."""
+"""Applies the rules in a turn: a crashing rule fails the draft and is logged."""
 
 from functools import partial
 from typing import Final

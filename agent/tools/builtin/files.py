@@ -33,7 +33,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileRefused(ToolFailed):
-    """The file may not or cannot be read."""
+    """The file is not allowed or not readable."""
 
     hints = ("Name a folder to see what is in it.",)
 
@@ -151,7 +151,7 @@ def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any]) -> F
 
 
 def _skip_lines(file: IO[bytes], count: int) -> None:
-    """Move over so many lines, a block at a time."""
+    """Skip this many lines, a block at a time."""
     missing = count
     while missing:
         block = file.read(_BLOCK)

@@ -1,6 +1,6 @@
 """``git_log`` and ``git_show`` over configured repositories, read only.
 
-Nothing that a repository's own configuration names is run (hooks, pagers, filters), and e-mail addresses are left out.
+No program from a repository's own configuration is run (hooks, pagers, filters), and e-mail addresses are left out.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from verification.types import Source
 GIT_LOG: Final = "git_log"
 GIT_SHOW: Final = "git_show"
 DEFAULT_COMMITS: Final = parameter(GIT_LOG, "limit")["default"]
-MAX_LOG_SOURCES: Final = 12  # a longer list shares them: a turn numbers only so many sources
+MAX_LOG_SOURCES: Final = 12  # in a longer list, commits share them: a turn numbers only this many sources
 MAX_OUTPUT_BYTES: Final = 400_000  # of git's output; the rest is cut, and the result says so
 MAX_CHANGES_CHARS: Final = 15_000
 
@@ -34,7 +34,7 @@ _WHEN: Final = re.compile(
 )
 _FORMAT: Final = "--format=%H%x00%cI%x00%s%x00%cI %an: %s%x00commit %H%nAuthor: %an%nDate: %cI%n%n%B"
 _FIELDS: Final = 5
-# A merge shows its changes, and no program that the repository's attributes name is run.
+# A merge shows its changes, and no program from the repository's attributes is run.
 _PLAIN_CHANGES: Final = ("--diff-merges=first-parent", "--no-ext-diff", "--no-textconv")
 
 
@@ -111,7 +111,7 @@ class GitLogTool:
 
 
 class GitShowTool:
-    """One commit with what it changed."""
+    """One commit with its changes."""
 
     def __init__(self, repositories: Sequence[Repository]) -> None:
         self._repositories = repositories
@@ -135,7 +135,7 @@ class GitShowTool:
 
 
 async def repository_fault(repository: Repository) -> str:
-    """Return nothing if git can read the repository, else what is wrong."""
+    """Return an empty text if git can read the repository, otherwise the problem."""
     try:
         await _run_git(repository, "rev-parse", ["--git-dir"], "", "")
     except GitFailed as failure:

@@ -30,7 +30,7 @@ _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
 DOCUMENTS: Final = "documents"  # the place of these tools
-MAX_TEXT_CHARS: Final = 15_000  # at once: the wall would cut off more without a note
+MAX_TEXT_CHARS: Final = 15_000  # in one result: the wall would cut off more without a note
 MAX_LISTED: Final = 400
 _MAX_LIMIT: Final = parameter(SEARCH, "limit")["maximum"]
 _LIMIT: Final = parameter(SEARCH, "limit")["default"]
@@ -50,7 +50,7 @@ def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKEN
 
 
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers, prefixes: tuple[str, ...] = ()) -> dict[str, Tool]:
-    """Return the same tools for one place: the index shows what everybody there may see, of the documents it names."""
+    """Return the same tools for one place: the index shows only its documents that everybody there may see."""
     return {
         name: replace(tool, index=SeenBy(tool.index, viewers, prefixes)) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()
@@ -64,7 +64,7 @@ class _KnowledgeTool:
 
 
 class SearchTool(_KnowledgeTool):
-    """Ranked passages for words."""
+    """Searches for ranked passages."""
 
     spec = spec_of(SEARCH)
 
@@ -137,7 +137,7 @@ class GetDocumentTool(_KnowledgeTool):
 
 @contextmanager
 def _away_as_failure() -> Iterator[None]:
-    """Make a failed tool of an index that cannot be reached: the turn decides what follows."""
+    """Turn an unreachable index into a failed tool: the turn decides what follows."""
     try:
         yield
     except KnowledgeAwayError as error:

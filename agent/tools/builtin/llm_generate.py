@@ -27,7 +27,7 @@ NAME: Final = "llm_generate"
 LARGE_CONTEXT: Final = 2_000
 MAX_TOKENS: Final = parameter(NAME, "max_tokens")["default"]
 TEMPERATURE: Final = parameter(NAME, "temperature")["default"]
-GENERATE_TIMEOUT_S: Final = 25.0  # less than a turn gives any tool, so that the result names a model that hangs
+GENERATE_TIMEOUT_S: Final = 25.0  # less than a tool's time-out in a turn, so that the result names a hanging model
 
 
 class LlmGenerate:
@@ -70,7 +70,7 @@ class LlmGenerate:
         return ToolResult(content=compact_json(body), generated=generated.text, usage=usage, call=generated.call)
 
     async def _generate(self, prompt: str, arguments: Mapping[str, Any]) -> Generated | ModelError:
-        """Return the model's text without its thinking, or the failure, also if it takes too long."""
+        """Return the model's text without its thinking, or the failure, including a time-out."""
         results: list[Generated] = []
 
         async def generate() -> None:

@@ -26,11 +26,11 @@ def message_source(text: str, permalink: str, *, author: str, channel: str, at: 
 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return the sources as a thread may keep them: results of Slack's search without text and title."""
+    """Return the sources as a thread may store them: results of Slack's search without text and title."""
     stored = map(without_slack_text, sources)  # Slack's terms forbid storing search results
     return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in stored)
 
 
 def without_slack_text(source: Source) -> Source:
-    """Return the source without its text if Slack's search found it: that may not be stored."""
+    """Return the source without its text if it comes from Slack's search: such text may not be stored."""
     return replace(source, text="") if source.origin == ORIGIN else source

@@ -24,7 +24,7 @@ MAX_PAGES: Final = parameter(WEB_SEARCH, "limit")["maximum"]
 TIMEOUT_S: Final = 12.0  # between two pieces of the reply
 MAX_REPLY_BYTES: Final = 2_000_000
 MAX_EXCERPT_CHARS: Final = 2_000
-_FORBIDDEN: Final = 403  # what SearXNG answers where its settings do not list JSON
+_FORBIDDEN: Final = 403  # SearXNG's answer if its settings do not list JSON
 _OK: Final = 200
 _NO_JSON: Final = "The search engine does not give JSON."
 _ALLOW_JSON: Final = "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml."
@@ -81,7 +81,7 @@ class WebSearchTool:
 
 @asynccontextmanager
 async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
-    """Open the tool for this server, with connections of its own."""
+    """Open the tool for this server, with its own connections."""
     import httpx2  # noqa: PLC0415 - as above
 
     options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}

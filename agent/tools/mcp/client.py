@@ -1,6 +1,6 @@
 """Connections to MCP servers, through the official SDK.
 
-Orion starts although a server is down, and connects again later. A call is never repeated: it may have done something.
+Orion starts even if a server is down, and connects later. A call is never repeated: it may have had an effect.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from agent.tools.tool import ToolFailed, ToolSpec, error_of
 
 MAX_PAGES: Final = 20
 MAX_TOOLS: Final = 64
-_ALIVE_TIMEOUT_S: Final = 0.5  # within the second that a call's own wall waits longer
+_ALIVE_TIMEOUT_S: Final = 0.5  # within the extra second that the call's wall waits
 _REFUSALS: Final = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
 log = structlog.get_logger()
 Reply = TypeVar("Reply")
@@ -95,7 +95,7 @@ class McpConnection:
         return self._link.trouble
 
     async def keep(self) -> None:
-        """Connect, again and again, until cancelled."""
+        """Connect, and reconnect, until cancelled."""
         while True:
             self._wanted.clear()
             self._link = Link(self.server)
@@ -112,7 +112,7 @@ class McpConnection:
             self._pause = min(self._pause * 2, self._waits.longest)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        """Call once. Raises ``McpFailed``; an exception of the SDK's own is left to the wall round tools."""
+        """Call once. Raises ``McpFailed``; the wall around tools handles the SDK's own exceptions."""
         return await self._request(lambda client: client.call_tool(tool, dict(arguments)))
 
     async def read_resource(self, uri: str) -> types.ReadResourceResult:
@@ -191,7 +191,7 @@ class McpConnection:
             self._changed.set()
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changed tools from a server of the newer protocol, where the client must ask for it.
+        """Subscribe to changes of tools on a server with the newer protocol, where the client must ask.
 
         Raises if the server does not offer it.
         """
@@ -233,7 +233,7 @@ class McpConnection:
         spec = to_tool_spec(self.server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
         if spec is None or not self.server.allows(tool.name, reads=reads):
             return None
-        # A call first waits for a connection, and its own time-out says more than the wall's: the wall waits longer.
+        # A call first waits for a connection, and its own time-out gives a better error, so the wall waits longer.
         longest_s = self._waits.ready + self.server.timeout_s + 1
         return ListedTool(
             tool.name,
@@ -243,7 +243,7 @@ class McpConnection:
 
 
 async def _is_alive(client: Client) -> bool:
-    """Ask a server that gave no result whether it is alive. A slow tool leaves it able to answer."""
+    """Ping a server that gave no result. It can still answer while a tool is slow."""
     with suppress(TimeoutError, MCPError, OSError, *STREAM_CLOSED):
         async with asyncio.timeout(_ALIVE_TIMEOUT_S):
             await client.list_tools()
@@ -253,7 +253,7 @@ async def _is_alive(client: Client) -> bool:
 
 @asynccontextmanager
 async def connections_kept(connections: tuple[McpConnection, ...], waits: Waits) -> AsyncIterator[None]:
-    """Keep the connections while the block runs. Its start waits at most ``waits.first`` for them."""
+    """Keep the connections open while the block runs. The block starts after at most ``waits.first``."""
     # The SDK's own lines quote what servers say.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     async with background_tasks() as group:

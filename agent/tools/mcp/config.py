@@ -14,11 +14,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from agent.thread.audience import NOBODY, parse_audience
 
-MAX_ALL_TOOLS: Final = 100  # of all servers: with Orion's own fewer than the 128 that models take
+MAX_ALL_TOOLS: Final = 100  # from all servers: together with Orion's own, fewer than the 128 that models accept
 TIMEOUT_S: Final = 25.0
 DEFAULT_MAX_CHARS: Final = 12_000
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-MIN_SECRET_CHARS: Final = 6  # a shorter value would be taken out of ordinary words
+MIN_SECRET_CHARS: Final = 6  # a shorter value would also be removed from ordinary words
 
 
 def _to_audience(entries: object) -> str:
@@ -31,7 +31,7 @@ def _to_audience(entries: object) -> str:
 class McpServer(BaseModel):
     """One server, by ``command``, ``args``, ``env``, ``cwd`` (a program to start), or by ``url``, ``headers`` (HTTP).
 
-    Orion's own keys are ``audience`` (who may ask it; without it no one may), ``allow`` (names of tools, ``*`` for any
+    Orion's own keys are ``audience`` (people who may use it; required), ``allow`` (names of tools, ``*`` for any
     part), ``link_hosts`` (hosts that sources may link to, besides its own), ``timeout_s`` (seconds a call may take) and
     ``max_chars`` (characters of a result that the model gets at once).
     """
@@ -66,9 +66,9 @@ class McpServer(BaseModel):
         return self
 
     def allows(self, tool: str, *, reads: bool | None) -> bool:
-        """Return whether the server's tool may be used. ``reads`` is its own word whether it only reads.
+        """Return whether the server's tool may be used. ``reads`` is the server's claim that the tool only reads.
 
-        A pattern does not allow a tool that says that it changes something: its whole name does.
+        A pattern does not allow a tool that declares changes; its full name does.
         """
         if not self.allow:
             return reads is True
@@ -83,7 +83,7 @@ class McpServer(BaseModel):
         return parts.scheme in {"http", "https"} and parts.hostname in {own, *map(str.lower, self.link_hosts)} - {None}
 
     def without_secrets(self, text: str) -> str:
-        """Return the text without the words of ``env`` and ``headers``."""
+        """Return the text without the values of ``env`` and ``headers``."""
         words = " ".join((*self.env.values(), *self.headers.values(), self.url)).split()
         for word in sorted((each for each in words if len(each) >= MIN_SECRET_CHARS), key=len, reverse=True):
             text = text.replace(word, "…")
@@ -100,7 +100,7 @@ def read_servers(text: str, environment: Mapping[str, str]) -> tuple[McpServer, 
     if not isinstance(servers, dict):
         message = 'It should be a JSON object such as {"mcpServers": {"name": {"command": "…"}}}.'
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
-    # Not validated: a disabled server may be unfinished, or meant for another program.
+    # Not validated: a disabled server may be incomplete, or meant for another program.
     off = [name for name, given in servers.items() if isinstance(given, dict) and given.get("disabled") is True]
     return tuple(
         _server(name, _expand(given, environment, f"Server {name!r}"))

@@ -14,16 +14,16 @@ from agent.tools.mcp.sanitize import to_one_line
 
 MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would take all memory
 MAX_UNREQUESTED_BYTES: Final = 16_000_000
-MAX_ERROR_BYTES: Final = 4_096  # of the error output, its end
+MAX_ERROR_BYTES: Final = 4_096  # of the end of the error output
 MAX_TROUBLE_CHARS: Final = 200
 GRACE_S: Final = 1.0
 
 
 @dataclass(slots=True)
 class Link:
-    """The way to one server. ``over`` is set when it broke.
+    """The link to one server. ``over`` is set when it broke.
 
-    ``trouble`` is the last sign of what is wrong: an HTTP status, or a line of the server's error output.
+    ``trouble`` is the latest hint at the problem: an HTTP status, or a line of the server's error output.
     """
 
     server: McpServer
@@ -31,7 +31,7 @@ class Link:
     trouble: str = ""
 
     def note(self, trouble: str) -> None:
-        """Keep a sign of what is wrong, without the server's secrets."""
+        """Keep a hint at the problem, without the server's secrets."""
         self.trouble = to_one_line(self.server.without_secrets(trouble))[:MAX_TROUBLE_CHARS]
 
 
@@ -57,7 +57,7 @@ class ChildServer:
                 yield said
 
     async def say(self, line: bytes) -> None:
-        """Write a line. Raises ``OSError`` if the process does not read any more."""
+        """Write a line. Raises ``OSError`` if the process no longer reads."""
         self._unrequested = 0
         if self._process.stdin is None or self._process.stdin.is_closing():
             raise BrokenPipeError
@@ -76,7 +76,7 @@ class ChildServer:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            for asking in (0, signal.SIGTERM):  # 0 sends nothing: the end of its input may be enough
+            for asking in (0, signal.SIGTERM):  # 0 sends no signal: the end of its input may be enough
                 self._signal(asking)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(GRACE_S):
@@ -89,12 +89,12 @@ class ChildServer:
     async def _wait_for_end(self) -> None:
         out = self._process.stdout
         while out is not None and not out.at_eof():
-            await out.read(1 << 16)  # a full pipe must not keep it from ending
+            await out.read(1 << 16)  # a full pipe must not prevent its exit
         await self._process.wait()
 
     def _signal(self, which: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, which)  # with its children: it leads a process group of its own
+            os.killpg(self._process.pid, which)  # with its children: it leads its own process group
 
 
 @asynccontextmanager

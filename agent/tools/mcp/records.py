@@ -9,7 +9,7 @@ from typing import Any, Final
 
 MAX_DEPTH: Final = 12
 MAX_TITLE_CHARS: Final = 300
-# Fields as the interfaces of wikis, trackers and drives call them; the first one that is there counts.
+# Field names in the APIs of wikis, trackers and drives; the first one present counts.
 _TITLES: Final = ("title", "name", "summary", "subject", "displayname")
 _LINKS: Final = ("url", "weburl", "htmlurl", "browseurl", "pageurl", "permalink", "webviewlink", "link", "webui")
 _DATES: Final = (
@@ -17,9 +17,9 @@ _DATES: Final = (
     *("modifiedat", "lastupdated", "date", "created", "createdat", "createdtime"),
 )
 _KEYS: Final = ("id", "key", "pageid")
-_DEEP_FIELDS: Final = frozenset({"title", "summary", "url"})  # the others name a person or a place, further inside
+_DEEP_FIELDS: Final = frozenset({"title", "summary", "url"})  # other nested fields name a person or a place
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
-_FAILURE: Final = re.compile(  # forms in which servers report a failure as if it were a result
+_FAILURE: Final = re.compile(  # forms in which servers report a failure as a result
     r"\s*(?:error(?: (?:calling|executing|in|while|fetching|running)\b[^\n:]{0,100})?:\s|traceback \(most recent"
     r"|(?:http(?: error)?|status(?: code)?:?) [45]\d\d\b|[45]\d\d (?:client|server) error\b)",
     re.IGNORECASE,
@@ -52,7 +52,7 @@ def read_records(text: str) -> list[Record]:
 
 
 def failure_in(text: str) -> str:
-    """Return the message of a failure that a server reports as a result, or an empty text."""
+    """Return the message if the result is really a failure, otherwise an empty text."""
     value = _decode(text)
     if isinstance(value, str):
         return value if len(value) <= MAX_FAILURE_CHARS and _FAILURE.match(value) else ""
@@ -71,12 +71,12 @@ def failure_in(text: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return the text as it can be encoded: half a character in a result must not end a turn."""
+    """Return the text in encodable form: half a character in a result must not end a turn."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _decode(text: Any) -> Any:
-    """Decode JSON, also inside of JSON; anything else stays as it is."""
+    """Decode JSON, including JSON inside JSON; anything else stays as it is."""
     if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
         return text
     try:
@@ -87,7 +87,7 @@ def _decode(text: Any) -> Any:
 
 
 def _items_of(value: Any) -> Sequence[Any]:
-    """Return the entries of the list that a result is or holds, if they are records; else the whole."""
+    """Return the entries of the list that a result is or contains, if they are records; otherwise the whole result."""
     lists = [value] if isinstance(value, list) else [each for each in value.values() if each and isinstance(each, list)]
     items: list[Any] = max(lists, key=len, default=[])
     if isinstance(value, dict) and (_field(value, _TITLES) or len(lists) > 1):
@@ -108,7 +108,7 @@ def _record(value: Any) -> Record:
 
 
 def _field(value: Any, names: Sequence[str]) -> str:
-    """Return the first of these fields that holds a text: one of the record itself, else one further inside."""
+    """Return the first of these fields that contains a text: in the record itself, otherwise nested."""
     return _inside(value, names, 0) or next(filter(None, (_inside(value, (name,), _depth(name)) for name in names)), "")
 
 

@@ -1,4 +1,4 @@
-"""Sources from the results of one server: what it returned lately, and what its records were called."""
+"""Sources from the results of one server, with its recent results and the titles of its records."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from verification.types import Source
 
 MAX_KNOWN: Final = 2_000  # records whose title and link are remembered
 _UNKNOWN_RESULT: Final = ("There is no such result any more.", "Call the tool again that brought it.")
-MAX_RESULTS: Final = 8  # long results that can be read on
+MAX_RESULTS: Final = 8  # long results that can be continued
 
 
 @dataclass(slots=True)
 class Pages:
-    """The results of one server. ``links`` are resources that its results named."""
+    """The results of one server. ``links`` are resources named in its results."""
 
     server: McpServer
     links: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -27,9 +27,9 @@ class Pages:
     _count: int = 0
 
     def add(self, records: Sequence[Record], asked: Iterable[Any], *, title: str, origin: str) -> ToolResult:
-        """Return the beginning of a result. A record that says little of itself is named as an earlier one was.
+        """Return the beginning of a result. A record without a title or link takes those of an earlier one.
 
-        ``asked`` are the values that were asked with, such as the id of a page that a search found before.
+        ``asked`` are the values in the call, such as the id of a page that an earlier search found.
         """
         if len(records) == 1:
             earlier = next((self._known[key] for key in map(_key, asked) if key in self._known), Record(text=""))
@@ -47,12 +47,12 @@ class Pages:
         if len(self._results) > MAX_RESULTS:
             self._results.popitem(last=False)
         result = self.read_on(name, origin=origin)
-        if not result.hints:  # it was shown to its end
+        if not result.hints:  # it was shown completely
             del self._results[name]
         return result
 
     def read_on(self, name: str, *, origin: str, offset: int = 0, find: str = "") -> ToolResult:
-        """Return a part of a result: from an offset, or from the passage with most of the words on."""
+        """Return a part of a result: from an offset, or from the passage with most of the words."""
         if name not in self._results:
             raise ToolFailed(*_UNKNOWN_RESULT)
         title, records = self._results[name]
@@ -85,7 +85,7 @@ class Pages:
 
 
 def values_in(arguments: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the single values of a call's arguments."""
+    """Yield the individual values of a call's arguments."""
     for value in arguments.values():
         if isinstance(value, Mapping):
             yield from values_in(value)
@@ -94,11 +94,11 @@ def values_in(arguments: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _key(value: Any) -> str:
-    return str(value).replace("-", "").lower()  # the same id is written with and without them
+    return str(value).replace("-", "").lower()  # ids are written with and without hyphens
 
 
 def _passage(records: Sequence[Record], find: str) -> int:
-    """Return the offset of the line from which on most of the words occur."""
+    """Return the offset of the line after which most of the words occur."""
     words = set(find.casefold().split())
     lines = "".join(record.text for record in records).splitlines(keepends=True)
     near = ["".join(lines[number : number + 5]).casefold() for number in range(len(lines))]
@@ -107,7 +107,7 @@ def _passage(records: Sequence[Record], find: str) -> int:
 
 
 def _cut(records: Sequence[Record], offset: int, room: int) -> tuple[list[Record], int]:
-    """Return the parts of the records from an offset on that have room, and the offset of what follows."""
+    """Return the parts of the records from an offset on that fit, and the offset of the rest."""
     parts, begin = [], 0
     for record in records:
         text = record.text[max(offset - begin, 0) :]

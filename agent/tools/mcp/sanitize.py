@@ -1,4 +1,4 @@
-"""Makes a server's description of its tools safe for a prompt: short, on one line, labelled, without orders."""
+"""Makes a server's tool descriptions safe for a prompt: short, on one line, labelled, without orders."""
 
 import json
 import re
@@ -16,7 +16,7 @@ MAX_DESCRIPTION_CHARS: Final = 400
 MAX_LINE_CHARS: Final = 1_000
 _MAX_READ_CHARS: Final = 4_000
 _MAX_NAME_CHARS: Final = 64  # OpenAI's limit for a function's name
-_UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")  # likewise
+_UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")  # also OpenAI's limit
 _SPOKEN: Final = frozenset({"description", "title", "$comment"})
 _DEFINITIONS: Final = ("$defs", "definitions")
 
@@ -40,7 +40,7 @@ def to_tool_spec(server: str, tool: str, description: str, schema: Mapping[str, 
 
 
 def to_one_line(text: str) -> str:
-    """Return the words on one line, without orders and without quotation marks that could end the quotation."""
+    """Return the text on one line, without orders and without quotation marks that could end the quotation."""
     plain = " ".join(text[:_MAX_READ_CHARS].encode("utf-8", "replace").decode().split())
     return " ".join(without_orders(plain).replace("»", "'").replace("«", "'").split())[:MAX_LINE_CHARS]
 
@@ -60,7 +60,7 @@ def _sanitize_schema(value: Any) -> Any:
 
 
 def _prune_definitions(schema: dict[str, Any]) -> None:
-    """Drop the definitions that nothing refers to: some servers send all of theirs with each tool."""
+    """Drop unused definitions: some servers send all of theirs with each tool."""
     definitions = {place: schema.pop(place) for place in _DEFINITIONS if isinstance(schema.get(place), dict)}
     used: dict[str, dict[str, Any]] = {}
     text = json.dumps(schema)

@@ -56,7 +56,7 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True)
 class ReadOnTool:
-    """Reads on in a long result of a server, or a resource that a result named."""
+    """Continues a long result of a server, or reads a resource that a result named."""
 
     connection: McpConnection
     spec: ToolSpec
@@ -78,7 +78,7 @@ class ReadOnTool:
 
 @dataclass(frozen=True, slots=True)
 class AwayTool:
-    """Takes the place of the tools of a server that was not reached yet, so that people hear of it."""
+    """Replaces the tools of a server that is not connected yet, so that people are told."""
 
     connection: McpConnection
     spec: ToolSpec
@@ -150,7 +150,7 @@ def _add_page(tool: McpTool | ReadOnTool, texts: Sequence[str], asked: Iterable[
 
 
 def _join_untitled(records: Sequence[Record]) -> list[Record]:
-    """Join neighbours that have neither a title nor a link: they are one text in several parts."""
+    """Join adjacent sources without a title and a link: they are one text in several parts."""
     joined: list[Record] = []
     for record in records:
         if joined and not (record.title or record.url or joined[-1].title or joined[-1].url):

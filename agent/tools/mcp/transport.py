@@ -23,9 +23,9 @@ Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStrea
 
 @asynccontextmanager
 async def open_transport(link: Link) -> AsyncIterator[AbstractAsyncContextManager[Any]]:
-    """Open the SDK's transport. The process is stopped only after the SDK closed it.
+    """Open the SDK's transport. The process is stopped only after the SDK closed the transport.
 
-    The link is over when the process closes its output. HTTP replies that are errors are noted on it.
+    The link is over when the process closes its output. HTTP errors are noted on the link.
     """
     url = link.server.url
     if not url:
@@ -40,7 +40,7 @@ async def open_transport(link: Link) -> AsyncIterator[AbstractAsyncContextManage
 
     async with httpx2.AsyncClient(
         headers=link.server.headers,
-        timeout=httpx2.Timeout(20.0, read=300.0),  # each call has a time-out of its own
+        timeout=httpx2.Timeout(20.0, read=300.0),  # each call has its own time-out
         trust_env=not is_loopback(url),
         verify=trusted_at(url),
         event_hooks={"response": [limit_reply]},
