@@ -31,8 +31,11 @@ _PURPOSE: Final = (
     r"(?:\s[\w.@-]{1,40}){0,3}?)?"
 )
 _OPEN: Final = r"[\"'(„“”«「‘‹]{0,3}\s?"
+# A ">" also separates the items of a menu ("Password > Step2"): alone it counts only right before the value, as in XML.
+_SIGN: Final = r"(?:=(?:>|&gt;)|[:=：])"
 _ASSIGNS: Final = (
-    r"\s{0,2}(?:[:=：>]|&gt;|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|为|為|は)\s{0,2}(?:[:：=]\s{0,2})?"
+    rf"\s{{0,2}}(?:{_SIGN}|(?:>|&gt;)(?=\S)|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|为|為|は)"
+    r"\s{0,2}(?:[:：=]\s{0,2})?"
 )
 _VALUE: Final = r"(?![\"'(])((?:(?![\"'`,;<>])[!-~]){6,200})"
 _LONG: Final = r"([A-Za-z0-9+/_.=~-]{16,400})"
@@ -100,7 +103,7 @@ def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
     """The patterns, each with a test of the values it finds."""
     key = rf"(?i)(?<![A-Za-z0-9]){_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}"
     password = rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}"
-    small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}"
+    small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}{_SIGN}\s{{0,2}}{_OPEN}{_VALUE}"
     header = rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"
     commands = (
         r"(?:\s-u|\s--user)[\s=]{1,2}[\"']?[^\s:\"']{1,60}:([^\s\"'`]{4,120})",  # curl

@@ -115,6 +115,8 @@ SECRETS = [
     "DB_PASS=" + "Winter2026",
     "ENCRYPTION_KEY=" + (MIX * 2)[:43] + "=",
     "<password>" + "Winter2026</password>",
+    "'password' => '" + "Winter2026'",
+    "'api_key' => '" + "Winter2026'",
 ]  # fmt: skip
 HARMLESS = [
     "xoxb-...",
@@ -139,6 +141,8 @@ HARMLESS = [
     "Password: 12-characters or more",
     "docker run -u 1000:1000 and mkdir -p build2/out",
     "a pass: 2 of 3, key-value-pairs, slim.Builder",
+    "Security > Password > Step2 or Settings > Token > Version2",
+    "xai-explainability-toolkit-documentation2 and pul-request-guidelines-2024-version",
     "API key: 90-day rotation",
     "password: sha256-hashed",
     "The password is `SHA256` hashed",
