@@ -310,6 +310,14 @@ async def test_judge_is_read_forgivingly_and_asked_once_more(replies: Iterable[S
     assert outcome.answer.text == CLAIM
 
 
+async def test_one_odd_refusal_unlearns_nothing() -> None:
+    odd = [failing(400, "Bad Request"), says(WHOLE), says(WHOLE)]
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=odd) as server, model_of(server) as model:
+        for _ in range(2):
+            assert isinstance((await take_turn(model))[0], Answered)
+    assert [request.get("reasoning_effort") for request in server.requests if request.get("stream")] == ["low"] * 3
+
+
 async def test_halves_of_an_emoji_are_joined() -> None:
     halves = (event({"content": half}) for half in ("\ud83d", "\ude42"))
     reply = stream(text(f"<answer>{TEXT} "), *halves, text("</answer>"), STOP, DONE)
