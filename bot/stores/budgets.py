@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -178,6 +178,7 @@ class TurnTokens:
     incoming: Incoming
     tasks: asyncio.TaskGroup
     _unwritten: int = 0
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def add(self, tokens: int) -> None:
         """Count the tokens of one call, and write them in the background."""
@@ -186,20 +187,20 @@ class TurnTokens:
             self.tasks.create_task(self.write(), name="tokens")
 
     async def write(self) -> None:
-        """Write what is not written yet. If Redis is away, the next call writes it."""
-        tokens, key, budgets = self._unwritten, self.budgets.key(self.incoming.thread.team), self.budgets
-        self._unwritten = 0
-        if not tokens:
-            return
-        try:
-            async with budgets.redis.pipeline(transaction=True) as pipe:
-                for holder in _HOLDERS:
-                    pipe.hincrby(key, _field(holder, self.incoming), tokens)
-                pipe.expire(key, BUDGET_TTL_S)
-                await pipe.execute()
-        except RedisError as error:
-            self._unwritten += tokens
-            log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
+        """Write what is not written yet, after a write under way. If Redis is away, the next call writes it."""
+        async with self._writing:
+            tokens, key, redis = self._unwritten, self.budgets.key(self.incoming.thread.team), self.budgets.redis
+            if not tokens:
+                return
+            try:
+                async with redis.pipeline(transaction=True) as pipe:
+                    for holder in _HOLDERS:
+                        pipe.hincrby(key, _field(holder, self.incoming), tokens)
+                    pipe.expire(key, BUDGET_TTL_S)
+                    await pipe.execute()
+                self._unwritten -= tokens
+            except RedisError as error:
+                log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
 
 
 def _field(holder: Holder, incoming: Incoming) -> str:

@@ -3,11 +3,13 @@
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
@@ -142,6 +144,40 @@ async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end:
 
     with pytest.raises(type(end)):
         await turn()
+    assert await used_up(redis_client, purse, incoming()) == "user"
+
+
+class SlowPipeline(Pipeline):
+    """Sends its commands once the event is set."""
+
+    gate: asyncio.Event
+
+    async def execute(self, raise_on_error: bool = True) -> list[Any]:  # noqa: FBT001, FBT002 (redis-py's)
+        await self.gate.wait()
+        return await super().execute(raise_on_error)
+
+
+async def test_a_reservation_holds_until_the_tokens_of_its_turn_are_counted(redis_client: Redis) -> None:
+    class SlowRedis(Redis):
+        def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:  # noqa: FBT001, FBT002
+            return SlowPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+    SlowPipeline.gate = asyncio.Event()
+    limits = Limits(user=50)
+    slow = budgets(SlowRedis(connection_pool=redis_client.connection_pool), limits)
+    purse = budgets(redis_client, limits)
+    assert await slow.reserve("t", incoming())
+
+    async def turn() -> None:
+        async with slow.count_turn("t", incoming()) as tokens:
+            tokens.add(50)
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(turn())
+        for _ in range(20):
+            assert not await purse.reserve("another", incoming())
+        SlowPipeline.gate.set()
     assert await used_up(redis_client, purse, incoming()) == "user"
 
 
