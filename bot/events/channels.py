@@ -34,17 +34,16 @@ class ChannelDialogs:
             view = channel_dialog(chosen, listed.get(chosen, ChannelSettings()), await click.language())
             await delivery.open_modal(click.trigger_id, view)
 
-        if await self._may_change(click):
+        if click.user in self.services.admins and not await click.refusal():
             click.after_ack(edit)
-
-    async def _may_change(self, click: Click) -> bool:
-        return click.user in self.services.admins and not await click.refusal()
 
     async def on_submit(self, click: Click) -> dict[str, str]:
         """Write the settings before the ack. Return why they are not written, by block."""
         channels, language = self.services.channels, await click.language()
-        if not await self._may_change(click):
+        if click.user not in self.services.admins:
             return {}
+        if refusal := await click.refusal():  # also if Slack is slow: an admin must not take it for saved
+            return {DOCUMENTS: say(refusal, language)}
         channel, table = read_channel_dialog(click.body)
         try:
             channels.save(click.team, channel, parse_settings(channel, table))

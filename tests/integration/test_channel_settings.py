@@ -161,6 +161,17 @@ async def test_a_channel_file_that_cannot_be_written_is_said_so(tmp_path: Path, 
         assert "I can't write `channels.toml`" in errors["documents"]
 
 
+async def test_an_admin_without_access_is_told_that_nothing_was_saved(tmp_path: Path, redis_url: str) -> None:
+    async with with_admin(tmp_path, redis_url) as (setting, file):
+        view = await open_channel_dialog(setting)
+        members = setting.workspace.workspace.roster.members
+        members[ADMIN] = replace(members[ADMIN], is_restricted=True)
+        await setting.orion.redis.delete(*await setting.orion.redis.keys("orion:person:*"))
+        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL), ADMIN)
+        assert "guest account" in errors["documents"]
+        assert not file.exists()
+
+
 async def test_only_admins_see_and_change_the_settings_of_channels(tmp_path: Path, redis_url: str) -> None:
     async with with_admin(tmp_path, redis_url) as (setting, file):
         workspace, view = setting.workspace, await open_channel_dialog(setting)
