@@ -53,7 +53,8 @@ def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
             # The last of several sentences needs an end too: only after a full stop does a number count for them all.
             is_ended = unit.text.endswith(_SENTENCE_ENDS) or len(sentence_spans(unit.text, None)) <= 1
             ended = text if is_ended else f"{text}."
-            lines += [*([] if same_block else [""]), f"{'    ' * unit.depth}{marker} {ended} {number}"]
+            goes_on = previous is not None and same_block and previous.kind != "sentence"
+            lines += [*([] if goes_on else [""]), f"{'    ' * unit.depth}{marker} {ended} {number}"]
         previous = unit
     return "\n".join(lines)
 

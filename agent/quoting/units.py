@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Final, Literal
 
 from markdown_it import MarkdownIt
@@ -91,11 +91,15 @@ class _Reader:
             parts = [
                 part for each in item.children for part in (each.children if each.type == "blockquote" else [each])
             ]
-            own = " ".join(_one_line(_content(part)) for part in parts if part.type == "paragraph")
-            self._add(own, kind, marker=f"{item.info}." if item.info else "-", depth=depth)
-            for part in parts:
-                if part.type != "paragraph":
-                    self._read_block(part, depth + 1)
+            for number, (is_text, some) in enumerate(groupby(parts, lambda part: part.type == "paragraph")):
+                if not is_text:
+                    for part in some:
+                        self._read_block(part, depth + 1)
+                elif number:  # goes on after code or a table
+                    self._add_sentences([_content(part) for part in some])
+                else:
+                    own = " ".join(_one_line(_content(part)) for part in some)
+                    self._add(own, kind, marker=f"{item.info}." if item.info else "-", depth=depth)
 
     def _read_table(self, node: SyntaxTreeNode) -> None:
         """Read rows under the names of their columns, which the first row gives."""

@@ -45,6 +45,16 @@ def test_tables_and_quotations_inside_an_item_are_read() -> None:
     ]
 
 
+def test_text_after_code_in_an_item_stays_after_it() -> None:
+    found = units("1. Stop it:\n\n   ```\n   stop\n   ```\n\n   Wait a minute.\n\n2. Start it.")
+    assert [(unit.kind, unit.marker, unit.text) for unit in found] == [
+        ("step", "1.", "Stop it:"),
+        ("code", "", "stop"),
+        ("sentence", "", "Wait a minute."),
+        ("step", "2.", "Start it."),
+    ]
+
+
 def test_rows_name_their_columns() -> None:
     assert shape("| Code | | What |\n|---|---|---|\n| 1 | x | |\n| 2 | | `y` |") == [
         ("row", "Code: 1; x", ""),
