@@ -122,7 +122,7 @@ class Orion(ProcessStatus):
         )
         if meaning := self.engine.meaning:
             metrics.search_by_meaning.set(not meaning.failure)
-        for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
+        for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several breakers an open one is shown
             metrics.circuit(circuit.name, is_open=circuit.is_open)
         return metrics.render()[0]
 
@@ -156,7 +156,7 @@ async def _is_index_up(index: KnowledgeIndex) -> bool:
 
 
 async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identity: Identity | None) -> Redis:
-    """Open a Redis that has what every question needs, and join it. One that is away passes and is joined later."""
+    """Open a Redis with everything that questions need, and join it. One that is down is joined later."""
     redis = await stack.enter_async_context(open_redis(settings))
     tasks = await stack.enter_async_context(background_tasks())
     joining = tasks.create_task(_join(redis, prefix, identity), name="join-redis")
@@ -193,7 +193,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
     identity: Identity | None = None,  # whose keys these are; a local workspace has only a prefix
     prefix: str = DEFAULT_PREFIX,
-    drain_s: float = DRAIN_S,  # time that running turns get once Orion was asked to end
+    drain_s: float = DRAIN_S,  # time for running turns once Orion was asked to end
     mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; a test passes one with shorter leases
     timeouts: TurnTimeouts | None = None,
     model_over: Callable[[Model], Model] | None = None,  # wraps the model of the settings
@@ -209,7 +209,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
-        half = max(1, concurrency // 2) if settings.many_workspaces else 0  # of a process, unless the settings say more
+        half = max(1, concurrency // 2) if settings.many_workspaces else 0  # per process, unless the settings say more
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace or half)
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, limits_of(settings), prefix=prefix)
@@ -260,7 +260,7 @@ def _syncing(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TeamBots:
-    """Parts of which each workspace's ``TeamBot`` is made. ``circuits`` grows with each."""
+    """Parts of each workspace's ``TeamBot``. ``circuits`` grows with each."""
 
     engine: Engine
     observers: Observers
@@ -304,7 +304,7 @@ class _TeamBots:
         return TeamBot(workspace=workspace, delivery=delivery, people=people, handler=flow)
 
     def reporting(self, workspaces: Workspaces) -> WeeklyReports | None:
-        """Make what posts the weekly report, if a channel for it is named."""
+        """Make the poster of the weekly report, if a channel for it is named."""
         if not self.settings.report:
             return None
         return WeeklyReports(

@@ -1,6 +1,6 @@
 """Settings of single channels, from a TOML file that is read again when it changes.
 
-A line that cannot be used is named, and its channel keeps its last good settings. ``docs/people.md`` has an example.
+An unusable line is reported, and its channel keeps its last good settings. ``docs/people.md`` has an example.
 """
 
 import json
@@ -36,7 +36,7 @@ _WISHES: Final = {
 
 
 class ChannelSettings(BaseModel):
-    """What holds in one channel.
+    """Settings of one channel.
 
     ``documents`` are prefixes of document paths or sources; empty means all. ``instruction`` is an admin's wish about
     the form of answers, never a source. ``handoff`` replaces ORION_HANDOFF. ``language`` is the one Orion speaks there.
@@ -54,7 +54,7 @@ class ChannelSettings(BaseModel):
 
     @property
     def model_instruction(self) -> str:
-        """Return what the model is told about answers in this channel."""
+        """Return the model's instructions about answers in this channel."""
         speaks = f"Write every answer in the language with the code {self.language}." if self.language else ""
         return " ".join(filter(None, (self.instruction, speaks)))
 
@@ -98,7 +98,7 @@ class ChannelFile:
         return {channel: self.of(team, channel) for channel in sorted(ids)}
 
     def save(self, team: str, channel: str, settings: ChannelSettings) -> None:
-        """Write a channel's settings in place of its earlier ones; the rest of the file stays as it is.
+        """Replace a channel's settings; the rest of the file stays as it is.
 
         Raises ``OSError``, and ``ChannelSettingsError`` if the file is not one that can be changed.
         """
@@ -189,7 +189,7 @@ def _replace_table(text: str, key: str, values: Mapping[str, Any]) -> str:
             while last > start + 1 and (not old[last - 1].strip() or old[last - 1].lstrip().startswith("#")):
                 last -= 1  # these lines are about what follows
             new = "".join([*old[:start], table, *old[last:]])
-            # A line of a text or a list may look like the head of a table: the result must hold what is wanted.
+            # A line of a text or a list may look like a table's header: the result must contain the new settings.
             with suppress(ValueError):
                 if tomllib.loads(new) == wanted:
                     return new

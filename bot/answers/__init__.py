@@ -1,1 +1,1 @@
-"""Answers that people save: their files, what waits for approval, and what may not be saved."""
+"""Answers that people save: their files, proposals that wait for approval, and limits on what may be saved."""

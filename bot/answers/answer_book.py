@@ -29,7 +29,7 @@ def find_fault(answer: SavedAnswer) -> Fault | None:
         return "empty"
     if len(answer.question) > MAX_QUESTION_CHARS or len(answer.answer) > MAX_ANSWER_CHARS:
         return "long"
-    # The text is its own source here: an instruction counts as one only if a source holds it.
+    # The text is its own source here: an instruction counts as one only if a source contains it.
     verdict = check(Draft(text=text, sources=(Source(id=1, title=answer.question, text=text),)))
     return next((_RULES[each.rule] for each in verdict.errors if each.rule in _RULES), None)
 
@@ -43,8 +43,8 @@ class AnswerBook:
     def write(self, answer: SavedAnswer, *, replaces: str = "") -> list[Path]:
         """Write an answer in place of the one with the key ``replaces``. Return the changed files.
 
-        Raises ``FileExistsError`` if another answer to this question has the same audience. One that was written before
-        is written again.
+        Raises ``FileExistsError`` if another answer to this question has the same audience. An identical answer is
+        written again.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self._file(answer.key)
@@ -59,7 +59,7 @@ class AnswerBook:
             if replaces == answer.key or self.find(answer.key) == answer:
                 part.replace(file)
                 return [file]
-            file.hardlink_to(part)  # of two workers one writes
+            file.hardlink_to(part)  # only one of two workers writes
         finally:
             part.unlink(missing_ok=True)
         old = self._file(replaces) if replaces else file
@@ -93,9 +93,9 @@ class AnswerBook:
         return self.folder / f"{Path(key).name}.md"
 
     def commit(self, subject: str, files: list[Path]) -> bool:
-        """Commit these files only; what else is changed in the working tree stays as it is.
+        """Commit only these files; other changes in the working tree stay as they are.
 
-        Return False if the folder is in a working tree that does not take the commit.
+        Return False if Git refuses the commit.
         """
         git = which("git")
         if git is None or not files or not self._git(git, "rev-parse", "--is-inside-work-tree"):

@@ -49,7 +49,7 @@ class Proposals:
         return True
 
     async def take(self, team: str, key: str) -> Proposal | None:
-        """Remove a proposal and return it. Of two clicks one gets it."""
+        """Remove a proposal and return it. Only one of two clicks gets it."""
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hget(self.key(team), key)
             pipe.hdel(self.key(team), key)

@@ -1,4 +1,4 @@
-"""Who may save, edit and approve answers, and what follows: the commit and the index."""
+"""Permissions to save, edit and approve answers, and the commit and indexing after that."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class SavedAnswers:
         return [proposal for proposal in waiting if proposal.answer.owner == user]
 
     def publish(self, subject: str, files: list[Path]) -> bool:
-        """Commit and index changed files. Return False if Git did not take the commit. Blocks."""
+        """Commit and index changed files. Return False if Git refused the commit. Blocks."""
         committed = self.book.commit(subject, files)
         self.sync()
         return committed

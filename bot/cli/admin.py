@@ -57,7 +57,7 @@ def forget(
     local: output.LocalOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Delete what Orion keeps of a person or of a thread."""
+    """Delete everything that Orion stores about a person or a thread."""
     from bot.cli import forget as forgetting
 
     if bool(user) == bool(thread):
@@ -140,7 +140,7 @@ def _letter_json(letter: DeadLetter) -> dict[str, Any]:
 
 
 async def _decide_all(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
-    """Decide the fate of these letters, or of all in their order; return which of them existed."""
+    """Retry or drop these letters, or all in their order; return the ones that existed."""
     from bot.queue.queue import MAX_DEAD_LETTERS
 
     named = ids or [letter.entry_id for letter in reversed(await letters.newest(MAX_DEAD_LETTERS))]
@@ -204,7 +204,7 @@ def dashboards() -> None:
 
 
 async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
-    """Return the workspace (None: what serves Slack), its figures, and other workspaces with figures."""
+    """Return the workspace (None: the Orion that serves Slack), its figures, and other workspaces with figures."""
     from observability.stats import Stats
 
     summary = await Stats(redis, prefix=prefix).read(days)

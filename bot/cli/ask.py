@@ -69,7 +69,7 @@ async def ask(
             if show:
                 show(result)
             if isinstance(outcome, Refused) and not documents:
-                # Otherwise it looks like a question without an answer.
+                # Otherwise it would look like a question without an answer.
                 note(FOUND_NONE if docs else NO_DOCUMENTS, "yellow")
     return result
 

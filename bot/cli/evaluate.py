@@ -119,7 +119,7 @@ def answers(
         output.note(asked.pushed)
     if report:
         try:
-            report.write_text(report_page(asked), encoding="utf-8", newline="\n")  # the same bytes on every system
+            report.write_text(report_page(asked), encoding="utf-8", newline="\n")  # identical bytes on every system
         except OSError as error:
             message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
             raise WrongUse(message) from None

@@ -1,4 +1,4 @@
-"""`orion feed`: prints the pages of Confluence or Notion for ORION_FEEDS, or lists what would be read."""
+"""`orion feed`: prints the pages of Confluence or Notion for ORION_FEEDS, or lists the pages it would read."""
 
 import sys
 from enum import StrEnum

@@ -1,7 +1,7 @@
-"""`orion forget`: deletes everything that Orion stores of a person or a thread.
+"""`orion forget`: deletes everything that Orion stores about a person or a thread.
 
 Running turns are cancelled first, so that nothing is written back. A conversation that names the person is deleted as a
-whole; the next message rebuilds it from Slack. Event ids stay for their day, or the same event would count as new.
+whole; the next message rebuilds it from Slack. Event ids stay for a day, or the same event would count as new.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BAD_THREAD: Final = (
 
 
 class Key(NamedTuple):
-    """One of Orion's keys in Redis: ``kind`` of thing, and what it is about."""
+    """One of Orion's keys in Redis, with its ``kind`` and its subject."""
 
     name: str
     kind: str

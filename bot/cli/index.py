@@ -1,4 +1,4 @@
-"""`orion index` and `orion docs`: sync the document index and list what is in it."""
+"""`orion index` and `orion docs`: sync the document index and list its contents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer
 from bot.cli import output
 from bot.errors import WrongUse
 
-if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+if TYPE_CHECKING:  # for annotations only: importing them takes too long
     from agent.knowledge.types import Document
     from bot.documents.corpus import Corpus
     from bot.documents.figures import KnowledgeFigures, SourceFigures
@@ -37,7 +37,7 @@ _INTERRUPTED = (
     "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing was removed yet. "
     "`orion index` continues from there."
 )
-_PROGRESS_STEP = 500  # documents between two lines of progress without a terminal
+_PROGRESS_STEP = 500  # documents per line of progress without a terminal
 
 
 @app.command()

@@ -74,14 +74,14 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
             workspace.workspace.app_is_starting(_READING)
             print_text(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)")
             if browser:
-                # A daemon: some browsers' commands return only when the person closes them.
+                # A daemon thread: some browsers' commands return only when the person closes the browser.
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
             local_orion = await asyncio.to_thread(import_module, "bot.cli.local_orion")
             await local_orion.run(settings, workspace, inside, folders, stopping)
 
 
 async def _start_second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
-    """Start another workspace of the same Slack, on the next port; a visitor may install Orion there."""
+    """Start a second workspace of the same Slack on the next port, for a visitor to install Orion in."""
     setup = first.workspace.setup
     second = LocalWorkspace(
         docs=setup.docs, turn_record=setup.turn_record, examples=setup.examples, kept=setup.kept,
@@ -96,7 +96,7 @@ async def _start_second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
     """Return the settings of the Orion in this local workspace."""
-    # A person who tries Orion out changes a page and asks again; web sites are not read every minute.
+    # People who try Orion out edit a page and ask again; web sites are not read every minute.
     soon = not settings.web_docs and "sync_minutes" not in settings.model_fields_set
     return settings.model_copy(
         update={

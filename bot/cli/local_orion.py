@@ -35,7 +35,7 @@ HELPERS: Final = "#help"
 _KEY: Final = base64.urlsafe_b64encode(hashlib.sha256(b"local workspace").digest()).decode()
 """It protects no secret: the tokens are those of a workspace on this machine."""
 SLOW_S: Final = 10.0
-LEASE_S: Final = 5.0  # short: a visitor who killed the worker waits so long for the next one
+LEASE_S: Final = 5.0  # short: a visitor who killed the worker waits this long for the next one
 _NOTICE_S: Final = 8.0
 _WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is resumed."
 _KILLED: Final = "The answer broke off, as if its worker had died. It is resumed in a few seconds."
@@ -48,7 +48,7 @@ class FaultyModel:
 
     def __init__(self, model: Model, tell: Callable[[str], None]) -> None:
         self.model, self.tell = model, tell
-        # All but the decisions is that of the other model.
+        # Everything but decisions comes from the other model.
         self.name, self.quotes_only = model.name, model.quotes_only
         self.write, self.generate = model.write, model.generate
         self.seconds = 0.0
@@ -116,7 +116,7 @@ def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
             "slack_client_secret": SecretStr(workspace.consent.client_secret),
             "encryption_keys": SecretStr(_KEY),
             "allow_teams": frozenset({"*"}),
-            "streams": True,  # the page has a switch that takes them away
+            "streams": True,  # the page has a switch that hides them
             "handoff": settings.handoff or HELPERS,
             "admins": settings.admins | {ADMIN},
         }
@@ -124,7 +124,7 @@ def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
 
 
 def _first_installation(workspace: LocalWorkspace) -> Installation:
-    """Return the installation that the first workspace has from the start."""
+    """Return the first workspace's initial installation."""
     setup = workspace.workspace.setup
     return Installation(
         team=setup.team, name=setup.name, bot_token=workspace.bot_token, bot_user=BOT_USER, bot_id=BOT_ID,

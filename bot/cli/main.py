@@ -42,11 +42,11 @@ EXIT_OTHER = 3
 MAX_PORT = 65535
 # Characters: with the rule and its severity before them they fit a line of 80 columns.
 MAX_WORDS = 60
-OBJECTS_OF_A_START = 100_000  # between two collections: imports make many and leave hardly any garbage
+OBJECTS_OF_A_START = 100_000  # objects between two collections: imports make many and leave hardly any garbage
 
 
 def print_version(asked: bool) -> None:  # noqa: FBT001 - the option's one value
-    """Print Orion's version and end, if it was asked for."""
+    """Print Orion's version and exit, if requested."""
     if asked:
         from importlib.metadata import version
 
@@ -60,7 +60,7 @@ def options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Take the options that come before a command."""
+    """Handle the options before a command."""
 
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
@@ -290,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(OBJECTS_OF_A_START)
     # No collection at exit: it would take a fifth of a short command.
     atexit.register(gc.freeze)
-    # A terminal that lacks a character shows a question mark; the command goes on.
+    # A terminal that lacks a character shows a question mark; the command continues.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,7 +1,7 @@
 """`orion mcp`: the agent, the search and the verifier as an MCP server, for editors and other agents.
 
 A caller is a person of the workspace, under the same gates, budgets and audiences as in a direct chat, or the public,
-which sees what everyone may see.
+who see only documents for everyone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SlackPeople:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpAgent:
-    """Serves callers by their user id, or ``public``. There is no ``slack`` without a bot token."""
+    """Serves callers by their user id, or ``public``. Without a bot token ``slack`` is None."""
 
     settings: Settings
     engine: Engine
@@ -112,7 +112,7 @@ class McpAgent:
         return {"passages": [{name: getattr(source, name) for name in fields} for source in found.sources]}
 
     async def verify(self, user: str, draft: Draft) -> dict[str, Any]:
-        """Return the verdict on a text, with the judge's opinion where one is configured. Raises ``ToolError``."""
+        """Return the verdict on a text, with the judge's opinion if one is configured. Raises ``ToolError``."""
         async with self._admit(user, draft.question) as (_, _, counter):
             judge = self.engine.judge
             return verdict_json(await verdict_on(draft, judge and CountedJudge(judge, counter)))
@@ -130,7 +130,7 @@ class McpAgent:
                 message = "The token budget of today is used up. Ask again tomorrow."
                 raise ToolError(message)
             question = incoming.question()
-            if user == PUBLIC:  # not of the workspace: what its members may see is not public
+            if user == PUBLIC:  # not the workspace: documents for its members are not public
                 question = replace(question, thread=replace(question.thread, team=PUBLIC))
             elif self.slack:
                 question = replace(question, memberships=await self.slack.memberships.of(question))
@@ -187,7 +187,7 @@ class Tokens:
     users: Mapping[str, str]
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return whose token this is, for the SDK."""
+        """Return the owner of this token, for the SDK."""
         user = self.users.get(_digest(token))
         return AccessToken(token=token, client_id=user, scopes=[]) if user else None
 
@@ -226,8 +226,8 @@ async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
 
 
 def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:
-    """Build the server for one caller, or for those who bring one of the tokens."""
-    # The SDK wants an issuer; the tokens are Orion's own, so that none is ever asked.
+    """Build the server for one caller, or for callers with one of the tokens."""
+    # The SDK wants an issuer; the tokens are Orion's own, so it is never contacted.
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None) if tokens else None
     server = MCPServer("orion", token_verifier=tokens, auth=auth, log_level="WARNING")
 

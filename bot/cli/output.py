@@ -1,6 +1,6 @@
 """Settings, output, exit codes and key prefixes for all commands.
 
-Every command imports this first, so nothing here loads a log, a terminal library or Redis before it is needed.
+Every command imports this first, so it loads logging, terminal libraries and Redis only when needed.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about 
 
 
 def local_prefix(port: int) -> str:
-    """Prefix of the keys of the local workspace on ``port``: trying Orion out touches nothing in use (decision 15)."""
+    """Prefix of the local workspace's keys on ``port``, so that trying Orion out is safe (decision 15)."""
     return f"orion-local-{port}"
 
 
 async def local_ports(redis: Redis) -> list[int]:
-    """Return ports of local workspaces with figures in this Redis. It reads all names of keys: for small ones."""
+    """Return ports of local workspaces with figures in this Redis. It reads all key names: for a small Redis."""
     names = [str(name) async for name in redis.scan_iter(match="orion-local-*:stats:*", count=1000)]
     return sorted({int(found[1]) for name in names if (found := _FIGURES.fullmatch(name))})
 
@@ -111,7 +111,7 @@ def note(text: str, style: str = "", *, to_stderr: bool = True) -> None:
 
 
 def terminal(*, to_stderr: bool = True) -> Console:
-    """Return a console for what is shown while a person waits."""
+    """Return a console for output while a person waits."""
     from rich.console import Console
 
     return Console(stderr=to_stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)

@@ -1,4 +1,4 @@
-"""`orion report`: the last seven days, as the channel of ORION_REPORT sees a week each Monday."""
+"""`orion report`: the last seven days, as the channel of ORION_REPORT sees each week on Monday."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | Non
 
 
 async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefix: str, port: int | None) -> Places:
-    """Return the places as the report's channel sees them. While Slack cannot be asked, none counts as public."""
+    """Return the places as the report's channel sees them. While Slack is unreachable, no place counts as public."""
     from agent.thread.audience import Viewers
     from agent.thread.conversation import ThreadKey
     from bot.reports.gather import Places

@@ -25,7 +25,9 @@ from bot.slack.client import NotAuthorized
 
 log = structlog.get_logger()
 
-OBJECTS_OF_A_QUESTION = 10_000  # between two collections while Orion serves: about as many as one question needs
+OBJECTS_OF_A_QUESTION = (
+    10_000  # objects between two collections while Orion serves: about as many as one question needs
+)
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 
 
@@ -53,7 +55,7 @@ class _WaitingForSlack(ProcessStatus):
 
 
 async def _wait_for_slack(settings: Settings, host: str) -> Identity:
-    """Wait until Slack, or else Redis, says whose token this is. Until then only the pages are open."""
+    """Wait until Slack, or else Redis, identifies the token. Until then only the pages are open."""
     async with AsyncExitStack() as stack:
         await _open_pages(stack, _WaitingForSlack(), host, settings.port)
         async for attempt in stamina.retry_context(NotAuthorized, attempts=None, timeout=None, wait_max=30.0):
@@ -61,7 +63,7 @@ async def _wait_for_slack(settings: Settings, host: str) -> Identity:
                 if identity := await _recall(settings) or await identify(settings):
                     return identity
                 raise NotAuthorized
-    raise AssertionError  # the loop above has no end of its own
+    raise AssertionError  # the loop above never ends by itself
 
 
 async def _recall(settings: Settings) -> Identity | None:
@@ -84,7 +86,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         if work:  # now that the pages are open, so that the first turn need not wait for its import
             group.create_task(orion.observers.tracer.connect(), name="langfuse")
         gc.collect()
-        gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
+        gc.freeze()  # objects from start-up live as long as the process: collections can skip them
         gc.set_threshold(OBJECTS_OF_A_QUESTION)
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
@@ -96,7 +98,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
 
 
 async def _work(orion: Orion, *, work: bool) -> None:
-    """Take turns after the first sync, but do not wait long: then the documents of the last run answer."""
+    """Start turns after the first sync, but do not wait long: then use the documents of the last run."""
     if orion.syncing:
         with suppress(TimeoutError):
             async with asyncio.timeout(SYNC_WAIT_S):
@@ -121,7 +123,7 @@ async def _open_pages(
 
 
 def _require(settings: Settings, mode: str) -> None:
-    """The tokens a mode cannot do without. Workspaces that install Orion have bot tokens of their own."""
+    """The tokens that a mode requires. Workspaces that install Orion have their own bot tokens."""
     of_many = settings.many_workspaces and mode != "socket"
     needed = {} if of_many else {"SLACK_BOT_TOKEN": settings.slack_bot_token}
     if mode == "socket":

@@ -16,7 +16,7 @@ class EndedAtOnce(Exception):  # noqa: N818 - it names what happened
 
 @dataclass(slots=True, kw_only=True)
 class Stopping:
-    """The state of an end by signal: ``asked`` is set by the first one, ``running`` by what must drain."""
+    """State of an end by signal. The first signal sets ``asked``; work that must drain sets ``running``."""
 
     whole: asyncio.Task[Any]
     asked: asyncio.Event = field(default_factory=asyncio.Event)

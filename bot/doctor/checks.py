@@ -49,14 +49,14 @@ class Check:
 
 
 class Problem(NamedTuple):
-    """Something that is not as it should be, and what to do about it."""
+    """A fault, and its remedy."""
 
     detail: str
     remedy: str
 
 
 Finding = str | Problem
-"""The state of one thing; an empty text if there is nothing to say."""
+"""The state of one thing; an empty text if there is nothing to report."""
 Probe = Callable[[Settings, float], Awaitable[Finding]]
 """Examines one thing, for at most so many seconds."""
 
@@ -78,7 +78,7 @@ class CheckLine(NamedTuple):
         return shown + (await self.then.checks(settings, within_s) if self.then else [])
 
 
-NAMED: Final = 5  # so many of what is wrong are named
+NAMED: Final = 5  # at most this many faults are listed
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that takes scores as its SDK 5 sends them
 _REDIS_AWAY: Final = (WrongUse, EmbeddedRedisError, RedisError, TimeoutError)  # a check of its own says so
@@ -130,7 +130,7 @@ async def _check_installations(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_events(settings: Settings, within_s: float) -> Finding:
-    """The way in which events will arrive. Without a bot token only that is reported."""
+    """The transport of events. Without a bot token only that is reported."""
     if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
         return ""
     token = settings.slack_app_token.get_secret_value()
@@ -205,7 +205,7 @@ async def _check_durability(opened: Redis, where: str) -> Finding:
     """Check that a question is on disk before Slack gets its ack, and stays until it is answered."""
     await opened.ping()
     try:
-        # Hosted servers often forbid CONFIG: then nothing can be said, and nothing is.
+        # Hosted servers often forbid CONFIG: then there is nothing to report.
         found = await opened.config_get("appendonly", "appendfsync")
         state = {**await opened.info("replication"), **await opened.info("cluster")}
     except RedisError:
@@ -235,7 +235,7 @@ async def check_sharing(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_pause(settings: Settings, within_s: float) -> Finding:
-    """Wrong while Orion is paused."""
+    """Report a fault while Orion is paused."""
     pause = None
     with suppress(*_REDIS_AWAY):
         async with asyncio.timeout(within_s), open_redis(settings) as opened:

@@ -1,6 +1,7 @@
 """`orion doctor`: checks the set-up and says what to do about each fault.
 
-All checks run at once, each within ``within_s`` seconds; a failing one stops no other. Nothing is changed.
+All checks run at once, each within ``within_s`` seconds; a failing check does not stop the others. The checks change
+nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from observability.redaction import known_secrets, redact
 if TYPE_CHECKING:  # the SDK takes a third of a second to import
     from agent.tools.mcp.client import McpConnection
 
-REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
+REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, short enough for a person to wait
 _SLACK: Final = frozenset({"SLACK_API_URL"})
 _MODEL: Final = frozenset({"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"})
 
@@ -34,7 +35,7 @@ _MODEL: Final = frozenset({"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"})
 async def examine(
     settings: Settings, *, faults: Mapping[str, str] | None = None, within_s: float = REPLY_TIMEOUT_S
 ) -> list[Check]:
-    """Run every check, in the order in which a message passes the parts. ``within_s`` bounds each wait.
+    """Run every check, in the order in which a message passes through the parts. ``within_s`` bounds each wait.
 
     ``faults`` are variables that cannot be used. A check that needs one of them is left out.
     """

@@ -1,4 +1,4 @@
-"""The checks of `orion doctor` on models: each is asked what a turn asks it, with a system message and tools."""
+"""The checks of `orion doctor` on models: each gets a request like a turn's, with a system message and tools."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ from bot.turn.engine import open_model
 from verification.types import Claim, Source
 
 CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 of sources, the conversation, room for an answer
-_WORDS: Final = "the cat and the dog sat on the mat "  # each of them one token for any model
+_WORDS: Final = "the cat and the dog sat on the mat "  # one token each for any model
 _CONTEXT: Final = (
     f"Give the server a context of at least {CONTEXT_NEEDED:,} tokens (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: "
     "--ctx-size, vLLM: --max-model-len)."
@@ -59,7 +59,7 @@ async def check_model(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_context(settings: Settings, within_s: float) -> Finding:
-    """Ask a server of one's own for a decision on a long prompt: some drop its end, and others refuse it."""
+    """Ask a self-hosted server for a decision on a long prompt: some drop its end, and others refuse it."""
     if not settings.openai_base_url:
         return ""
     length = 0

@@ -1,6 +1,6 @@
-"""Search by meaning over an index: who embeds, and making the vectors next to the other work.
+"""Search by meaning over an index: the embedding server, and making vectors in the background.
 
-Until a passage has a vector it is found by its words. Without a model server nothing of this is imported.
+Until a passage has a vector it is found by its words. Without a model server these modules are not imported.
 """
 
 from __future__ import annotations

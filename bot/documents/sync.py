@@ -78,7 +78,7 @@ class Syncing:
         )
         try:
             order = SyncOrder(self.corpus, every_s, self.json, self.debug, fetch, wait_s)
-            if process.stdin is not None:  # it was asked for
+            if process.stdin is not None:  # a stop was requested
                 process.stdin.write(pickle.dumps(order))
             code = await process.wait()
         finally:

@@ -1,6 +1,6 @@
 """Asks the whole agent labelled questions and counts what it answers and refuses as expected.
 
-Rows of one thread are one conversation, in their order. An expected text must be in the answer as a reader sees it.
+Rows of one thread are one conversation, in order. An expected text must be in the answer as a reader sees it.
 """
 
 import html
@@ -36,18 +36,18 @@ from observability.langfuse.tracer import Tracer
 from observability.langfuse.tracing import TurnTrace
 from verification.types import Draft, Source
 
-# A label cannot foresee where the model cites, and what it makes bold.
+# A label cannot foresee the positions of citations and bold text.
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
-# An environment of its own in Langfuse keeps these traces and scores apart from those of people's questions.
+# A separate environment in Langfuse keeps these traces and scores apart from those of people's questions.
 _USER = "eval"
 FROM_LANGFUSE: Final = "langfuse:"  # before the name of a dataset
 
 
 class LabelledQuestion(Row):
-    """One labelled question. Rows of one ``thread`` are a conversation.
+    """One labelled question. Rows of one ``thread`` form a conversation.
 
-    ``reference`` is a right answer in whole sentences: the reply must say the same. Without it and without ``expect``
+    ``reference`` is a correct answer in whole sentences: the reply must say the same. Without it and without ``expect``
     Orion should refuse.
     """
 
@@ -69,7 +69,7 @@ Result = Literal["answered", "refused", "wrong", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalReply:
-    """The reply to one question. ``failed_rules`` are the rules that failed a draft, each once an attempt."""
+    """The reply to one question. ``failed_rules`` are the rules that failed a draft, each once per attempt."""
 
     asked: LabelledQuestion
     outcome: OutcomeName
@@ -83,7 +83,7 @@ class EvalReply:
 
     @property
     def as_expected(self) -> bool:
-        """True if it was refused as it should be, or answered from the sources with all that is expected."""
+        """True if it was rightly refused, or answered from the sources with all expected texts."""
         if self.asked.should_refuse:
             return self.outcome == "refused"
         shown, texts = plain(self.text), self.asked.expect or ()
@@ -134,7 +134,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> EvalRun:
         async with open_engine(settings, corpus) as engine:
             await make_vectors(engine.meaning)  # or the first questions would be asked without search by meaning
             for asked, turn_id in zip(questions, turn_ids, strict=True):
-                # Rows of one thread go on with each other; a single row starts a new one.
+                # Rows of one thread continue each other; a single row starts a new one.
                 thread = asked.thread or f"only {asked.id}"
                 place = ThreadKey(team=_USER, channel=_USER, thread_ts=thread)
                 question = Question(thread=place, user=_USER, text=asked.question, ts=f"{time.time():.6f}")
@@ -171,7 +171,7 @@ async def _read_questions(path: Path, tracer: Tracer) -> list[LabelledQuestion]:
 
 
 async def _says(reply: str, asked: LabelledQuestion, judge: Judge | None) -> bool:
-    """Return whether the reply says all that the reference says. Without a judge: in the same words."""
+    """Return whether the reply says everything in the reference; without a judge, in the same words."""
     if judge is None or plain(asked.reference) in plain(reply):
         return plain(asked.reference) in plain(reply)
     source = Source(id=1, title="The reply", text=_CITATION.sub("", reply))
@@ -219,7 +219,7 @@ def _item(reply: EvalReply, turn_id: str) -> Item:
 
 
 def count_results(replies: Sequence[EvalReply]) -> dict[str, Any]:
-    """Count what was answered and refused as expected, by kind, and list the other replies."""
+    """Count the replies that answered and refused as expected, by kind, and list the others."""
     answerable = [reply for reply in replies if not reply.asked.should_refuse]
     absent = [reply for reply in replies if reply.asked.should_refuse]
     times = [reply.ms for reply in replies]

@@ -1,4 +1,4 @@
-"""`orion bench`: what Orion costs beside something known, in turns, as ratios: absolute figures are the machine's."""
+"""`orion bench`: Orion's cost as ratios to known programs, measured in turn, since absolute figures vary by machine."""
 
 import asyncio
 import importlib
@@ -32,7 +32,7 @@ from verification.check import check
 from verification.markup.mrkdwn import repair
 from verification.types import Draft, Source
 
-_OTHERS: Final = 100_000  # from this number on the texts are none of those that other figures are of
+_OTHERS: Final = 100_000  # texts from this number on are not used for other figures
 BOLT: Final = "minimal Bolt bot"
 CONVERTER: Final = "slackify_markdown"
 UNTRACED: Final = "untraced"
@@ -40,7 +40,7 @@ AIOHTTP: Final = "aiohttp and json"
 _FACT: Final = "Each API key may make 600 requests a minute"
 _PAGES: Final = 8
 _PAGE_LENGTH: Final = 2000
-_FACT_LENGTH: Final = 110  # characters of one fact with its mark and its citation, about
+_FACT_LENGTH: Final = 110  # approximate characters of one fact with its mark and its citation
 # The names of the figures, and the words of the texts that are verified.
 _DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -53,19 +53,19 @@ class Sizes(NamedTuple):
 
     rounds: int = 7
     alone: int = 30  # questions to each bot in every round, one after the other
-    burst: int = 300  # and at once
+    burst: int = 300  # and concurrently
     waiting: int = 100  # questions to Orion while the model is slow
     kilobytes: int = 1000  # the longest text that is verified
-    chunks: int = 500  # of a streamed answer
+    chunks: int = 500  # chunks of a streamed answer
 
 
-QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)  # for a look that takes seconds
+QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)  # for a quick look within seconds
 
 
 class BenchRow(NamedTuple):
-    """One figure, and the same figure of its yardstick, if there is one.
+    """One figure, and the same figure of its baseline, if there is one.
 
-    Some figures are differences of two times: on a busy machine they can come out at zero or below.
+    Some figures are differences of two times: on a busy machine they can be zero or negative.
     """
 
     name: str
@@ -76,12 +76,12 @@ class BenchRow(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """The figure divided by its yardstick's; None if there is none or one of them was lost in noise."""
+        """The figure divided by its baseline's; None without a baseline or if noise swamped one of them."""
         return round(self.value / self.of_yardstick, 2) if self.of_yardstick and not self.is_noise else None
 
     @property
     def is_noise(self) -> bool:
-        """True if a cost came out at zero or below: the machine was too noisy to measure it."""
+        """True if a cost is zero or negative: the machine was too noisy to measure it."""
         return self.value <= 0 or (self.of_yardstick is not None and self.of_yardstick <= 0)
 
     def shown(self, value: float | None) -> str:
@@ -135,7 +135,7 @@ def _verification(rounds: int) -> list[BenchRow]:
 
 
 def _growth(kilobytes: int) -> list[BenchRow]:
-    """Milliseconds a kilobyte of a long answer, next to those of one kilobyte: 1 if the cost is linear."""
+    """Milliseconds per kilobyte of a long answer, as a ratio to those of one kilobyte: 1 if the cost is linear."""
     looks: dict[str, Callable[[Any], object]] = {"Repair": lambda draft: repair(draft.text), "All rules": check}
     rows = []
     for name, look in looks.items():
@@ -187,12 +187,12 @@ class FoundTool:
 
 
 async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:
-    """Return microseconds a chunk of a streamed draft, in a whole turn and read by aiohttp alone."""
+    """Return microseconds per chunk of a streamed draft, in a whole turn and read by aiohttp alone."""
     spent: dict[tuple[Read, str], list[float]] = {}
     ways = {"in one piece": (1, 0.0), "many to a read": (chunks, 0.0), "one to a read": (chunks, 0.001)}
     for _ in range(rounds + 1):
         for how, (pieces, pause_s) in ways.items():
-            # The server runs in a thread of its own; only the thread that reads is timed.
+            # The server runs in its own thread; only the reading thread is timed.
             server = InstantModel(f"{_FACT} [1].", chunks=pieces, pause_s=pause_s)
             with start_blocking_portal() as portal, portal.wrap_async_context_manager(server.open()) as url:
                 for read in (_turn, _raw):
@@ -242,7 +242,7 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
     each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
     pages = [[_fill(chance, *chance.choice(_DATA["facts"])) for _ in range(each)] for _ in range(_PAGES)]
-    # The facts of every source, endlessly.
+    # The facts of every source, in an endless cycle.
     sentences = (f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1))
     text = ""
     while len(text) < length:

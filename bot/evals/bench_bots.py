@@ -1,4 +1,4 @@
-"""Whole bots side by side: each a process of its own, over the local Slack API and one model server that needs no time.
+"""Compares complete bots, each in its own process, over the local Slack API and one instant model server.
 
 A question is timed from the event that Slack sends to the answer in its thread. Processor time is that of the
 bot's own process.
@@ -28,12 +28,12 @@ from bot.local.server import LocalWorkspace
 from bot.redis.embedded import connect
 
 SERVED: Final = (sys.executable, "-m", "bot", "serve")
-HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # where the other bots are, in the repository
-CHANNELS: Final = 500  # questions go round these: Slack takes one post a second in each
+HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # folder of the other bots in the repository
+CHANNELS: Final = 500  # questions rotate over these: Slack takes one post a second in each
 PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
 ANSWER: Final = "Each API key may make 600 requests a minute [1]."
 QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute?"
-WARMING: Final = 30  # questions asked of each bot before anything counts
+WARMING: Final = 30  # questions to each bot before the measurement
 THINKS_S: Final = 3.0
 START_TIMEOUT_S: Final = 120.0
 ANSWER_TIMEOUT_S: Final = 600.0
@@ -104,7 +104,7 @@ def _chunk(delta: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class RunningBot:
-    """A bot in a workspace of its own. ``warm``: questions asked and calls of Slack before anything counted."""
+    """A bot in a workspace of its own. ``warm``: questions and Slack calls before the measurement."""
 
     pid: int
     workspace: LocalWorkspace
@@ -174,7 +174,7 @@ async def run_bot(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, *, events: str = ""
 ) -> AsyncIterator[RunningBot]:
     """Start a bot, connect and warm it. ``events`` is its path over HTTP; without it, Socket Mode."""
-    workspace = LocalWorkspace(strictness=LENIENT)  # or Slack's rates would be all that is measured
+    workspace = LocalWorkspace(strictness=LENIENT)  # or only Slack's rate limits would be measured
     for number in range(CHANNELS):
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
         workspace.workspace.roster.channels[place.id] = place
@@ -188,7 +188,7 @@ async def run_bot(
             "SLACK_APP_TOKEN": workspace.app_token,
             "SLACK_SIGNING_SECRET": workspace.signing_secret,
             "SLACK_API_URL": workspace.api_url,
-            "PATH": os.defpath,  # nothing else of ours: a key in the environment would make it another bot
+            "PATH": os.defpath,  # no other variables of ours: a key in the environment would make it a different bot
             "HOME": str(folder),
             **environment,
         }
@@ -244,7 +244,7 @@ def orion(folder: Path, model_url: str, *, traced: bool = False) -> dict[str, st
 
 
 async def compare_bots(rounds: int, alone: int, burst: int, waiting: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Ask Orion and the smallest bot in turns, then Orion ``waiting`` more questions while the model is slow."""
+    """Ask Orion and the smallest bot in turn, then Orion ``waiting`` more questions while the model is slow."""
     model = InstantModel()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
@@ -262,14 +262,14 @@ async def compare_bots(rounds: int, alone: int, burst: int, waiting: int) -> tup
             await other.round(alone, burst)
         kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
         model.thinks_s = THINKS_S
-        # Fifty are under way at any moment.
+        # Fifty run at any moment.
         added = [(seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50)]
         more = {"added_p50_ms": percentile(added, 0.5), "added_p95_ms": percentile(added, 0.95), "redis_kb": kept}
         return one.figures() | more, other.figures()
 
 
 async def measure_tracing(rounds: int, alone: int, burst: int) -> tuple[float, float]:
-    """Return milliseconds of processor time a mention with Langfuse, sending included, and without."""
+    """Return milliseconds of processor time per mention with Langfuse, sending included, and without."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
         url = await stack.enter_async_context(InstantModel().open())

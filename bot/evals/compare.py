@@ -21,7 +21,7 @@ _LESS_IS_BETTER: Final = frozenset({
 })
 # fmt: on
 _TIMES: Final = frozenset({"p50_ms", "p95_ms"})
-# If these differ, other questions were asked.
+# If these differ, the questions differ.
 _SIZES: Final = ("rows", "groups", "should_answer", "should_refuse", "should_pass", "should_fail", "docs", "queries")
 _ROWS_THAT_WENT_WRONG: Final = ("not_as_expected", "accepted", "rejected")
 
@@ -49,7 +49,7 @@ def compare(before: Report, after: Report) -> dict[str, Any]:
     if any(name in after for name in _ROWS_THAT_WENT_WRONG):
         rows = {"better": better, "worse": worse, "still_wrong": len(was.keys() & now.keys())}
         return {"file": str(after["file"]), "is_worse": bool(worse), "figures": figures, **rows}
-    # Reports that name no rows have only figures. How fast the machine was decides nothing.
+    # Reports without rows have only figures. The machine's speed does not count.
     fell = any(change["change"] == "worse" and change["figure"] not in _TIMES for change in figures)
     return {"file": str(after["file"]), "is_worse": fell, "figures": figures}
 
@@ -108,7 +108,7 @@ def _wrong(report: Report) -> dict[str, str]:
 
 
 def describe_result(row: Mapping[str, Any]) -> str:
-    """Return what a report says of a wrong row, without its id."""
+    """Return a report's entry for a wrong row, without its id."""
     said = [value for name, value in row.items() if name != "id"]
     return ", ".join("+".join(value) if isinstance(value, list) else str(value) for value in said)
 

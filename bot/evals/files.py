@@ -50,7 +50,7 @@ def _no_constant(name: str) -> None:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Return True if both names lead to one regular file (opening it to write would empty it)."""
+    """Return True if both names are the same regular file (opening it for writing would empty it)."""
     return one.is_file() and other.is_file() and one.samefile(other)
 
 

@@ -1,4 +1,4 @@
-"""Writes what people asked in the last 30 days, without any person's or channel's name, to a file to label."""
+"""Writes people's questions of the last 30 days, without names of people or channels, to a file for labelling."""
 
 import json
 from collections import Counter
@@ -12,7 +12,7 @@ from bot.errors import WrongUse
 from bot.stores.turn_records import TurnRecords
 
 OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
-MAX_BEFORE: Final = 5  # turns before a chosen one that come along, where not all are chosen
+MAX_BEFORE: Final = 5  # earlier turns included with a chosen one, if not all are chosen
 
 
 class AskedTurn(NamedTuple):
@@ -53,7 +53,7 @@ def _rows(turns: Sequence[AskedTurn], chosen: Sequence[bool]) -> Iterator[dict[s
 
 
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
-    """Write one row a line. Raises ``WrongUse`` if the file exists."""
+    """Write one row per line. Raises ``WrongUse`` if the file exists."""
     try:
         # Never overwrite a file that may have labels.
         with out.open("x", encoding="utf-8", errors="replace") as lines:

@@ -32,7 +32,7 @@ class Judged(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Supported if any of its rows is, by the label and by the score; accused if all of them are."""
+    """A group of rows: supported if any row is, by label and by score; accused if all rows are."""
 
     score: float
     accused: bool

@@ -26,7 +26,7 @@ _HERE: Final = Path(__file__).parent
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLUMNS: Final = ("Question", "Result", "Answer", "Documents", "Expected", "Time")
 _EDGES_MS: Final = (0, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, math.inf)
-_LONG: Final = 220  # characters of an answer that are shown unfolded
+_LONG: Final = 220  # characters of an answer that are visible when folded
 
 
 def report_page(run: EvalRun) -> str:
@@ -155,7 +155,7 @@ def _answer(text: str) -> str:
 
 
 def _document(source: Source) -> str:
-    """Return its number and title, as a link if it leads to the web."""
+    """Return a source's number and title, as a link if its address is on the web."""
     name = escape(f"[{source.id}] {source.title}")
     is_web = source.url.startswith(("https://", "http://"))
     return f'<a rel="noreferrer" href="{escape(source.url)}">{name}</a>' if is_web else name

@@ -20,8 +20,8 @@ from bot.evals.rows import Given, Text, percentile, validate
 from bot.settings import Settings
 
 DEPTH = 10
-PASSAGES = 2 * DEPTH  # a search gives passages; so many hold ten documents nearly always
-# As the benchmarks do that these figures are compared with.
+PASSAGES = 2 * DEPTH  # a search returns passages; this many nearly always cover ten documents
+# Like the benchmarks that these figures are compared with.
 RECALL_DEPTH = 5
 
 Gains = dict[str, Annotated[float, Field(ge=0)]]
@@ -86,7 +86,7 @@ def reciprocal_rank(ranking: Sequence[str], gains: Gains) -> float:
 
 
 def recall(ranking: Sequence[str], gains: Gains) -> float:
-    """Return the share of the relevant documents that is among the first five."""
+    """Return the share of the relevant documents among the first five."""
     relevant = {document for document, gain in gains.items() if gain > 0}
     return len(relevant.intersection(ranking[:RECALL_DEPTH])) / len(relevant) if relevant else 0.0
 
@@ -115,7 +115,7 @@ async def _search_all(
 
 @contextmanager
 def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
-    """Open an index of its own, and delete it afterwards."""
+    """Open a separate index, and delete it afterwards."""
     if not database:
         with SqliteIndex.open(folder / "index.sqlite3") as in_file:
             yield in_file

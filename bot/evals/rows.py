@@ -1,4 +1,4 @@
-"""Labelled rows, one JSON object a line, and the figures of reports."""
+"""Labelled rows, one JSON object per line, and the figures of reports."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Item = TypeVar("Item")
 R = TypeVar("R", bound="Row")
 
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
-"""A text that may be left out; null counts as absent."""
+"""An optional text; null counts as absent."""
 
 
 def _unique_ids(sources: list[SourceRow]) -> list[SourceRow]:
     numbers = [source.id for source in sources]
-    # "[2]" in a text must mean one source.
+    # "[2]" in a text must mean exactly one source.
     if twice := next((number for number in numbers if numbers.count(number) > 1), None):
         message = f"two sources have the id {twice}, so [{twice}] could mean either"
         raise ValueError(message)

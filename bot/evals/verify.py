@@ -23,7 +23,7 @@ from verification.check import check
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.types import Draft, Verdict
 
-# More of them fill a terminal and say nothing new: the file of verdicts names each.
+# More would fill a terminal without new information: the file of verdicts names each.
 _FIRST_FAULTS = 3
 # Rows that wait for a judge at once; it takes seconds to answer.
 _AT_ONCE = 8
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 
 class TextRow(Given):
-    """A text to verify; its id may be anything and comes back with the verdict."""
+    """A text to verify; its id may be any value and is returned with the verdict."""
 
     id: Any = None
     text: str
@@ -44,7 +44,7 @@ class TextRow(Given):
 
 
 class LabelledText(Row, TextRow):
-    """A text, and a label that says if it should pass."""
+    """A text, with a label that says whether it should pass."""
 
     passes: bool
     kind: Text = ""
@@ -66,13 +66,13 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
         opinion = await judge.judge(context)
     except ModelError as failure:
         log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
-        opinion = Opinion()  # nothing is confirmed by a judge that did not answer: what is open fails
+        opinion = Opinion()  # a judge that did not answer confirms nothing: open claims fail
     said = {claim_key(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
     return apply_judgements(verdict, said, draft.sources)
 
 
 async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:
-    """Write a verdict a line, in order, in constant memory. Return a sentence about rows without one, or nothing."""
+    """Write one verdict per line, in order, in constant memory. Return a sentence on rows without one, or nothing."""
     if same_file(rows, out):
         raise WrongUse(why=f"{out} is read and cannot be written at the same time. Name another file for the verdicts.")
     count, failed, faults = 0, 0, ""
@@ -91,7 +91,7 @@ async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | No
 
 
 async def _verdicts(source: IO[bytes], options: Draft, judge: Judge | None) -> AsyncIterator[dict[str, Any]]:
-    """Yield the verdict of each line; with a judge, of a few at once."""
+    """Yield the verdict of each line; with a judge, a few concurrently."""
     numbered = ((number, line) for number, line in enumerate(source, 1) if line.strip())
     while some := list(islice(numbered, _AT_ONCE if judge else 1)):
         async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""Catch up after an outage: what was asked meanwhile is looked up in Slack and stored as if it had just come.
+"""Catches up after an outage: questions asked meanwhile are looked up in Slack and stored as if they had just come.
 
 Each message is stored under the same keys as its event, so a late event, or a second replica, stores nothing. The
 heartbeat is written only after the missed messages are stored.
@@ -46,7 +46,7 @@ class SlackConnection(Protocol):
 
 @dataclass(slots=True)
 class CatchUp:
-    """Writes the heartbeat, and looks up what was missed.
+    """Writes the heartbeat, and looks up missed messages.
 
     ``connection`` says whether events can arrive now; over HTTP, without one, they always can. ``max_age_s`` is how far
     back it looks; 0 never looks.
@@ -77,7 +77,7 @@ class CatchUp:
             await asyncio.sleep(BEAT_S)
 
     async def beat(self) -> None:
-        """Look up what was missed, unless another replica does, then write the heartbeat.
+        """Look up missed messages, unless another replica does, then write the heartbeat.
 
         Raises ``RedisError`` and ``DeliveryFailed`` before the heartbeat: the next beat looks again.
         """

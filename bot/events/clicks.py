@@ -1,6 +1,6 @@
-"""What people do in Slack besides writing, read as a ``Click``: a button, a dialog, a shortcut, an opened page.
+"""People's actions in Slack other than writing, read as a ``Click``: a button, a dialog, a shortcut, an opened page.
 
-What a payload lacks is empty, so that no payload raises. ``Services`` is what all listeners work with.
+Fields missing from a payload are empty, so that no payload raises. ``Services`` are the collaborators of all listeners.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bot.stores.turn_records import TurnRecords
 from bot.turn.visibility import Visibility
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
-# A fault in what one click shows must not end the process that takes everyone's questions.
+# A fault in the view for one click must not end the process that takes everyone's questions.
 _FAULTS: Final = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 log = structlog.get_logger()
 Body = dict[str, Any]
@@ -41,7 +41,7 @@ class Homes(Protocol):
     """Gathers what App Home shows one person (``bot.events.home``)."""
 
     async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
-        """Return all that this person may see."""
+        """Return everything that this person may see."""
 
 
 class Intake(Protocol):
@@ -52,13 +52,13 @@ class Intake(Protocol):
 
 
 class Judgements(Protocol):
-    """Keeps what people say about answers, and counts events (``bot.turn.observer``)."""
+    """Stores people's feedback on answers, and counts events (``bot.turn.observer``)."""
 
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Keep a judgement; return when it is durable, or raise."""
+        """Store a judgement; return when it is durable, or raise."""
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Keep what was wrong with an answer; return when it is durable, or raise."""
+        """Store a complaint about an answer; return when it is durable, or raise."""
 
     async def correct(self, turn_id: str, answer: str = "") -> None:
         """Pass on the right answer of a turn."""
@@ -69,7 +69,7 @@ class Judgements(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The collaborators of the listeners. What is done after an ack runs in ``tasks``.
+    """The collaborators of the listeners. Work after an ack runs in ``tasks``.
 
     Without ``saved_answers`` no answer can be saved. Only ``admins`` change settings of channels.
     """
@@ -91,7 +91,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Click:
-    """One thing that a person did. ``team`` is the workspace that Bolt authorised.
+    """One action of a person. ``team`` is the workspace that Bolt authorised.
 
     ``place`` is the thread of the message with the button, or its channel, and ``ts`` that message's.
     """
@@ -114,7 +114,7 @@ class Click:
         return string(self.body, "trigger_id")
 
     async def refusal(self, channel: str | None = None) -> str:
-        """Return why this person is shown nothing here, or an empty text. What Slack does not tell soon is refused."""
+        """Return the reason to show this person nothing here, or an empty text. Refuse if Slack does not reply soon."""
         channel = self.place.channel if channel is None else channel
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
@@ -126,7 +126,7 @@ class Click:
             return "unknown_person"
 
     async def language(self, user: str = "") -> str | None:
-        """Return the language this person, or another ``user``, uses Slack in; None if Slack does not tell it soon."""
+        """Return the language this person, or another ``user``, uses Slack in; None if Slack does not reply soon."""
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(self.team)
@@ -136,10 +136,10 @@ class Click:
             return None
 
     def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
-        """Do what Slack need not wait for, and what a modal's trigger cannot wait for."""
+        """Do the work that Slack need not wait for, or that a modal's trigger cannot wait for."""
 
         async def run() -> None:
-            """May fail: what matters of the click is stored and acknowledged."""
+            """Tolerate a failure: the important part of the click is stored and acknowledged."""
             try:
                 await show(await self.services.workspaces.delivery_of(self.team))
             except DeliveryFailed as failure:
@@ -156,7 +156,7 @@ class Click:
 
 
 ClickHandler = Callable[[Click], Awaitable[Mapping[str, str] | None]]
-"""Does what a click asks. A sent dialog stays open with the texts that this returns, by the block that is wrong."""
+"""Handles a click. A submitted dialog stays open with the returned texts, by faulty block."""
 
 
 def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Click:
@@ -174,7 +174,7 @@ def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Cli
 
 
 def acknowledge_after(services: Services, handle: ClickHandler) -> Callable[..., Awaitable[None]]:
-    """Return a Bolt listener that hands on the click and acknowledges it when ``handle`` is done."""
+    """Return a Bolt listener that passes on the click and acknowledges it when ``handle`` is done."""
 
     async def listen(body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         errors = await handle(read_click(services, body, context))

@@ -1,6 +1,6 @@
-"""Take messages in before Slack's ack: store them, cancel what they replace, obey an admin's order.
+"""Takes messages in before Slack's ack: stores them, cancels the turns they replace, carries out an admin's order.
 
-Nothing here waits for a model. Only the confirmation of an order waits for Slack.
+No step waits for a model. Only the confirmation of an order waits for Slack.
 """
 
 from dataclasses import KW_ONLY, dataclass, field
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 DELETED: Final = "deleted"
 TWIN_WAIT_S: Final = 0.2
-"""How long a mention without its files waits for the ``message`` event of the same message."""
+"""Wait of a mention without its files for the ``message`` event of the same message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Enqueuer:
         return new
 
     def _hold_s(self, incoming: Incoming) -> float:
-        """Return how long to hold the message: only where both events of a mention are known to come."""
+        """Return the seconds to hold the message: only if both events of a mention are known to come."""
         place = incoming.thread.team, incoming.thread.channel
         if incoming.files == "unknown":
             return TWIN_WAIT_S if place in self._twins else 0.0
@@ -70,7 +70,7 @@ class Enqueuer:
     async def _cancel_outdated_turn(self, incoming: Incoming) -> None:
         """Cancel the turn over the words before an edit, unless another message was asked after them.
 
-        It goes on if the edit would not be answered now: then its answer is the only one.
+        It continues if the edit would not be answered now: then its answer is the only one.
         """
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.list_messages(thread)
@@ -99,7 +99,7 @@ class Enqueuer:
 def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     """Return the order (``pause`` or ``resume``) and its reason; two empty texts for any other message.
 
-    ``pause: REASON`` gives a reason. More words without the colon are a question. An app cannot order in a
+    ``pause: REASON`` gives a reason. More words without the colon are a question. An app cannot give orders in a
     person's name.
     """
     typed = incoming.kind == "question" and incoming.channel_type == "im" and not incoming.by_app
@@ -114,7 +114,7 @@ def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AdminChat:
-    """Comes before the queue: an order works at once and only once, also while messages wait in that chat."""
+    """Sits before the queue: an order takes effect at once and only once, even while messages wait in that chat."""
 
     enqueuer: Enqueuer
     _: KW_ONLY
@@ -122,7 +122,7 @@ class AdminChat:
     workspaces: Workspaces
 
     async def receive(self, incoming: Incoming) -> bool:
-        """Obey or store a message. Return whether it was new. Raises ``RedisError`` if neither could be done."""
+        """Carry out or store a message. Return whether it was new. Raises ``RedisError`` if both failed."""
         order, reason = admin_order(incoming, self.admins)
         if not order:
             return await self.enqueuer.receive(incoming)

@@ -1,4 +1,4 @@
-"""What App Home shows one person, gathered from the index, the counters and the turn records."""
+"""Content of App Home for one person, gathered from the index, the counters and the turn records."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class HomePage:
     saved_answers: SavedAnswers | None = None
 
     async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
-        """Return all that this person may see. Counts are those of their own workspace."""
+        """Return everything that this person may see. Counts are those of their own workspace."""
         index, records = self.engine.index, self.observers.records
         examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
         viewer = Viewers(team=team, channel="", user=user)

@@ -1,7 +1,7 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
 While Redis is away nothing can be stored: ``take`` raises, ``on_error`` answers 500, and Slack sends the event again
-for about six minutes. Later ``bot.events.catch_up`` looks for what was lost in the threads and chats it knows. The
+for about six minutes. Later ``bot.events.catch_up`` looks for lost messages in the threads and chats it knows. The
 app must run with ``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
 """
 
@@ -62,7 +62,7 @@ from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
 
 QUEUED: Final[Mapping[str, Kind]] = {HAND_OFF_ACTION: "hand_off"}
-"""Buttons whose clicks are stored as a message of this kind. ``bot.gates.flow`` names what works on it."""
+"""Buttons whose clicks are stored as a message of this kind. ``bot.gates.flow`` names the handlers."""
 _ANY = re.compile(".*")
 log = structlog.get_logger()
 
@@ -107,7 +107,7 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """One method for each thing that arrives."""
+    """One method for each kind of event."""
 
     services: Services
     saving: Saving
@@ -119,7 +119,7 @@ class Listeners:
             self.saving.offer(read_click(self.services, body, context))
 
     async def take(self, body: Body, own: BotIdentity) -> None:
-        """Store the message of an event, also of one that was looked up. Return when it is durable, or raise."""
+        """Store the message of an event, including one that was looked up. Return when it is durable, or raise."""
         incoming = parse_event(body, own, self.services.access)
         if isinstance(incoming, Refused):
             incoming = incoming.without_content()
@@ -189,7 +189,7 @@ class Listeners:
             about = f"{turn_id} {click.place.channel} {click.place.thread_ts}"
             try:
                 await delivery.open_modal(click.trigger_id, feedback_modal(about, _question_language(record)))
-            except DeliveryFailed:  # without the dialog the click has to do
+            except DeliveryFailed:  # without the dialog the click alone must count
                 await self.services.judgements.feedback(turn_id, click.user, good=False)
                 raise
 
@@ -244,7 +244,7 @@ class Listeners:
             self.services.judgements.slack_event(what)
 
     async def on_try(self, click: Click) -> None:
-        """Take a button of App Home: its question is asked in the direct chat. Without a question Orion says hello."""
+        """Handle a button of App Home: ask its question in the direct chat. Without a question Orion says hello."""
 
         async def ask(delivery: Delivery) -> None:
             refusal, question = await click.refusal(), click.value

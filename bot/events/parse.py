@@ -1,9 +1,8 @@
 """Slack events as messages to store. Pure: an event goes in, a message or a reason to ignore it comes out.
 
-``parse_event`` decides all that the payload alone can tell. ``apply_thread_mode`` decides the rest from the mode of the
-thread. Neither raises for any JSON: what cannot be understood is ``Ignored("malformed")``.
-A mention in a channel may come as ``app_mention``, as ``message`` or as both. Both carry the same ``msg:`` key, so the
-queue keeps one of them.
+``parse_event`` decides as far as the payload alone allows. ``apply_thread_mode`` decides the rest from the mode of the
+thread. Neither raises for any JSON: an unreadable event is ``Ignored("malformed")``. A mention in a channel may come as
+``app_mention``, as ``message`` or as both. Both carry the same ``msg:`` key, so the queue keeps one of them.
 """
 
 import re
@@ -18,7 +17,7 @@ from agent.thread.conversation import ThreadKey
 from bot.slack.history import is_own
 from bot.slack.message import Access, Addressed, BotIdentity, Command, Ignored, Incoming, Kind, Refused, ThreadMode
 
-# A person writes in these four. Joins, topics, pins, bot_message and the rest say nothing to Orion.
+# A person writes in these four. Joins, topics, pins, bot_message and the rest are not for Orion.
 _SPOKEN: Final = frozenset({"", "file_share", "me_message", "thread_broadcast"})
 _TS: Final = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -102,12 +101,12 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
 
 
 def attached_files(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return what is needed to read the files of a message: previews and shares may be thirty times as long."""
+    """Return the fields needed to read a message's files: previews and shares may be thirty times as long."""
     return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message))
 
 
 def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
-    """Fill in the team and the keys, and refuse what the lists forbid."""
+    """Fill in the team and the keys, and refuse messages that the lists forbid."""
     # In a channel shared between workspaces the envelope may name the other team. The authorization is ours.
     ours = next(iter(objects(envelope, "authorizations")), {})
     team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread

@@ -1,4 +1,4 @@
-"""Ask Orion privately about a message, and share the answer in its thread if everyone there may see its sources."""
+"""Private questions about a message, and sharing the answer in its thread if everyone there may see its sources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ class PrivateAsking:
         click.after_ack(ask)
 
     async def on_share(self, click: Click) -> None:
-        """Post the answer in the thread it was asked about, once, or say what prevents that."""
+        """Post the answer in the thread it was asked about, once, or explain why not."""
         user, chat = click.user, click.place
         turn_id, channel, thread_ts = [*click.value.split(" "), "", ""][:3]
         place = ThreadKey(team=chat.team, channel=channel, thread_ts=thread_ts)
@@ -88,7 +88,7 @@ class PrivateAsking:
         return place.channel in await people.channels_of(user, "private_channel" if named else "mpim")
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
-        """Return the words that name the sources which not everyone in the place may see; empty if all may."""
+        """Return a text naming the sources that not everyone in the place may see; empty if all may."""
         sources = sources_of(record)
         visible = await self.services.visibility.visible_sources(
             sources, Viewers(team=place.team, channel=place.channel)

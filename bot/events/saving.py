@@ -38,7 +38,7 @@ from bot.slack.history import ANSWER_EVENT, is_direct
 from bot.slack.web_api import DeliveryFailed
 
 Publish = Callable[[Delivery, bool], Awaitable[None]]
-"""Told that an answer was published, and whether Git took it."""
+"""Callback for a published answer; it gets whether Git accepted it."""
 _READABLE: Final = frozenset({"", "file_share", "thread_broadcast"})
 log = structlog.get_logger()
 
@@ -49,7 +49,7 @@ class MessageDeletedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """One method for each thing that arrives. Without a folder for answers people are told why nothing is saved."""
+    """One method for each kind of event. Without a folder for answers, people are told why nothing is saved."""
 
     services: Services
 
@@ -96,7 +96,7 @@ class Saving:
     async def _dialog(
         self, delivery: Delivery, click: Click, request: SaveRequest, answer: str, language: str | None
     ) -> Block:
-        """Return the dialog for the message of a click. What Slack does not tell soon is left out of it."""
+        """Return the dialog for the message of a click, without facts that Slack does not send soon."""
         place, saved = request.place, self.services.saved_answers
         record = await self.services.records.load(request.turn_id) if request.turn_id else None
         question, channel = string(record, "question"), ""
@@ -119,7 +119,7 @@ class Saving:
         return save_dialog(request, draft, audiences_at(place, click.user, channel, language), language)
 
     async def on_submit(self, click: Click) -> dict[str, str]:
-        """Write the answer, or propose it to its owner, before the ack. Return what is wrong with it, by block."""
+        """Write the answer, or propose it to its owner, before the ack. Return its faults, by block."""
         submission = read_submission(click.body, today_utc())
         if not (submission and self.services.saved_answers):
             return {}
@@ -130,7 +130,7 @@ class Saving:
     async def _carry_out(
         self, saved: SavedAnswers, request: SaveRequest, answer: SavedAnswer, click: Click
     ) -> dict[str, str]:
-        """Save or propose. Return the name of a text for each block that is wrong; nothing is saved then."""
+        """Save or propose. Return the name of a text for each faulty block; nothing is saved then."""
         team, user = request.place.team, click.user
         old = (await asyncio.to_thread(saved.editable, team, user)).get(request.replaces)
         if refusal := await click.refusal(request.place.channel):
@@ -167,7 +167,7 @@ class Saving:
     async def _write(
         self, saved: SavedAnswers, answer: SavedAnswer, replaces: str, click: Click, then: Publish
     ) -> dict[str, str]:
-        """Write the file. After the ack commit and index it, and ``then`` say so with whether Git took it."""
+        """Write the file. After the ack commit and index it, and ``then`` report whether Git accepted it."""
         try:
             files = await asyncio.to_thread(saved.book.write, answer, replaces=replaces)
         except FileExistsError:
@@ -185,7 +185,7 @@ class Saving:
         return {}
 
     async def _name(self, team: str, user: str) -> str:
-        """Return what people call this person; their id if Slack does not tell it soon."""
+        """Return this person's display name; their id if Slack does not reply soon."""
         with suppress(DeliveryFailed, TimeoutError):
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(team)
@@ -228,7 +228,7 @@ class Saving:
         click.after_ack(publish)
 
     async def on_decide(self, click: Click, *, approved: bool) -> None:
-        """Save or drop a proposal, and tell its author. Of two clicks one counts."""
+        """Save or drop a proposal, and tell its author. Only one of two clicks counts."""
         saved = self.services.saved_answers
         waiting = await saved.waiting_for(click.team, click.user) if saved and not await click.refusal() else []
         proposal = next((one for one in waiting if one.answer.key == click.value), None)

@@ -1,1 +1,1 @@
-"""What is decided before a turn starts: access, budgets, stops, bystanders."""
+"""Decisions before a turn starts: access, budgets, stops, bystanders."""

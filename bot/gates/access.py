@@ -1,7 +1,7 @@
 """Decide whether a person may ask, or see something, at a place, and whether Orion may answer now.
 
 A question, App Home, a button and a dialog all ask ``find_refusal``. Orion may be paused, or a budget used up. An
-answer that was decided already is delivered all the same.
+answer that was already decided is still delivered.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
-NOTICE_AFTER_S: Final = 20.0  # after this time without an answer of Slack's, the person gets a notice
+NOTICE_AFTER_S: Final = 20.0  # after this time without a reply from Slack, the person gets a notice
 MAX_LOOKUP_WAIT_S: Final = 6 * 3600.0
 _CHANNEL_REFUSALS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
 _REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "external_person", "unknown_person"}
@@ -30,10 +30,10 @@ _REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "exte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """A person at a place, as a message or a click tells it. ``channel`` is empty for App Home.
+    """A person in a place, according to a message or a click. ``channel`` is empty for App Home.
 
-    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are what Slack
-    said within the last hour, None if it was not asked.
+    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are Slack's
+    replies within the last hour, None if it was not asked.
     """
 
     team: str
@@ -46,7 +46,7 @@ class Visit:
 
 
 def visit_of(incoming: Incoming, person: Person | None = None, *, shared: bool | None = None) -> Visit:
-    """Return the visit that a message is."""
+    """Return the visit of a message's author."""
     return Visit(
         team=incoming.thread.team,
         user=incoming.user,
@@ -59,7 +59,7 @@ def visit_of(incoming: Incoming, person: Person | None = None, *, shared: bool |
 
 
 async def find_refusal(visit: Visit, access: Access, people: People) -> str:
-    """Return why this person gets nothing here, or an empty text. Raises ``DeliveryFailed`` while Slack is away."""
+    """Return the reason to refuse this person here, or an empty text. Raises ``DeliveryFailed`` while Slack is down."""
     if refusal := access.refusal(visit.user, visit.channel):
         return refusal
     unknown = "unknown_channel"

@@ -1,4 +1,4 @@
-"""Lead a claimed message of one workspace through the gates, in their order, to its answer."""
+"""Leads a claimed message of one workspace through the gates, in order, to its answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,10 +39,10 @@ GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
     "delete": (),
     "overheard": (handle_overheard,),
 }
-"""The gates of each kind of message, in their order. An overheard message has its own."""
+"""The gates of each kind of message, in order. An overheard message has its own."""
 
 NEWER_RETRY_S: Final = 5.0
-# After a rollback no newer worker will come: the message is then read as far as this version can.
+# After a rollback no newer worker comes: this version then reads as much of the message as it can.
 MAX_NEWER_WAIT_S: Final = 15 * 60.0
 log = structlog.get_logger()
 
@@ -61,7 +61,7 @@ class Flow:
         return self.answering.at
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Do what the message asks. Returns how it ends in its mailbox. Raises ``LeaseLost`` and ``RedisError``."""
+        """Carry out the message. Returns its ending in the mailbox. Raises ``LeaseLost`` and ``RedisError``."""
         lease.require()  # after a pause of this process, another worker may run the turn already
         schema, message = read_body(claimed.body)
         if message is None:

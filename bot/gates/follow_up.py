@@ -1,6 +1,6 @@
-"""Gates of messages without a mention, which the thread or the channel decides about, and of questions hours late.
+"""Gates for messages without a mention, where the thread or the channel decides, and for late questions.
 
-For a thread that is older than Redis' memory, Slack is asked whether Orion spoke there.
+If a thread is older than the data in Redis, Slack is asked whether Orion spoke there.
 """
 
 import re
@@ -103,7 +103,7 @@ LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows eve
 
 
 async def check_replay(job: Job, at: TeamServices) -> Ending | None:
-    """End a late question that the thread or Slack shows as answered. A shortcut may use any old message."""
+    """End a late question if the thread or Slack shows that it was answered. A shortcut may use any old message."""
     incoming, state = job.incoming, job.facts.state
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
     if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:

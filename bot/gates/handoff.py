@@ -1,6 +1,6 @@
-"""Hand a question over to people: a click on "Ask a human" posts it where the admin's people will see it.
+"""Hands a question over to people: a click on "Ask a human" posts it where the admin's people will see it.
 
-People are asked once, however often the button is pressed, also after a crash between the post and its note. The
+People are asked once, however often the button is pressed, even after a crash between the post and its record. The
 mention of the user group is made here, from the configured id, and is the only one that Orion ever posts.
 """
 
@@ -95,7 +95,7 @@ async def _ask_people(request: HumanRequest) -> None:
         log.info("handed_off", answered_turn=incoming.text)
         people = {incoming.user, string(request.record, "user")}
         await at.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
-        await at.stores.thread_modes.mute(incoming.thread)  # what is said there from now on is said to people
+        await at.stores.thread_modes.mute(incoming.thread)  # messages there are for people from now on
     with suppress(DeliveryFailed):  # people were asked, so a button that stays as it is does not matter
         await _mark_button(request)
     with suppress(DeliveryFailed):
@@ -109,7 +109,7 @@ def _mention(request: HumanRequest, place: ThreadKey) -> str:
 
 
 async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Block], str]:
-    """Build the post: who asks, what, where, and what was found. All of it is escaped, so it mentions no one else."""
+    """Build the post with asker, question, place and findings. All of it is escaped, so it mentions no one else."""
     at, incoming, language = request.at, request.incoming, request.language
     head = say("hand_off_head", language, who=f"<@{incoming.user}>")
     if request.handoff.is_group:

@@ -1,7 +1,7 @@
-"""Stop what was asked in a thread: the word "stop", or Slack's button.
+"""Stops the questions of a thread: the word "stop", or Slack's button.
 
-A person who may not ask cannot stop another person's turn. If Slack must first say who they are, the stop is stored
-like a question and works after the access gate.
+A person who may not ask cannot stop another person's turn. If Slack must first identify them, the stop is stored like a
+question and takes effect after the access gate.
 """
 
 from contextlib import suppress
@@ -30,7 +30,7 @@ _TURNS: Final = frozenset({"question", "edit", "help"})
 
 
 async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
-    """Cancel all that was asked in the thread before. Return whether there was anything. Raises ``RedisError``."""
+    """Cancel all earlier questions of the thread. Return whether there were any. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
     await stores.cancellations.record_stop(incoming)
     stored = await mailbox.list_messages(thread)  # after the note: it also reaches a turn whose worker died
@@ -94,7 +94,7 @@ async def _drop_pending_question(job: Job, at: TeamServices) -> bool:
     stores, incoming = at.stores, job.incoming
     state = job.facts.state
     if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):
-        return False  # a message after the stop goes on
+        return False  # a message after the stop continues
     try:
         await stores.threads.save(incoming.thread, cancel_pending_question(state))
     except StateNotSaved as error:

@@ -1,7 +1,7 @@
 """The identity of this Orion among those that share a Redis: its key prefix, and the list of all of them.
 
 The prefix names the workspace and the bot user, or the OAuth app, so that no Orion reads or claims another one's work.
-The list remembers whose token it was, for a start while Slack is away.
+The list remembers each token's owner, for a start while Slack is down.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Identity:
 
 
 async def identify(settings: Settings) -> Identity | None:
-    """Ask Slack whose token this is. None while Slack is away. Raises ``WrongUse`` if it refuses the token."""
+    """Ask Slack to identify the token. None while Slack is down. Raises ``WrongUse`` if it refuses the token."""
     if settings.many_workspaces:
         app = settings.slack_client_id
         return Identity(prefix=f"{DEFAULT_PREFIX}:app-{_safe(app)}", name=f"the app {app}")

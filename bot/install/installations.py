@@ -1,8 +1,8 @@
 """The workspaces that installed Orion, in Redis, with their tokens encrypted.
 
 The first key encrypts, all keys decrypt, and an entry under an older key is encrypted again when it is read. An entry
-that no key opens stays as it is and is an outage: with the right key everything goes on. A known text sealed under the
-key reveals a wrong one at the start.
+that no key opens stays as it is and counts as an outage: with the right key it works again. A known text sealed under
+the key reveals a wrong one at the start.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "Cache-Control": "no-store",  # neither framed nor kept
+    "Cache-Control": "no-store",  # neither framed nor cached
     "Referrer-Policy": "no-referrer",  # the address of this page holds the code
     "X-Content-Type-Options": "nosniff",
 }

@@ -1,4 +1,4 @@
-"""Takes over the keys of the version before, which began with ``{orion:0}`` or ``orion:`` for every Orion in a Redis.
+"""Takes over the keys of the previous version, which began with ``{orion:0}`` or ``orion:`` for every Orion in a Redis.
 
 Stop processes of that version first. Keys that name another workspace stay for the Orion that serves it. A moved thread
 loses its lease: its old worker is refused by the fencing token, and the message is claimed again.
@@ -95,7 +95,7 @@ async def _copy_across_slots(redis: Redis, old: str, new: str) -> None:
 
 
 async def _move_shared(redis: Redis, source: str, target: str, team: str) -> None:
-    """Move this team's members of what all teams shared: dead letters and served places."""
+    """Move this team's members of shared keys: dead letters and served places."""
     places: Any = await redis.zrange(f"{source}:served", 0, -1, withscores=True)
     if own := {place: score for place, score in places if not team or team_of(place) == team}:
         await redis.zadd(f"{target}:served", own, nx=True)

@@ -67,7 +67,7 @@ class TeamBot:
 
 
 class TeamBots(Protocol):
-    """Makes what serves a workspace (``bot.app``)."""
+    """Makes the bot of a workspace (``bot.app``)."""
 
     def open(self, client: AsyncWebClient) -> TeamBot:
         """Make the bot of one workspace's client."""
@@ -99,7 +99,7 @@ class Workspaces(ABC):
         return (await self.of(team)).delivery
 
     async def people_of(self, team: str) -> People:
-        """Return what knows the people of a team. Raises ``DeliveryFailed``."""
+        """Return the look-up of a team's people. Raises ``DeliveryFailed``."""
         return (await self.of(team)).people
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:

@@ -1,1 +1,1 @@
-"""The weekly report: what one week of questions shows, for one channel or the terminal."""
+"""The weekly report on one week of questions, for one channel or the terminal."""

@@ -1,6 +1,6 @@
 """Gather the report of a week from turn records, counters, saved answers and the index.
 
-The text of a question is shown where it was asked, and elsewhere only if its channel is public. Direct chats are
+The text of a question is shown in the place it was asked, and elsewhere only if its channel is public. Direct chats are
 counted only.
 """
 

@@ -35,7 +35,7 @@ MAX_LATE: Final = timedelta(days=4)  # after an outage; an Orion that is set up 
 CHECK_EVERY_S: Final = 60.0
 CLAIM_TTL_S: Final = 180  # a crashed worker's claim
 POST_TIMEOUT_S: Final = 120.0  # nothing is posted later, so another worker finds what this one posted
-FAULT_TTL_S: Final = 3_600  # until a channel that cannot be used is tried again
+FAULT_TTL_S: Final = 3_600  # until an unusable channel is tried again
 DONE_TTL_S: Final = 8 * 86_400
 
 

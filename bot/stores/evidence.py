@@ -1,6 +1,6 @@
 """Find the passages that the verdict on a claim rests on: the lines the judge named, or the place of a quotation. Pure.
 
-A claim that only rules compared has none: no one read its meaning.
+A claim that only rules checked has none, since its meaning was not judged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +56,7 @@ def _as_read(text: str) -> str:
 
 
 def _table_head(page: Sequence[str], row: int) -> str:
-    """Return the head of the table that a row belongs to, as a line of its own; empty outside a table's body."""
+    """Return the header of a row's table as a separate line; empty outside a table's body."""
     above = row
     while above > 1 and "|" in page[above] and not is_delimiter(page[above]):
         above -= 1
@@ -64,7 +64,7 @@ def _table_head(page: Sequence[str], row: int) -> str:
 
 
 def _quoted_lines(words: str, page: Sequence[str]) -> range:
-    """Return the numbers of the lines in which the words are quoted; a drawn row is found by its cells."""
+    """Return the numbers of the lines that contain the quoted words; a row of a drawn table matches by its cells."""
     parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
     for count in range(1, _MAX_QUOTED_LINES + 1):
         for first in range(1, len(page) - count + 1):

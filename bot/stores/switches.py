@@ -1,4 +1,4 @@
-"""Switches that people turn: the pause of all processes over one Redis, and what holds in channels that listen."""
+"""Switches that people set: the pause of all processes over one Redis, and the state of listening channels."""
 
 import json
 import time

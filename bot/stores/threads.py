@@ -1,4 +1,4 @@
-"""What Redis remembers of threads: their mode, their place, and what was stopped or deleted in them.
+"""Redis' records of threads: their mode, their place, and their stops and deletions.
 
 A thread's mode is unknown, addressed before ("engaged"), or told to keep quiet ("muted"). It is kept as long as the
 thread's state, and a mention engages again. A thread that is older than this Redis and not in it may have been lost
@@ -232,7 +232,7 @@ class Cancellations:
         return f"{self.prefix}:heard:{keys[0]}"
 
     async def record_stop(self, incoming: Incoming) -> None:
-        """Record that questions asked in this thread before the stop want no answer."""
+        """Record that questions asked in this thread before the stop need no answer."""
         await self.redis.set(self.stop_key(incoming.thread), incoming.event_ts or incoming.ts, ex=CANCELLATION_TTL_S)
 
     async def record_deletion(self, incoming: Incoming) -> None:

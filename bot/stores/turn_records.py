@@ -142,7 +142,7 @@ def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
 
 
 def _kept_sources(answer: Answer) -> list[dict[str, Any]]:
-    """The sources as they are kept: with what decides who may see them."""
+    """The sources as stored, with the fields that decide who may see them."""
     found = zip(sources_json(answer), answer.sources, strict=True)
     return [{**fields, "origin": source.origin, "audience": source.audience} for fields, source in found]
 
@@ -191,7 +191,7 @@ class TurnRecords:
         async for name in self.redis.scan_iter(match=f"{start}*", count=1000):
             record = await self.load(str(name).removeprefix(start))
             if record and record.get("question") and {"turn_id", "outcome"} <= record.keys():
-                left_ms = await self.redis.pttl(name)  # all are kept equally long
+                left_ms = await self.redis.pttl(name)  # all are stored equally long
                 yield {**record, "at": time.time() - RECORD_TTL_S + left_ms / 1000}
 
     async def judgements(self, record: Mapping[str, Any]) -> list[str]:

@@ -50,7 +50,7 @@ class QueueNotices:
                 return  # its turn began while others were notified
             await delivery.set_status(incoming.thread, text.format(number=waiting.place))
             if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
-                await delivery.end_session(incoming.thread)  # the answer came first, so nothing else clears this notice
+                await delivery.end_session(incoming.thread)  # the answer came first, so only this clears the notice
             elif not await self.mailbox.is_waiting(waiting.thread):  # its turn may have cleared the status before us
                 await delivery.check_later(incoming.thread, ENDS_SESSION)
         except DeliveryFailed as failure:

@@ -1,8 +1,8 @@
 """Give a question back while the model or the documents are away, under a status that says so.
 
-The way of a model that times out: ``agent.model.protocol.RETRYABLE`` names the failures that may pass, and the turn
-ends with one as ``Failed``. ``bot.timeouts`` says how long to wait between tries and in all. The waiting time begins
-when the service first failed this question. After it the person gets the text of ``agent.turn.replies``.
+A model that times out is handled like this: ``agent.model.protocol.RETRYABLE`` names the temporary failures, and the
+turn ends with one as ``Failed``. ``bot.timeouts`` sets the wait between tries and in all. The waiting time begins when
+the service first failed this question. After it the person gets the text of ``agent.turn.replies``.
 """
 
 import time

@@ -72,7 +72,7 @@ class TeamServices:
             return unseen
 
     async def prepare(self, question: Question, state: ThreadState) -> tuple[Question, ThreadState]:
-        """Add names and what holds in the channel; take out what the readers of the answer may not see any more."""
+        """Add names and the channel's settings; remove sources that the answer's readers may no longer see."""
         settings = self.channels.of(question.thread.team, question.thread.channel)
         question = replace(
             question,

@@ -1,6 +1,6 @@
 """Record the streams of turns next to their outbox, so that the next worker can finish a stream in place.
 
-A mark is written before a stream begins, its ts right after.
+A mark is written before a stream begins, and its ts right after.
 """
 
 from contextlib import suppress

@@ -1,8 +1,8 @@
 """Answers to questions that were not addressed to Orion, in channels where it listens.
 
-It works unseen, on one question of a channel at a time. Only an answer whose every claim the judge or a quotation
-supports is posted, and only if right before the post the question is younger than two minutes, unchanged and still
-without an answer of people.
+Orion works unseen, on one question of a channel at a time. It posts an answer only if the judge or a quotation supports
+every claim, and only if right before the post the question is younger than two minutes, unchanged and not answered by
+people.
 """
 
 from dataclasses import dataclass, replace
@@ -107,9 +107,9 @@ class UnaskedAnswers:
         return generated.text.strip().strip(".\"'").casefold().endswith("yes")
 
     async def _is_still_open(self, job: Job, counter: TurnTokens) -> bool:
-        """Return whether Orion may still speak here, and the message says the same and has no answer.
+        """Return whether Orion may still speak here, and the message is unchanged and unanswered.
 
-        People answer in its thread, or in the channel below it: then the model decides if they did.
+        People answer in its thread, or in the channel below it: then the model decides whether they did.
         """
         ts, reader = job.incoming.ts, self.at.delivery.reader
         if not await self.at.stores.listening.may_speak(job.place.team, job.place.channel):

@@ -1,6 +1,6 @@
-"""Filter what is shown of an earlier turn by who may see its sources now.
+"""Filters the content of an earlier turn by the present audience of its sources.
 
-A source is kept with the audience that it had when it was found. The document may have been closed to some people
+A source is stored with the audience that it had when it was found. The document may have been closed to some people
 since.
 """
 
@@ -42,7 +42,8 @@ class Visibility:
     async def visible_record(self, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
         """Return a turn's record without the sources and passages that a viewer may not see now.
 
-        With a source the sentences go that were left out of the answer: they may quote it, and no one has read them.
+        If a source is removed, so are the sentences left out of the answer: they may quote it, and were
+        not checked.
         """
         sources = sources_of(record)
         visible = {source.id for source in await self.visible_sources(sources, viewers)}
@@ -58,7 +59,7 @@ class Visibility:
         }
 
     async def visible_state(self, state: ThreadState, viewers: Viewers) -> ThreadState:
-        """Return a thread's state without what its viewers may not see any more."""
+        """Return a thread's state without content that its viewers may no longer see."""
         if state.found is None or not state.found.sources:
             return state
         findings = replace(state.found, sources=await self.visible_sources(state.found.sources, viewers))
