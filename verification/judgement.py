@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from verification.markup.lines import ITEM
 from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
@@ -42,7 +43,7 @@ def _whole_lines(text: str) -> list[str]:
     lines, is_code, above = list[str](), False, ""
     for line in text.splitlines():
         words = line.strip()
-        if words[:1].islower() and len(above) >= _WRAPPED_CHARS and not is_code:
+        if words[:1].islower() and len(above) >= _WRAPPED_CHARS and not is_code and not ITEM.match(line):
             lines[-1] += f" {words}"
         elif words:
             lines.append(line)

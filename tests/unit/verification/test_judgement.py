@@ -59,6 +59,16 @@ def test_lines_of_a_source_are_numbered_after_its_title_and_date() -> None:
     assert source_lines(SOURCES[1])[0] == "Door, updated 2026-01-02"
 
 
+def test_sentence_wrapped_for_paper_is_one_line_and_a_list_is_not() -> None:
+    wrapped = (
+        "a) Fire it slowly to the temperature that the cones of the kiln show,\nwhich takes a night.\nb) Let it cool."
+    )
+    assert source_lines(Source(id=1, title="Kiln", text=wrapped))[1:] == (
+        "a) Fire it slowly to the temperature that the cones of the kiln show, which takes a night.",
+        "b) Let it cool.",
+    )
+
+
 def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
     assert [claim.text for claim in open_claims(verdict_of())] == [FAR_OFF, ALSO_FAR]
     assert open_claims(verdict_of("The door stays shut while the kiln is hot [2].")) == ()
