@@ -70,11 +70,9 @@ def _read_rows(sheet: Any) -> Iterator[list[str]]:
     above: list[str] = []
     for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS), 1):
         cells = [_cell_text(cell) for cell in row[:MAX_COLUMNS]]
-        if any(cells):
-            both = enumerate(zip_longest(cells, above, fillvalue=""))
-            cells = [over if (number, at) in repeated else text for at, (text, over) in both]
-        yield cells
-        above = cells
+        both = enumerate(zip_longest(cells, above, fillvalue=""))
+        above = [over if (number, at) in repeated else text for at, (text, over) in both]
+        yield above if any(cells) else cells
 
 
 def _repeated_cells(sheet: Any) -> Iterator[tuple[int, int]]:

@@ -189,3 +189,12 @@ def test_sheets_are_read_as_they_look() -> None:
     text = read("a.xlsx", with_rich_text(saved(workbook.save))).text
     assert "| North | Team | 1234.5 € | 10⁶ users |\n| North | Solo | $5 |  |" in text
     assert "Old" not in text
+
+
+def test_cell_merged_across_rows_counts_below_an_empty_row_too() -> None:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    for row in (["Region", "Plan"], ["North", "Team"], ["", ""], ["", "Solo"], ["South", "Team"]):
+        sheet.append(row)
+    sheet.merge_cells("A2:A4")
+    assert "| North | Solo |\n| South | Team |" in read("a.xlsx", saved(workbook.save)).text
