@@ -1,4 +1,4 @@
-"""The workspace alone, as a test server for any Slack app: ``python -m bot.local``."""
+"""Runs the workspace alone, as a test server for any Slack app: ``python -m bot.local``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.local.server import LocalWorkspace
 
 
 async def serve(host: str, port: int, events_url: str) -> None:
-    """Run until it is interrupted. Raises ``OSError`` where the port cannot be opened."""
+    """Run until interrupted. Raises ``OSError`` if the port cannot be opened."""
     workspace = LocalWorkspace()
     workspace.http.url = events_url
     await workspace.start(host, port)

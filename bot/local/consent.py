@@ -21,11 +21,11 @@ CLIENT_ID: Final = "10000.20000"
 
 @dataclass(slots=True)
 class Consent:
-    """Ask for ``workspace`` and those beside it."""
+    """The consent page for ``workspace`` and the others of the same Slack."""
 
     workspace: Workspace
     client_secret: str = field(default_factory=lambda: secrets.token_hex(16))
-    redirect_url: str = ""  # where the app takes the code, as its manifest says
+    redirect_url: str = ""  # the app's redirect URL, from its manifest
     _codes: dict[str, Workspace] = field(default_factory=dict)
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
@@ -48,7 +48,7 @@ class Consent:
             return f'<p><a class="btn" href="{html.escape(address)}">{html.escape(label)}</a></p>'
 
         wanted = "".join(f"<li><code>{html.escape(one)}</code></li>" for one in query.get("scope", "").split(","))
-        # Those that have it come last: the first link is what most people take.
+        # Workspaces that already have the app come last: most people click the first link.
         offered = sorted(self.workspace.all, key=lambda one: one.installed)
         allow = [link(f"Allow {'again ' * one.installed}in {one.setup.name}", one.setup.team) for one in offered]
         return (

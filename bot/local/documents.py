@@ -39,11 +39,11 @@ _ATTRIBUTES: Final = {
     "th": {"colspan", "rowspan"},
     **{heading: {"id"} for heading in _HEADINGS},
 }
-# What nh3 writes is regular: lower case, every attribute quoted, every tag closed.
+# nh3's output is regular: lower case, every attribute quoted, every tag closed.
 _IMAGE: Final = re.compile(r'<img(?: alt="([^"]*)")?>')
 _HEADING: Final = re.compile(r'<(h[1-6])(?: id="([^"]*)")?>(.*?)</\1>', re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
-MAX_DEPTH: Final = 200  # of nested elements
+MAX_DEPTH: Final = 200  # depth of nested elements
 _ANY_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 # Elements without an end tag, or whose end tag may be left out.
 _NOT_NESTING: Final = frozenset({
@@ -53,7 +53,7 @@ _NOT_NESTING: Final = frozenset({
 
 
 def find_document(roots: Sequence[Path], path: str) -> Path | None:
-    """The file at this path inside the first of the folders that has it (or a root itself); nothing outside them."""
+    """Return the file at this path in the first folder that has it (or a root itself); never one outside."""
     if "\0" in path or any(part.startswith(".") for part in Path(path).parts):
         return None
     for candidate, root in _candidates([root.expanduser().resolve() for root in roots], path):
@@ -69,7 +69,7 @@ def _candidates(roots: Sequence[Path], path: str) -> Iterator[tuple[Path, Path]]
             yield root, root
         elif root.is_dir():
             yield root / path, root
-    # A path that two folders share is told apart by the second folder's name in front.
+    # If two folders have the same path, the second folder's name is put in front.
     first, _, rest = path.partition("/")
     for root in roots:
         if root.name == first and rest:
@@ -106,7 +106,7 @@ def document_html(text: str, suffix: str) -> str:
 
 
 def safe_html(source: str) -> str:
-    """Return the document's body with only what may be shown. An image becomes its description: pages load nothing.
+    """Return the document's body with permitted elements only. An image becomes its description: pages load nothing.
 
     HTML that is nested too deeply is shown as its source: cleaning it takes quadratic time.
     """
@@ -137,7 +137,7 @@ def _describe_image(image: re.Match[str]) -> str:
 
 
 def _with_anchor(heading: re.Match[str], seen: Counter[str]) -> str:
-    """The heading under the name that citations use, and under its own."""
+    """Render a heading with the anchor that citations use, and with its own."""
     tag, own, inside = heading.groups()
     name = slug(" ".join(html.unescape(_TAG.sub("", inside)).split()))
     anchor = f"{name}-{seen[name]}" if seen[name] else name
@@ -152,7 +152,7 @@ def _title(file: Path, text: str) -> str:
 
 
 def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:
-    """A page to read, without the workspace around it."""
+    """Return a page for reading, without the workspace around it."""
     crumbs = html.escape(path.replace("/", " / "))
     text = Template(_PAGE.read_text(encoding="utf-8")).substitute(title=html.escape(title), crumbs=crumbs, body=body)
     headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}

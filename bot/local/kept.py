@@ -1,4 +1,4 @@
-"""The conversations of a workspace in a file, so that they are there again after a restart."""
+"""Keeps the conversations of a workspace in a file, so that they survive a restart."""
 
 import base64
 import json
@@ -10,12 +10,12 @@ from bot.local.model.messages import Message
 from bot.local.model.roster import Json
 from bot.local.workspace import StoredFile, Workspace
 
-# Streams are of this run only.
+# Streams belong to this run only.
 _FIELDS: Final = {field.name for field in fields(Message)} - {"streaming", "stream_ends"}
 
 
 def save(workspace: Workspace, file: Path) -> None:
-    """Write all messages and files, whole or not at all. The page says if that is impossible."""
+    """Write all messages and files atomically. The page says if that is impossible."""
     try:
         _write(workspace, file)
     except OSError as error:
@@ -29,7 +29,7 @@ def _write(workspace: Workspace, file: Path) -> None:
         for key, one in workspace.files.items()
     }
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Renamed when it is whole: a crash in the middle leaves the file of before.
+    # Renamed when complete: a crash in the middle leaves the previous file.
     part = file.with_suffix(".part")
     kept: Json = {"messages": messages, "files": files}
     if workspace.installed:  # the app knows this token and will use it again
@@ -52,7 +52,7 @@ def load(workspace: Workspace, file: Path) -> None:
         return
     for member in workspace.roster.members.values():
         if not member.is_bot:
-            workspace.roster.direct_chat(member.id)  # chats are made when they are first used
+            workspace.roster.direct_chat(member.id)  # chats are created on first use
     for message in messages:
         if message.channel in workspace.roster.channels:
             workspace.log.add(message)

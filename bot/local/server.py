@@ -1,6 +1,6 @@
 """A Slack-compatible server on this machine, and the page it serves.
 
-Any Slack app can work against it by its base URL alone, over Socket Mode or signed HTTP events.
+Any Slack app can use it through its base URL, over Socket Mode or signed HTTP events.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
 # A stream changes the workspace many times a second; a crash may cost a visitor three seconds.
 _KEEP_S: Final = 3.0
 _FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
-"""Paths for apps: a token, a ticket or a secret key guards them, and apps may use any name of this machine."""
+"""Paths for apps: a token, a ticket or a secret key protects them, and apps may use any name of this machine."""
 
 
 class LocalWorkspace(People):
     """One workspace with its server. Person-side methods come from ``People``."""
 
     def __init__(self, *, beside: LocalWorkspace | None = None, **setup: Any) -> None:
-        """``setup`` are fields of ``Setup``; one ``beside`` another is of the same Slack, with the same app."""
+        """``setup`` are fields of ``Setup``; one ``beside`` another belongs to the same Slack, with the same app."""
         super().__init__(Workspace(Setup(**setup), beside.workspace if beside else None))
         self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
         self.faults, self.http = self.workspace.faults, self.workspace.http
@@ -47,11 +47,11 @@ class LocalWorkspace(People):
         self.consent = Consent(self.workspace)
         self._stack = AsyncExitStack()
         self.routes: Sequence[web.RouteDef] = ()
-        """Pages of the app's own that this server shows too; named before ``start``."""
+        """The app's own pages that this server also serves; set before ``start``."""
 
     @property
     def bot_token(self) -> str:
-        """The app's bot token; one that was kept over a restart is known once the workspace has started."""
+        """The app's bot token; a token from before a restart is known once the workspace has started."""
         return self.workspace.bot_token
 
     @property
@@ -93,7 +93,7 @@ class LocalWorkspace(People):
             self._stack.callback(keeper.cancel)
 
     async def stop(self) -> None:
-        """Close sockets and the port and end what is under way."""
+        """Close sockets and the port, and end running work."""
         self.workspace.faults.clear()
         self.workspace.feed.close()
         self.workspace.threads.close()
@@ -103,7 +103,7 @@ class LocalWorkspace(People):
         await self._stack.aclose()
 
     async def _keep(self, file: Path) -> None:
-        """Write the conversations down whenever something changed, at most every few seconds."""
+        """Save the conversations after changes, at most every few seconds."""
         written = self.workspace.feed.seq
         while True:
             await asyncio.sleep(_KEEP_S)

@@ -25,7 +25,7 @@ class OpenView:
 
 @dataclass(slots=True)
 class Views:
-    """The modals on screen and the published homes."""
+    """The open modals and the published homes."""
 
     feed: Feed
     trigger_seconds: float
@@ -35,25 +35,25 @@ class Views:
     _used: set[str] = field(default_factory=set)
 
     def new_trigger(self, user: str) -> str:
-        """A trigger id for something this person just did."""
+        """Return a trigger id for this person's latest action."""
         trigger = f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}.{secrets.token_hex(16)}"
         self._triggers[trigger] = (time.monotonic() + self.trigger_seconds, user)
         return trigger
 
     def exchange(self, trigger: str) -> str:
-        """The person behind a trigger, which is thereby used up."""
+        """Return the person of a trigger, and use the trigger up."""
         if trigger in self._used:
             raise ApiError(error="exchanged_trigger_id")
         if trigger not in self._triggers:
             raise ApiError(error="invalid_trigger_id")
         deadline, user = self._triggers.pop(trigger)
-        if time.monotonic() > deadline:  # told apart from a trigger that never was, as Slack does
+        if time.monotonic() > deadline:  # distinguished from an unknown trigger, as in Slack
             raise ApiError(error="expired_trigger_id")
         self._used.add(trigger)
         return user
 
     def show(self, user: str, given: Json, *, parent: str = "") -> Json:
-        """Put a modal on a person's screen (on top of ``parent``) and return its view object."""
+        """Open a modal for a person (on top of ``parent``) and return its view object."""
         view = self._new_view(given, "modal")
         view["root_view_id"] = self.open[parent].view["root_view_id"] if parent in self.open else view["id"]
         view["previous_view_id"] = parent or None
@@ -62,7 +62,7 @@ class Views:
         return view
 
     def update(self, view_id: str, given: Json, view_hash: str = "") -> Json:
-        """Replace a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
+        """Replace an open modal. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
         found = self.open.get(view_id)
         if found is None:  # closed while the app was asked
             raise ApiError(error="not_found")
@@ -74,7 +74,7 @@ class Views:
         return found.view
 
     def close(self, view_id: str, *, whole_stack: bool = False) -> None:
-        """Take a modal off the screen, and with ``whole_stack`` all of its stack."""
+        """Close a modal, and with ``whole_stack`` its whole stack."""
         found = self.open.get(view_id)
         if found is None:
             return
@@ -121,7 +121,7 @@ class Views:
 
 
 def _faults(given: Json, kind: str) -> Faults:
-    """Faults of a view for which Slack would refuse it, except those inside its blocks."""
+    """Return the faults for which Slack would refuse a view, except those inside its blocks."""
     blocks, title = given.get("blocks"), given.get("title")
     if given.get("type") != kind:
         yield f"must be {kind}", "/view/type"

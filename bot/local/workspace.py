@@ -1,6 +1,6 @@
 """State behind the server. Each change goes to the page through the feed and to the app as events.
 
-Who may do what is checked before, by the Web API and by the page's API.
+The Web API and the page's API check permissions before.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a workspace starts with. ``examples`` are questions offered in the empty direct chat.
+    """Initial settings of a workspace. ``examples`` are questions offered in the empty direct chat.
 
-    ``team`` is the id under which events arrive: two workspaces of one app differ in it. ``clock`` gives the time of
-    new messages, in unix seconds. ``kept`` is the folder where the conversations outlive a restart.
+    ``team`` is the team id in events: two workspaces of one app have different ones. ``clock`` gives the time of new
+    messages, in unix seconds. ``kept`` is the folder that keeps the conversations over a restart.
     """
 
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
@@ -61,7 +61,7 @@ class Setup:
 
 @dataclass(slots=True, kw_only=True)
 class ResponseUrl:
-    """Where a ``response_url`` points to, and how often it may still be used."""
+    """Target of a ``response_url``, and its remaining uses."""
 
     message: Message
     user: str
@@ -80,11 +80,11 @@ class Workspace:
     """All state of one local workspace."""
 
     def __init__(self, setup: Setup, beside: Workspace | None = None) -> None:
-        """One ``beside`` another may install the same app: events then go over the same connections."""
+        """A workspace ``beside`` another may install the same app: events then go over the same connections."""
         self.all: list[Workspace] = beside.all if beside else []  # every workspace of this Slack, the first one first
         self.all.append(self)
         self.installed = beside is None
-        self.install_url = ""  # where a visitor lets the app into another workspace; empty where it cannot be
+        self.install_url = ""  # page where a visitor installs the app in another workspace; empty if that is impossible
         self.setup = setup
         self.roster = setup.roster
         self.log = MessageLog(setup.clock)
@@ -99,7 +99,7 @@ class Workspace:
         self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
         self.verification_token = secrets.token_hex(12)
         self.sockets: SocketMode = beside.sockets if beside else SocketMode(self._app_changed)
-        self.notice = ""  # what everybody at the page is told, above the messages
+        self.notice = ""  # notice for every visitor, above the messages
         self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
         self.deliveries.may_go.set()
@@ -108,7 +108,7 @@ class Workspace:
         self.views = Views(self.feed, setup.strictness.trigger_seconds)
 
     def tell(self, notice: str) -> None:
-        """Show a notice at every page; an empty one takes it away."""
+        """Show a notice on every page; an empty one removes it."""
         for one in self.all:
             one.notice = notice
             one.feed.publish("notice", text=notice)
@@ -128,7 +128,7 @@ class Workspace:
             self.tell("")
 
     def install(self) -> None:
-        """The app may come in from now on."""
+        """Let the app connect from now on."""
         self.installed = True
         for one in self.all:
             one.feed.publish("teams", teams=self.teams())
@@ -138,17 +138,17 @@ class Workspace:
         return [{"name": one.setup.name, "url": f"{one.url}/"} for one in self.all if one.installed]
 
     def emit(self, kind: str, place: Channel | None, /, **facts: object) -> None:
-        """Send an event of this kind to the app, if it subscribed to it and can see the place, where it has one."""
+        """Send an event of this kind to the app, if it subscribed to it and can see the event's place, if any."""
         self._send({"type": kind, **facts, "event_ts": self.log.next_ts()}, place, kind)
 
     def _send(self, event: Json, channel: Channel | None, subscription: str) -> None:
-        # Slack sends an app nothing from channels without it.
+        # Slack sends an app no events from channels that it is not in.
         seen = channel is None or BOT_USER in channel.members
         if seen and self.installed and subscription in self.setup.subscriptions:
             self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
 
     def add_message(self, message: Message) -> None:
-        """Keep a new message and tell everybody."""
+        """Store a new message and notify everybody."""
         message.blocks = events.with_block_ids(message.blocks)
         self.log.add(message)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
@@ -167,7 +167,7 @@ class Workspace:
         self._send(events.message_event(shown, channel), channel, events.subscription_of(channel))
 
     def rewrite(self, message: Message, **parts: object) -> None:
-        """Give a message other content, and tell everybody that its author edited it."""
+        """Replace a message's content, and notify everybody of the edit."""
         before = self.log.payload_of(message, metadata=True)
         for name, value in parts.items():
             setattr(message, name, value)
@@ -175,7 +175,7 @@ class Workspace:
         self.publish_change(message, before)
 
     def publish_change(self, message: Message, before: Json) -> None:
-        """Tell everybody that a message is different now; ``before`` is its payload until then."""
+        """Notify everybody that a message changed; ``before`` is its old payload."""
         message.blocks = events.with_block_ids(message.blocks)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         facts = {"message": self.log.payload_of(message, metadata=True), "previous_message": before}
@@ -190,7 +190,7 @@ class Workspace:
         self._send(events.message_event(event, channel), channel, events.subscription_of(channel))
 
     def react(self, message: Message, user: str, name: str) -> None:
-        """Add a reaction, or take back the one that this user added before."""
+        """Add a reaction, or remove the one that this user added before."""
         users = message.reactions.setdefault(name, [])
         kind = "reaction_removed" if user in users else "reaction_added"
         (users.remove if user in users else users.append)(user)

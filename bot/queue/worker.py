@@ -67,7 +67,7 @@ def frame_lines(error: BaseException) -> list[str]:
 
 
 class Handler(Protocol):
-    """Does what claimed messages ask: ``bot.install.workspaces`` finds the team's ``bot.gates.flow.Flow``."""
+    """Handler of claimed messages: ``bot.install.workspaces`` finds the team's ``bot.gates.flow.Flow``."""
 
     async def handle(self, claimed: Claimed, lease: Lease, /) -> Ending:
         """Handle a message. Check ``lease.require()`` right before each outside effect.
@@ -80,10 +80,10 @@ class Handler(Protocol):
 
 
 class Sweeper(Protocol):
-    """Does what is due every few seconds (``bot.turn.queue_position``)."""
+    """Periodic work, every few seconds (``bot.turn.queue_position``)."""
 
     async def sweep(self) -> None:
-        """Do it once. Raises ``RedisError``."""
+        """Run once. Raises ``RedisError``."""
 
 
 @dataclass(slots=True, eq=False)
@@ -218,7 +218,7 @@ class Turns:
                 pause_s = min(pause_s * 2, OUTAGE_MAX_S)
 
     async def _claim_some(self, turns: asyncio.TaskGroup) -> bool:
-        """Claim what is due and free slots allow. Return whether there may be more."""
+        """Claim due messages for the free slots. Return whether there may be more."""
         free = self.concurrency - len(self._running)
         if free <= 0:
             await self._something_changes()

@@ -1,4 +1,4 @@
-"""Waits until a replica has what was written, if there are replicas. Raises if none confirms in time."""
+"""Waits until a replica has the write, if there are replicas. Raises if none confirms in time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class AgentSessions:
     calls: SlackCalls
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
-        """Offer the Stop button if no status did. Raises what ``lease_check`` raises."""
+        """Offer the Stop button unless a status already did. Raises the errors of ``lease_check``."""
         if self._is_supported():
             lease_check()
             try:

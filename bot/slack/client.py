@@ -36,7 +36,7 @@ Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
-    """Slack did not tell who Orion is. The event must come again."""
+    """Slack did not identify Orion. The event must come again."""
 
 
 class _Discreet(logging.Filter):
@@ -107,10 +107,10 @@ async def try_token(client: AsyncWebClient, within_s: float = REPLY_TIMEOUT_S, *
 
 @dataclass(slots=True)
 class TokenCheck:
-    """Check whether Slack still accepts the bot token. An outage of Slack says nothing about it."""
+    """Check whether Slack still accepts the bot token. An outage of Slack does not count."""
 
     client: AsyncWebClient
-    every_s: float = 60.0  # at most one call in so many seconds
+    every_s: float = 60.0  # at most one call in this many seconds
     within_s: float = 2.0
     _asked: float = -math.inf
     _accepted: bool = True

@@ -1,4 +1,4 @@
-"""Fetch and read the files of a question. What goes wrong becomes the file's ``trouble``.
+"""Fetches and reads the files of a question. A failure becomes the file's ``trouble``.
 
 The token goes only to Slack's own hosts, or to the configured server.
 """
@@ -74,7 +74,7 @@ class Attachments:
         ``first`` is that message as Slack has it; empty if it does not matter, None if it must be looked up.
         ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` while Slack is away.
         """
-        # Only what the event does not say costs a call to Slack.
+        # Only facts missing from the event cost a call to Slack.
         is_located = [
             one.get("url_private") or one.get("file_access") == "check_file_info" for one in incoming.attached
         ]
@@ -125,7 +125,7 @@ class Attachments:
         )
 
     async def _fetch_details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return all that Slack knows of the file. In channels shared between organisations it must be asked for."""
+        """Return Slack's full record of the file. In channels shared between organisations it must be requested."""
         if string(shared, "file_access") != "check_file_info":
             return shared
         try:
@@ -203,7 +203,7 @@ def _name(shared: Mapping[str, Any]) -> str:
 
 
 def _name_by_type(known: Mapping[str, Any]) -> str:
-    """Return a name whose suffix decides the reader: Slack's type first. Without a known suffix the content must tell.
+    """Return a name whose suffix decides the reader: Slack's type first. Without a known suffix the content decides.
 
     Raises ``FileUnavailable`` for a kind that is not read.
     """
@@ -213,7 +213,7 @@ def _name_by_type(known: Mapping[str, Any]) -> str:
     if mode == "email" or string(known, "filetype") == "email":
         return f"{name}.html"
     by_type = format_of_type(kind) or format_of(f"file.{string(known, 'filetype')}")
-    if by_type and kind != "text/plain":  # Slack calls programs and tables so, too
+    if by_type and kind != "text/plain":  # Slack's type for programs and tables, too
         return name if format_of(name) == by_type else f"{name}{by_type.suffixes[0]}"
     if format_of(name) or kind in {"", "application/octet-stream"}:
         return name
@@ -223,7 +223,7 @@ def _name_by_type(known: Mapping[str, Any]) -> str:
 
 
 def _name_by_content(name: str, data: bytes) -> str:
-    """Return the name with the suffix that the content shows. Raises ``FileUnavailable`` if neither tells a format."""
+    """Return the name with the suffix that fits the content. Raises ``FileUnavailable`` for an unknown format."""
     begin, by_name = data[:1_024].lstrip(b"\xef\xbb\xbf \t\r\n").lower(), format_of(name)
     suffix = ""
     if begin.startswith(b"%pdf-"):

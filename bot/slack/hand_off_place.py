@@ -1,4 +1,4 @@
-"""The place where people are asked: a user group in the thread itself, or a channel."""
+"""The place for "Ask a human": a user group in the thread itself, or a channel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True, eq=False)
 class HandOffPlace:
-    """What ORION_HANDOFF names: a user group's id, a channel's id or its ``#name``; empty: people cannot be asked."""
+    """Value of ORION_HANDOFF: a user group's id, a channel's id or its ``#name``; empty: people cannot be asked."""
 
     name: str
     calls: SlackCalls
@@ -39,9 +39,9 @@ class HandOffPlace:
         return self.name.startswith("S")
 
     async def label(self, thread: ThreadKey, language: str | None = None) -> str:
-        """Return how to call the place before the click. Empty: from this thread people cannot be asked.
+        """Return the name of the place to show before the click. Empty: from this thread people cannot be asked.
 
-        A user group cannot be called into a direct chat.
+        A user group cannot be mentioned in a direct chat.
         """
         if not self.name or (self.is_group and thread.channel.startswith("D")):
             return ""
@@ -64,7 +64,7 @@ class HandOffPlace:
 
 
 async def find_fault(calls: SlackCalls, name: str, setting: str = "ORION_HANDOFF") -> tuple[str, str] | None:
-    """Return what is wrong with the place in this setting and how to fix it, or None. Raises ``DeliveryFailed``."""
+    """Return the fault of the place in this setting and its fix, or None. Raises ``DeliveryFailed``."""
     if name.startswith("S"):
         groups = await calls.read("usergroups.list")
         if any(string(group, "id") == name for group in objects(groups, "usergroups")):

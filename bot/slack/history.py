@@ -1,4 +1,4 @@
-"""Read conversations back from Slack: the messages of a thread, and what Orion posted for a question."""
+"""Reads conversations back from Slack: the messages of a thread, and Orion's posts for a question."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What was read of a conversation. A message that was not seen is empty."""
+    """The part of a conversation that was read. An unseen message is empty."""
 
     messages: tuple[Message, ...]
     first: Mapping[str, Any]  # the thread's first message as Slack has it
@@ -69,7 +69,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionStatus:
-    """What Slack shows for a question."""
+    """Slack's present content for a question."""
 
     posted: tuple[Posted, ...]  # in order of parts, then of time, notices included
     edited_ts: str  # of the question itself; empty if it was not edited
@@ -142,13 +142,13 @@ class ThreadReader:
     async def find_posts(
         self, place: ThreadKey, question_ts: str, streamed: StreamedMessage = NOT_STREAMED
     ) -> tuple[Posted, ...]:
-        """Find what Orion already posted for this question, in order of its parts, then of time.
+        """Find Orion's posts for this question, in order of its parts, then of time.
 
         If ``streamed`` was begun with an unknown ts, any message of Orion's that still grows or stayed empty counts.
         """
         own = await self.workspace.identity()
         try:
-            # This look keeps its place, or many readings would delay decided answers.
+            # This read keeps its place, or many reads would delay decided answers.
             messages = await self.read_since(place, question_ts, "must", enough=_PAGE * _MAX_PAGES)
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
@@ -158,7 +158,7 @@ class ThreadReader:
         return tuple(one for one in _find_posts(messages, own, question_ts, streamed) if not one.about)
 
     async def find_status(self, place: ThreadKey, question_ts: str) -> QuestionStatus:
-        """Find all that Orion posted for this question and since, with streams that were not ended."""
+        """Find all of Orion's posts for this question and later ones, with streams that were not ended."""
         own = await self.workspace.identity()
         messages = await self.read_since(place, question_ts, "spare", enough=_PAGE * _MAX_PAGES)
         asked = next((one for one in messages if string(one, "ts") == question_ts), {})
@@ -211,7 +211,7 @@ def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -
     content = read_message(message, own.user)
     if is_own(message, own):
         return Message(role="assistant", text=content.text, ts=ts)
-    # What people told each other may be evidence. A question to Orion is not.
+    # Messages between people may be evidence. A question to Orion is not.
     addressed = direct or own.user in content.mentioned
     who = string(message, "user") or string(message, "bot_id")
     return Message(role="user", text=content.text, user=who, ts=ts, addressed=addressed)

@@ -9,7 +9,7 @@ from agent.texts.catalogue import SUGGESTED_PROMPTS
 
 EVENTS_PATH: Final = "/slack/events"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"
-SEARCH_SCOPE: Final = "search:read.public"  # asked for only by who wants it: it opens every public channel
+SEARCH_SCOPE: Final = "search:read.public"  # requested only on demand: it opens every public channel
 _MANIFEST: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BOT_SCOPES: Final[tuple[str, ...]] = tuple(_MANIFEST["oauth_config"]["scopes"]["bot"])
 OPTIONAL_SCOPES: Final = frozenset(_MANIFEST["oauth_config"]["scopes"]["bot_optional"])
@@ -18,12 +18,12 @@ UPDATE_APP: Final = "Update the app from `orion manifest` and reinstall it."
 ASK_SHORTCUT: Final = "orion_ask"  # the shortcuts' ids are in the TOML file
 PRIVATE_SHORTCUT: Final = "orion_ask_privately"
 SAVE_SHORTCUT: Final = "orion_save"
-INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace takes its tokens back
+INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace revokes its tokens
 
 
 def manifest(*, url: str = "", slack_search: bool = False) -> dict[str, Any]:
     """The manifest for Socket Mode, or for HTTP at ``url``; ``slack_search`` also asks to search public channels."""
-    made = deepcopy(_MANIFEST)  # who asks next gets the file's again
+    made = deepcopy(_MANIFEST)  # the next caller gets the file's content again
     made["features"]["agent_view"]["suggested_prompts"] = [dict(prompt) for prompt in SUGGESTED_PROMPTS]
     if slack_search:
         scopes = made["oauth_config"]["scopes"]

@@ -37,7 +37,7 @@ class Memberships:
     _asked_at: float = field(default=float("-inf"))
 
     async def of(self, question: Question) -> frozenset[str]:
-        """Return what the asker belongs to, in a direct chat. Without an answer from Slack that is nothing."""
+        """Return the asker's memberships, in a direct chat. Without a reply from Slack there are none."""
         if not question.thread.channel.startswith("D") or not await self._are_needed():
             return frozenset()
         team, user = question.thread.team, question.user

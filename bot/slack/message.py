@@ -1,4 +1,4 @@
-"""A message to Orion as it is stored in the queue, who Orion is in a workspace, and who may ask it."""
+"""A message to Orion as stored in the queue, Orion's identity in a workspace, and the lists of permitted askers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ThreadMode = Literal["unknown", "engaged", "muted", "lost"]
 Files = Literal["none", "some", "unknown"]
 
 MESSAGE_SCHEMA = 1
-"""Grows when an older Orion could no longer make sense of a message; new fields with a default need no new number."""
+"""Grows when an older Orion could no longer read a message; new fields with a default need no new number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask, and where. An empty allow list allows everyone. A deny list always wins."""
+    """Permitted people and channels. An empty allow list allows everyone. A deny list always wins."""
 
     allow_users: frozenset[str] = frozenset()
     deny_users: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Access:
     deny_channels: frozenset[str] = frozenset()
     allow_bots: frozenset[str] = frozenset()  # user, bot or app ids of other bots
     allow_external: bool = False  # channels shared with another organisation, and its people
-    allow_guests: bool = False  # no event tells who is a guest: ``bot.gates.access`` looks it up
+    allow_guests: bool = False  # events do not mark guests: ``bot.gates.access`` looks them up
 
     def refusal(self, user: str, channel: str) -> str:
         """Return why the lists refuse this person or channel, or an empty text. App Home has no channel."""
@@ -68,16 +68,16 @@ class Incoming:
     ts: str  # of the message it is about
     addressed: Addressed
     text: str = ""  # plain, without Orion's mention; a message that was shared with it follows
-    edited_ts: str = ""  # tells versions of the message apart
+    edited_ts: str = ""  # distinguishes versions of the message
     event_ts: str = ""  # orders messages
     channel_type: str = ""
     mentioned: frozenset[str] = frozenset()
-    event_ids: tuple[str, ...] = ()  # the keys under which a second delivery of the same thing is known
-    unproven: bool = False  # Redis lost the thread: Slack must say first whether Orion was addressed there
+    event_ids: tuple[str, ...] = ()  # the keys that identify a second delivery of the same message
+    unproven: bool = False  # Redis lost the thread: Slack must first say whether Orion was addressed there
     refused: str = ""  # why this person gets no answer
     vouched: bool = False  # the event itself said whether its channel is shared
-    files: Files = "none"  # of a mention no event may tell
-    attached: tuple[Mapping[str, Any], ...] = ()  # what the event told of the files
+    files: Files = "none"  # an event of a mention may not list them
+    attached: tuple[Mapping[str, Any], ...] = ()  # the event's facts about the files
     through_app: bool = False  # posted by an app that is not listed, in the name of ``user``, a person or a bot
     by_app: bool = False  # posted by any app
     action_token: str = ""

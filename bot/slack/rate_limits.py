@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 log = structlog.get_logger()
 
-Keeps = Literal["", "fresh", "looked_for"]  # whether a waiting call keeps a place, and is surely a new one
+Keeps = Literal["", "fresh", "looked_for"]  # whether a waiting call keeps a place, and certainly was not made before
 
 REDIS_TIMEOUT_S: Final = 1.0  # without Redis a call goes out, and Slack decides
 

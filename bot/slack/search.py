@@ -24,7 +24,7 @@ DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
 METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
 SEARCH_TIMEOUT_S: Final = 10.0
 GRANT_TIMEOUT_S: Final = 3.0
-GRANT_TTL_S: Final = 3600.0  # seconds for which it is remembered whether the workspace grants it
+GRANT_TTL_S: Final = 3600.0  # seconds to cache whether the workspace grants it
 _NOT_GRANTED: Final = frozenset(
     ("missing_scope", "access_denied", "unknown_method", "not_allowed_token_type", "team_access_not_granted")
 )
@@ -52,7 +52,9 @@ class SlackSearch:
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.client, GRANT_TIMEOUT_S)
-                for_s = GRANT_TTL_S if tried.state == "accepted" else 60.0  # a Slack that is away is asked again sooner
+                for_s = (
+                    GRANT_TTL_S if tried.state == "accepted" else 60.0
+                )  # after an outage Slack is asked again sooner
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted
 
@@ -62,7 +64,7 @@ class SlackSearch:
             "query": query,
             "action_token": incoming.action_token,  # a bot may search only with the token of an event
             "content_types": ["messages"],
-            "channel_types": ["public_channel"],  # nothing of a private place is carried elsewhere
+            "channel_types": ["public_channel"],  # content of a private place stays there
             "limit": limit,
         }
         try:
@@ -78,7 +80,7 @@ class SlackSearch:
 
 @dataclass(frozen=True)
 class SlackSearchTool:
-    """The tool for one question: it searches with what that question allows."""
+    """The tool for one question: it searches with that question's permissions."""
 
     search: SlackSearch
     incoming: Incoming

@@ -1,6 +1,6 @@
 """People, channels and groups of one workspace as Slack describes them.
 
-Slack is asked once an hour for each. While it cannot be asked ``DeliveryFailed`` comes out, and the question waits.
+Slack is asked once an hour for each. While Slack is unreachable, ``DeliveryFailed`` is raised, and the question waits.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _CHANNEL_TYPES: Final = "public_channel,private_channel"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """What matters about an account. ``language`` is the one they use Slack in, ``tz`` an IANA name; may be empty."""
+    """The relevant facts about an account. ``language`` is the one in Slack, ``tz`` an IANA name; may be empty."""
 
     guest: bool = False
     external: bool = False
@@ -44,13 +44,13 @@ class Person:
 
 @dataclass(eq=False)
 class CachedPeople:
-    """What Slack said within the last hour, of any workspace. ``prefix`` separates several Orions on one Redis."""
+    """Slack's replies of the last hour, for any workspace. ``prefix`` separates several Orions on one Redis."""
 
     redis: Redis
     prefix: str = "orion"
 
     def person_key(self, team: str, user: str) -> str:
-        """Redis key of what Slack said of a person."""
+        """Redis key of Slack's reply about a person."""
         return f"{self.prefix}:person:{team}:{user}"
 
     def channel_key(self, team: str, channel: str) -> str:
@@ -125,7 +125,7 @@ class People(CachedPeople):
             return person
 
     async def _read_person(self, user: Mapping[str, Any], team: str) -> Person:
-        if not string(user, "id"):  # not Slack's answer: nothing in it may make a full member
+        if not string(user, "id"):  # not a reply from Slack: it must not make anyone a full member
             raise DeliveryFailed(MALFORMED, permanent=False)
         enterprise = string(user, "enterprise_user", "enterprise_id")
         elsewhere = string(user, "team_id") not in {"", team}
@@ -219,7 +219,7 @@ def is_shared_outside(channel: Mapping[str, Any]) -> bool:
     """Return whether a ``channel`` object is shared beyond our organisation, or about to be."""
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         return True
-    # ``is_shared`` alone is also said of a channel that only sister workspaces of our own organisation share.
+    # ``is_shared`` alone is also set on a channel that only sister workspaces of our own organisation share.
     return bool(channel.get("is_shared")) and not channel.get("is_org_shared")
 
 

@@ -35,7 +35,7 @@ LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 # Slack's own trouble: the same call may succeed later. Every other error that Slack names is final.
 _RETRYABLE: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
-_NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's own replies say more
+_NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's own replies have more fields
 MALFORMED: Final = "malformed_reply"
 MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
 """Answers of a Slack-compatible server to a method that it does not have."""
@@ -43,7 +43,7 @@ MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "ht
 _UNSUPPORTED: Final = MISSING_METHOD | {
     *("not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled")
 }
-MISSING_TTL_S: Final = 3_600.0  # a status that the workspace does not have is not tried at each question
+MISSING_TTL_S: Final = 3_600.0  # if the workspace has no statuses, do not try one at each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
 _FIELDS: Final[Mapping[str, str]] = {
@@ -80,7 +80,7 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
         self.reason = reason
         self.permanent = permanent  # a deleted thread, say; False during an outage
         self.again_s = again_s  # seconds to wait before the next try, if Slack named them
-        self.doubt = doubt  # Slack may have carried it out
+        self.doubt = doubt  # whether Slack may have carried it out
 
     @property
     def is_limited(self) -> bool:
@@ -89,7 +89,7 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
 
     @property
     def is_refused(self) -> bool:
-        """Return whether Slack itself refused for good, and not another server at its address."""
+        """Return whether Slack itself refused finally, and not another server at its address."""
         return self.permanent and not self.reason.startswith("http_")
 
 
@@ -327,7 +327,7 @@ def _as_failure(error: SlackApiError) -> DeliveryFailed:
         asked = retry_after_s(response.headers, now=time.time())
         reason = reason if reason in LIMIT_ERRORS else "ratelimited"
         return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
-    # Slack names its errors: a reply without a name is another server's, and says nothing for good.
+    # Slack names its errors: a reply without a name comes from another server and is not final.
     named = not reason.startswith("http_") or reason in MISSING_METHOD
     permanent = named and (status < _SERVER_ERROR or reason in MISSING_METHOD) and reason not in _RETRYABLE
-    return DeliveryFailed(reason, permanent=permanent, doubt=True)  # the work may be done all the same
+    return DeliveryFailed(reason, permanent=permanent, doubt=True)  # the call may still have been carried out

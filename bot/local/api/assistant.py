@@ -1,4 +1,4 @@
-"""``assistant.threads.*``, ``agents.sessions.*`` and ``views.*``: what an agent app shows besides messages."""
+"""``assistant.threads.*``, ``agents.sessions.*`` and ``views.*``: an agent app's views other than messages."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from bot.local.model.agent_threads import SESSION_STATES, Session, ThreadId
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
-MAX_PROMPTS: Final = 4  # these four as Slack's pages on the methods name them
+MAX_PROMPTS: Final = 4  # these four are named on Slack's pages about the methods
 MAX_LOADING_MESSAGES: Final = 10
 SESSION_TITLE: Final = 200
 MAX_VIEWS: Final = 3  # modals on top of each other
@@ -40,7 +40,7 @@ def _set_prompts(call: Call) -> Json:
         raise invalid(["between 1 and 4 items allowed [json-pointer:/prompts]"])
     if not all(prompt.get("title") and prompt.get("message") for prompt in prompts):
         raise invalid(["missing required field: title or message [json-pointer:/prompts]"])
-    if "thread_ts" not in call:  # as in Slack: with one, an agent app's call does nothing, in silence
+    if "thread_ts" not in call:  # as in Slack: with one, an agent app's call silently does nothing
         call.workspace.threads.suggest(channel.id, call.text("title"), prompts)
     return {}
 
@@ -82,7 +82,7 @@ def _set_title(call: Call) -> Json:
     call.required_text("title")
     channel, title = call.own_channel("channel_id"), _title(call)
     named = call.workspace.log.visible(channel.id, call.required_text("thread_ts"), "invalid_thread_ts")
-    # Slack names no error for a thread without a session, as it does for a session's own rename.
+    # Slack documents no error for a thread without a session, unlike for renaming a session.
     thread = channel.id, named.thread_ts or named.ts
     call.workspace.threads.sessions.setdefault(thread, Session(status="active")).title = title
     return {}

@@ -1,4 +1,4 @@
-"""One Web API call: its arguments from query string, form or JSON body, and what they name in the workspace."""
+"""One Web API call: its arguments from query string, form or JSON body, and the objects they name in the workspace."""
 
 import base64
 import binascii
@@ -16,13 +16,13 @@ from bot.local.workspace import Workspace
 
 Item = TypeVar("Item")
 
-MAX_PAGE_ITEMS: Final = 1_000  # of a page of results, even if ``limit`` asks for more
+MAX_PAGE_ITEMS: Final = 1_000  # entries per page of results, even if ``limit`` asks for more
 
 
 class Call:
     """A call of a method. Values are strings when they came by query or form, JSON values otherwise.
 
-    What is missing or wrong, or named but not there, raises ``ApiError`` with Slack's name for it.
+    A missing or wrong argument, or an unknown object, raises ``ApiError`` with Slack's name for it.
     """
 
     def __init__(self, workspace: Workspace, values: Mapping[str, Any]) -> None:
@@ -110,7 +110,7 @@ class Call:
 
 
 def _cursor(position: int) -> str:
-    return base64.b64encode(f"next:{position}".encode()).decode()  # opaque, so that no app counts with it
+    return base64.b64encode(f"next:{position}".encode()).decode()  # opaque, so that apps cannot calculate with it
 
 
 Answer = Callable[[Call], Json]

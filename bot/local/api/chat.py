@@ -24,7 +24,7 @@ methods = Methods()
 
 
 def read_content(call: Call) -> Json:
-    """The content that a posting method is given, judged as Slack judges it; its parts are named as in ``Message``."""
+    """The content passed to a posting method, validated as Slack does; its parts are named as in ``Message``."""
     content: Json = {}
     if "text" in call:
         content["text"] = call.text("text")[:TEXT_KEPT]
@@ -32,7 +32,7 @@ def read_content(call: Call) -> Json:
         content["blocks"] = call.objects("blocks", error="invalid_blocks_format")
     if markdown := call.text("markdown_text"):
         if content.get("text") or content.get("blocks"):
-            raise ApiError(error="markdown_text_conflict")  # not checked against a live Slack
+            raise ApiError(error="markdown_text_conflict")  # not tested against a live Slack
         check_markdown(markdown)
         content["text"], content["blocks"] = markdown, [{"type": "markdown", "text": markdown}]
     check_blocks(content.get("blocks", []))
@@ -49,7 +49,7 @@ def is_empty(content: Json) -> bool:
 
 
 def bot_message(workspace: Workspace, channel: Channel, thread_ts: str, content: Json) -> Message:
-    """A message by the app, not kept yet."""
+    """A message by the app, not stored yet."""
     own: Json = {"user": BOT_USER, "bot_id": BOT_ID, "bot_name": BOT_NAME, **content}
     return Message(channel=channel.id, ts=workspace.log.next_ts(), thread_ts=thread_ts, **own)
 
@@ -81,12 +81,12 @@ def _post_reply(call: Call, message: Message) -> Json:
 
 @methods("chat.update", SCOPE)
 def _update(call: Call) -> Json:
-    """The app's own messages only; what is not given stays as it was."""
+    """Update one of the app's own messages; omitted fields stay as they were."""
     message = call.message()
     if message.bot_id != BOT_ID:
         raise ApiError(error="cant_update_message")
     if message.streaming and call.workspace.log.now() < message.stream_ends:
-        raise ApiError(error="streaming_state_conflict")  # likewise not checked
+        raise ApiError(error="streaming_state_conflict")  # not tested either
     content = read_content(call)
     blocks = content.get("blocks", message.blocks)
     if content.keys() <= {"metadata"} or (is_empty(content) and not blocks):

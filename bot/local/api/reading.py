@@ -1,4 +1,4 @@
-"""Everything that an app reads: who is who, what was said in which channel, what was shared, what a search finds."""
+"""Reading methods: people, channels and their messages, shared files, search."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def _history(call: Call) -> Json:
 
 @methods("conversations.replies", *HISTORY)
 def _replies(call: Call) -> Json:
-    """Oldest first. Every window has the thread's first message; the ``ts`` of a reply brings that reply alone."""
+    """Return replies, oldest first. Each page has the thread's first message; a reply's ``ts`` gives only it."""
     channel, ts, log = call.own_channel(), call.required_text("ts"), call.workspace.log
     if log.root(channel.id, ts) != ts:
         return _page_of_messages(call, [log.visible(channel.id, ts)], MAX_PAGE_ITEMS)
@@ -86,7 +86,7 @@ def _members(call: Call) -> Json:
 
 @methods("conversations.open", *OPENING)
 def _open(call: Call) -> Json:
-    """The direct chat with one user; there are no chats of several here."""
+    """Open the direct chat with one user; group chats are not supported."""
     roster = call.workspace.roster
     before = set(roster.channels)
     if "channel" in call:
@@ -138,7 +138,7 @@ def _result(workspace: Workspace, message: Message) -> Json:
 
 @methods("api.test")
 def _api_test(call: Call) -> Json:
-    """Echoes its arguments, and fails with the error it is asked for."""
+    """Echo the arguments, or fail with the requested error."""
     echo = {"args": {key: value for key, value in call.values.items() if key != "token"}}
     if error := call.text("error"):
         raise ApiError(error, extra=echo)

@@ -1,4 +1,4 @@
-"""The Web API, ``/api/<method>``: tokens, scopes, rates and faults in front of every method, answers as Slack's."""
+"""The Web API, ``/api/<method>``: tokens, scopes, rates and faults before every method, replies like Slack's."""
 
 import asyncio
 import secrets
@@ -20,7 +20,7 @@ METHODS: Final = Methods(chat.methods | streams.methods | reading.methods | assi
 
 @dataclass(frozen=True, slots=True)
 class WebApi:
-    """Answer Web API requests: of ``first``, and of workspaces beside it whose bot's token a call brings."""
+    """Answers Web API requests for ``first``, and for other workspaces whose bot token a call has."""
 
     first: Workspace
     consent: Consent
@@ -30,7 +30,7 @@ class WebApi:
         token, method = _bearer(request), request.match_info["method"]
         workspace = next((one for one in self.first.all if one.bot_token == token), self.first)
         call = ApiCall(method=method, arguments={})
-        workspace.calls.append(call)  # before it is answered: a test may wait for a call that hangs
+        workspace.calls.append(call)  # before the reply: a test may wait for a hanging call
         workspace.feed.touch()
         try:
             return _respond(workspace, {"ok": True, **await self._answer(workspace, request, call)})
@@ -62,7 +62,7 @@ class WebApi:
         _authorize(workspace, method, _bearer(request) or asked.text("token"))  # Slack takes a token as an argument too
         workspace.rates.charge(method, asked.text("channel"))
         answer = METHODS[method].answer(asked)
-        if fault and fault.kind == "lost_response":  # only now: the effect stays, as with a real cut
+        if fault and fault.kind == "lost_response":  # only now: the effect stays, as with a real broken connection
             raise _Cut
         return answer
 
@@ -74,14 +74,14 @@ async def _strike(workspace: Workspace, fault: Fault, request: web.Request) -> N
     if fault.kind == "reset":
         raise _Cut
     if fault.kind in {"delay", "hold"}:
-        await request.read()  # a slow server has the whole request: it does what is asked, its caller dead or not
+        await request.read()  # a slow server has the whole request: it carries it out even if its caller is dead
     if fault.kind in {"hang", "hold"}:
         await workspace.faults.released.wait()
     await asyncio.sleep(fault.seconds)
 
 
 def _authorize(workspace: Workspace, method: str, token: str) -> None:
-    if method == "api.test":  # the one that asks for no token
+    if method == "api.test":  # the method that needs no token
         return
     if not token:
         raise ApiError(error="not_authed")
@@ -105,4 +105,4 @@ def _bearer(request: web.Request) -> str:
 
 
 class _Cut(Exception):  # noqa: N818 - not an error of this server: a fault that was asked for
-    """The connection shall end without an answer."""
+    """The connection must end without a reply."""

@@ -75,7 +75,7 @@ def _plan(message: Message) -> Json:
 
 
 def _grow_tasks(message: Message, chunk: Json) -> None:
-    """A task is one of the plan's where these are shown as a plan, else a block of its own."""
+    """Update a task in the plan if tasks are shown as a plan, otherwise in its own block."""
     tasks: list[Json] = _plan(message)["tasks"] if message.task_display == "plan" else message.blocks
     news = {key: value for key, value in chunk.items() if key not in ("type", "id") and value is not None}
     for task in tasks:
@@ -88,7 +88,7 @@ def _grow_tasks(message: Message, chunk: Json) -> None:
 @methods("chat.startStream", SCOPE)
 def _start(call: Call) -> Json:
     channel, workspace = call.own_channel(), call.workspace
-    # A stream in a channel must say whom it answers. These two names were not checked against a live Slack.
+    # A stream in a channel must name its recipient. These two names were not tested against a live Slack.
     if channel.kind != "im":
         for name in ("recipient_team_id", "recipient_user_id"):
             if name not in call:

@@ -13,7 +13,7 @@ from bot.local.model.roster import Json
 
 @dataclass(slots=True, kw_only=True)
 class Delivery:
-    """What became of one event. ``reasons`` are those of the failed tries."""
+    """The delivery of one event. ``reasons`` are those of the failed tries."""
 
     event_id: str
     event: Json
@@ -25,20 +25,20 @@ class Delivery:
 
 @dataclass(slots=True)
 class Deliveries:
-    """Send payloads to the app by whichever way is configured; ``changed`` is called whenever one moves on."""
+    """Sends payloads to the app over the configured transport; ``changed`` is called whenever one progresses."""
 
     sockets: SocketMode
     http: HttpEvents
     faults: Faults
     strictness: Strictness
     changed: Callable[[], None]
-    may_go: asyncio.Event = field(default_factory=asyncio.Event)  # while it is not set, events are kept back
+    may_go: asyncio.Event = field(default_factory=asyncio.Event)  # events are held back until it is set
     log: list[Delivery] = field(default_factory=list)
     group: asyncio.TaskGroup | None = None  # runs the deliveries; without one, events are recorded only
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def stop(self) -> None:
-        """End the deliveries still under way."""
+        """End the running deliveries."""
         self.group = None
         for task in self._tasks:
             task.cancel()

@@ -52,7 +52,7 @@ class HttpEvents:
         if answer.status in range(200, 300):
             return json_object(text)
         why = "too_many_redirects" if answer.status in range(300, 400) else "http_error"
-        # An app may forbid Slack to send it again.
+        # An app may forbid Slack's retries.
         raise NotAcknowledged(why, final=answer.headers.get("X-Slack-No-Retry") == "1")
 
     async def close(self) -> None:

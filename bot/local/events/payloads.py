@@ -1,4 +1,4 @@
-"""Builds the payloads Slack sends to an app: message events, their envelope, and what the composer makes of a text."""
+"""Builds the payloads Slack sends to an app: message events, their envelope, and the composer's blocks for a text."""
 
 import re
 import secrets
@@ -13,7 +13,7 @@ SUBSCRIBED: Final = frozenset({
     "app_mention", "member_joined_channel", "message.channels", "message.groups", "message.im", "message.mpim",
     "app_home_opened", "agent_session_stopped", "app_context_changed",
 })  # fmt: skip
-"""What an agent app's manifest subscribes to; others stay unsent unless a test asks for them."""
+"""Subscriptions of an agent app's manifest; other events are sent only if a test asks for them."""
 
 _SUBSCRIPTION: Final = {"channel": "message.channels", "group": "message.groups"}
 _TOKEN: Final = re.compile(r"(<[@#][A-Z0-9]+(?:\|[^>]*)?>|<[^<>@#!|][^<>|]*(?:\|[^<>]*)?>)")
@@ -34,7 +34,7 @@ def envelope(event: Json, channel: Channel | None, token: str, team: str) -> Jso
     event_id = identifier("Ev")
     install = {"user_id": BOT_USER, "is_bot": True, "is_enterprise_install": False}
     return {
-        "token": token,  # Slack advises against relying on it, and sends it still
+        "token": token,  # Slack advises against relying on it, but still sends it
         "team_id": team,
         "context_team_id": team,
         "context_enterprise_id": None,
@@ -56,14 +56,14 @@ def message_event(shown: Json, channel: Channel) -> Json:
 
 def mention_event(shown: Json, channel: Channel) -> Json:
     """The ``app_mention`` twin: the same message without channel type, files and subtype."""
-    # Slack often tells of the files in the message event alone (decision 8).
+    # Slack often lists the files in the message event only (decision 8).
     left_out = ("files", "subtype", "reply_count", "reply_users", "reply_users_count", "latest_reply")
     kept = {key: value for key, value in shown.items() if key not in left_out}
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}
 
 
 def with_block_ids(blocks: list[Json]) -> list[Json]:
-    """The blocks, each with an id: Slack makes one up where the app gave none."""
+    """Return the blocks, each with an id: Slack generates one if the app gave none."""
     return [{**block, "block_id": block.get("block_id") or secrets.token_urlsafe(4)} for block in blocks]
 
 

@@ -1,4 +1,4 @@
-"""The server's half of Socket Mode. Each envelope goes to one connection; who delivers decides about sending again."""
+"""The server's half of Socket Mode. Each envelope goes to one connection; the caller decides about retries."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ MAX_CONNECTIONS: Final = 10
 
 
 class NotAcknowledged(Exception):  # noqa: N818 - an outcome of a delivery, named as Slack's documentation does
-    """A delivery that got no ack. ``reason`` is Slack's retry reason; ``final`` forbids another try."""
+    """A delivery without an ack. ``reason`` is Slack's retry reason; ``final`` forbids another try."""
 
     def __init__(self, reason: str, *, final: bool = False) -> None:
         super().__init__(reason)
@@ -26,7 +26,7 @@ class NotAcknowledged(Exception):  # noqa: N818 - an outcome of a delivery, name
 
 
 class SocketMode:
-    """All Socket Mode connections of the app; ``changed`` is told whether there is one."""
+    """All Socket Mode connections of the app; ``changed`` gets whether there is one."""
 
     def __init__(self, changed: Callable[[bool], None]) -> None:
         self._changed = changed
@@ -80,11 +80,11 @@ class SocketMode:
         """The body of the ack of one envelope. Raises ``NotAcknowledged`` without one, in ``timeout`` seconds."""
         if not self.connections:
             raise NotAcknowledged(reason="connection_failed")
-        # Slack picks any connection; by turns, so that a test with two of them meets both.
+        # Slack picks any connection; rotate, so that a test with two of them uses both.
         self._turn += 1
         socket, waiting = list(self.connections.items())[self._turn % len(self.connections)]
         envelope_id, events = str(uuid.uuid4()), kind == "events_api"
-        retry = {"retry_attempt": attempt, "retry_reason": reason} if events else {}  # what HTTP carries as headers
+        retry = {"retry_attempt": attempt, "retry_reason": reason} if events else {}  # headers in HTTP
         sent = {"envelope_id": envelope_id, "type": kind, "payload": payload, "accepts_response_payload": not events}
         waiting[envelope_id] = asyncio.get_running_loop().create_future()
         try:
@@ -99,14 +99,14 @@ class SocketMode:
             del waiting[envelope_id]
 
     async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Tell every connection to come back on a new one, as Slack does when it recycles its hosts."""
+        """Tell every client to reconnect, as Slack does when it recycles its hosts."""
         for socket in list(self.connections):
             with contextlib.suppress(ConnectionError):
                 await socket.send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}})
         await self.close()
 
     async def close(self) -> None:
-        """Close every connection without a word."""
+        """Close every connection without notice."""
         for socket in list(self.connections):
             with contextlib.suppress(ConnectionError):
                 await socket.close()
@@ -120,7 +120,7 @@ def _acknowledge(waiting: dict[str, asyncio.Future[Json | None]], text: str) -> 
 
 
 def json_object(text: str) -> Json | None:
-    """The JSON object that ``text`` is, if it is one."""
+    """Return ``text`` as a JSON object, if it is one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""What the local workspace holds: people, channels, messages, limits."""
+"""The content of the local workspace: people, channels, messages, limits."""

@@ -1,7 +1,8 @@
-"""What an agent app shows round its conversations: status lines, sessions, titles, suggested prompts.
+"""An agent app's status lines, sessions, titles and suggested prompts.
 
-A status is gone after two minutes, with the app's next message in its thread, when it is set to nothing, or when the
-session is not processing any more. As in Slack, a status that is set makes the session processing, an empty one active.
+A status disappears after two minutes, with the app's next message in its thread, when it is set to an empty text, or
+when the session is no longer processing. As in Slack, setting a status makes the session processing, an empty status
+makes it active.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ ThreadId = tuple[str, str]  # channel id and ``thread_ts``
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A status line such as "is searching …", the messages that take turns while it shows, and what ends it."""
+    """A status line such as "is searching …", the messages that rotate while it shows, and the timer that ends it."""
 
     text: str
     loading_messages: list[str]
@@ -44,7 +45,7 @@ class AgentThreads:
     prompts: dict[str, Json] = field(default_factory=dict)  # suggested ones and their title, by direct chat
 
     def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
-        """Show a status, or take it away when ``text`` is empty."""
+        """Show a status, or remove it if ``text`` is empty."""
         self.set_session(thread, "processing" if text else "active", "")
         if not text:
             return
@@ -73,16 +74,16 @@ class AgentThreads:
             status.timer.cancel()
 
     def status_payloads(self) -> list[Json]:
-        """All statuses on show."""
+        """All visible statuses."""
         return [self._status_payload(thread) for thread in self.statuses]
 
     def forget(self, thread: ThreadId) -> None:
-        """The thread is gone, and with it its status and its session."""
+        """Remove the status and the session of a deleted thread."""
         self.end_status(thread)
         self.sessions.pop(thread, None)
 
     def end_status(self, thread: ThreadId) -> None:
-        """Take away a thread's status."""
+        """Remove a thread's status."""
         if status := self.statuses.pop(thread, None):
             status.timer.cancel()
             self.feed.publish("status", **self._status_payload(thread))

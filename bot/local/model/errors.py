@@ -1,10 +1,10 @@
-"""What the Web API says when it says no: an error name, as Slack spells it, and what comes with it."""
+"""Errors of the Web API: a name, as Slack spells it, with further fields."""
 
 from typing import Any
 
 
 class ApiError(Exception):
-    """A refused call, or a thing that is named but not there."""
+    """The call is refused, or names an unknown object."""
 
     def __init__(
         self, error: str, *, status: int = 200, retry_after: int | None = None, extra: dict[str, Any] | None = None
@@ -17,6 +17,6 @@ class ApiError(Exception):
 
 
 def invalid(messages: list[str], error: str = "invalid_arguments") -> ApiError:
-    """An error that lists what is wrong with the arguments, as Slack does under ``response_metadata``."""
+    """An error that lists the faults of the arguments, as Slack does under ``response_metadata``."""
     listed = [f"[ERROR] {message}" for message in messages]
     return ApiError(error, extra={"errors": messages, "response_metadata": {"messages": listed}})

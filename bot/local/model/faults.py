@@ -1,4 +1,4 @@
-"""Faults on demand: what a test makes go wrong with the next calls and events, and a visitor from the page."""
+"""Faults on demand in the next calls and events, set by a test or by a visitor on the page."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStre
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One thing that goes wrong with one call. ``seconds`` is the wait of a ``delay``."""
+    """One fault of one call. ``seconds`` is the wait of a ``delay``."""
 
     kind: Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
     error: str = "internal_error"
@@ -26,7 +26,7 @@ class Fault:
 
 @dataclass(slots=True, kw_only=True)
 class ApiCall:
-    """One Web API call as the server saw it. ``error`` is empty while it runs and when it went well."""
+    """One Web API call as the server saw it. ``error`` is empty while it runs and if it succeeds."""
 
     method: str
     arguments: Json
@@ -37,10 +37,10 @@ class ApiCall:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults still to strike, by Web API method, and those of the event stream."""
+    """The pending faults, by Web API method, and those of the event stream."""
 
     _by_method: dict[str, deque[Fault]] = field(default_factory=dict)
-    released: asyncio.Event = field(default_factory=asyncio.Event)  # what hanging and held calls wait for
+    released: asyncio.Event = field(default_factory=asyncio.Event)  # hanging and held calls wait for it
     drop_events: int = 0  # how many of the next events are lost before they are first sent (Slack then re-sends them)
     duplicate_events: int = 0  # how many of the next events are sent twice with the same event id
     missing: set[str] = field(default_factory=set)  # methods that an older or another server lacks
@@ -57,35 +57,35 @@ class Faults:
         self.fail(method, "ratelimited", times=times, status=429, retry_after=retry_after)
 
     def delay(self, method: str, seconds: float, *, times: int = 1) -> None:
-        """Do what the next calls ask, and answer, only later: also when the caller has gone by then."""
+        """Carry out and answer the next calls only later, even if the caller is gone by then."""
         self._add(Fault(kind="delay", seconds=seconds), method, times=times)
 
     def _add(self, fault: Fault, method: str, *, times: int = 1) -> None:
         self._by_method.setdefault(method, deque()).extend([fault] * times)
 
-    # Leaves the next calls without an answer until ``release`` or the end of the workspace.
+    # Leaves the next calls unanswered until ``release`` or the end of the workspace.
     hang = partialmethod(_add, Fault(kind="hang"))
-    # Does what the next calls ask only after ``release``: also when the caller has gone by then.
+    # Carries out the next calls only after ``release``, even if the caller is gone by then.
     hold = partialmethod(_add, Fault(kind="hold"))
     # Closes the connection of the next calls before anything happened.
     reset = partialmethod(_add, Fault(kind="reset"))
-    # Does what the next calls ask, then closes the connection without an answer.
+    # Carries out the next calls, then closes the connection without a reply.
     lose_response = partialmethod(_add, Fault(kind="lost_response"))
 
     def release(self) -> None:
-        """Let every hanging or held call go on."""
+        """Let every hanging or held call continue."""
         self.released.set()
         self.released = asyncio.Event()
 
     def clear(self) -> None:
-        """Nothing goes wrong any more; hanging calls go on."""
+        """Clear all faults; hanging calls continue."""
         self._by_method.clear()
         self.missing.clear()
         self.drop_events = self.duplicate_events = 0
         self.release()
 
     def take(self, method: str) -> Fault | None:
-        """The fault that strikes this call, if any."""
+        """Return the fault for this call, if any."""
         for name in (method, "*"):
             if waiting := self._by_method.get(name):
                 return waiting.popleft()
@@ -94,7 +94,7 @@ class Faults:
 
 @dataclass(slots=True, kw_only=True)
 class Switch:
-    """One fault by name. ``turn`` makes it so; ``once`` marks a blow, which is never on afterwards."""
+    """One fault by name. ``turn`` switches it; ``once`` marks a single event, which is never on afterwards."""
 
     label: str
     tells: str
@@ -104,7 +104,7 @@ class Switch:
 
 
 class Switches:
-    """All faults that the page offers; an app that lives in the workspace may add some of its own."""
+    """All faults that the page offers; an app in the workspace may add its own."""
 
     def __init__(self, faults: Faults) -> None:
         def limit(_on: bool) -> None:  # noqa: FBT001 - the switch's one value

@@ -1,6 +1,6 @@
-"""What happens in the workspace, numbered, for the page's sockets and for tests.
+"""Numbered updates of the workspace, for the page's sockets and for tests.
 
-A watcher who comes back with the last number it saw misses nothing, or is told to start over.
+A watcher that returns with the last number it saw misses nothing, or is told to start over.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ Found = TypeVar("Found")
 
 @dataclass(slots=True)
 class Feed:
-    """A numbered list of updates and everybody who waits for the next. Pages of an older run id start over."""
+    """A numbered list of updates, and the watchers of the next one. Pages of an older run id start over."""
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))
     seq: int = 0
-    # A watcher that was gone for longer starts over.
+    # A watcher that was away for longer starts over.
     _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))
     _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
     _wakers: set[asyncio.Event] = field(default_factory=set)
@@ -48,7 +48,7 @@ class Feed:
 
     @contextmanager
     def watching(self) -> Iterator[asyncio.Queue[Json | None]]:
-        """A queue of all updates from now on; None on it means that the workspace ends."""
+        """Return a queue of all updates from now on; None in it means that the workspace ends."""
         queue: asyncio.Queue[Json | None] = asyncio.Queue()
         self._watchers.add(queue)
         try:
@@ -58,7 +58,7 @@ class Feed:
             self.touch()
 
     def close(self) -> None:
-        """Send every watcher home."""
+        """End every watcher."""
         for watcher in self._watchers:
             watcher.put_nowait(None)
 

@@ -1,4 +1,4 @@
-"""Sizes, blocks and call rates, with Slack's error names. A figure that Slack does not document says so."""
+"""Sizes, blocks and call rates, with Slack's error names. Figures that Slack does not document are marked."""
 
 import json
 import math
@@ -27,10 +27,10 @@ BUTTON_VALUE: Final = 2_000
 BUTTON_URL: Final = 3_000
 TABLE_ROWS: Final = 100
 TABLE_COLUMNS: Final = 20
-TABLE_TEXT: Final = 10_000  # of all cells in a message together
+TABLE_TEXT: Final = 10_000  # characters of all cells in a message together
 ELEMENTS: Final = {"context": 10, "actions": 25, "context_actions": 5}
 
-Faults = Iterator[tuple[str, str]]  # what is wrong, each with the JSON pointer of its place
+Faults = Iterator[tuple[str, str]]  # the faults, each with the JSON pointer of its place
 
 _TIERS: Final = {
     20: (
@@ -55,12 +55,12 @@ class Strictness:
     """The rates and times in force, times in seconds."""
 
     rates: bool = True
-    post_burst: int = 5  # posts to one channel before the rate of one a second holds; Slack says only "short bursts"
+    post_burst: int = 5  # posts to one channel before the rate of one a second applies; Slack says only "short bursts"
     post_per_second: float = 1.0
     calls_a_minute: dict[str, int] = field(
         default_factory=lambda: {method: calls for calls, methods in _TIERS.items() for method in methods}
     )
-    stream_seconds: float = 300.0  # undocumented: seen by many (python-slack-sdk #1859)
+    stream_seconds: float = 300.0  # undocumented: reported by many (python-slack-sdk #1859)
     status_seconds: float = 120.0  # Slack's page on ``assistant.threads.setStatus``
     trigger_seconds: float = 3.0  # as Slack's page on modals says
     ack_seconds: float = 3.0  # Slack's page on the Events API, as for the retries
@@ -86,7 +86,7 @@ def check_markdown(text: str) -> None:
 
 
 def check_metadata(value: Any) -> Json:
-    """The metadata of a message, judged."""
+    """Return the metadata of a message, validated."""
     if not isinstance(value, dict):
         raise ApiError(error="invalid_metadata_format")
     event_type, payload = value.get("event_type"), value.get("event_payload")
@@ -237,7 +237,7 @@ def text_length(value: object) -> int:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Count calls and say when to come back. ``clock`` gives seconds that only rise."""
+    """Counts calls and says when to retry. ``clock`` returns monotonic seconds."""
 
     strictness: Strictness
     clock: Callable[[], float] = time.monotonic
@@ -257,7 +257,7 @@ class RateLimiter:
         tokens, since = self._tokens.get(key, (burst, now))
         tokens = min(burst, tokens + (now - since) * per_second)
         if tokens < 1:
-            # Rounded first: the dust of a division must not cost the app a second more.
+            # Rounded first: a rounding error must not cost the app an extra second.
             wait = max(1, math.ceil(round((1 - tokens) / per_second, 6)))
             raise ApiError(error="ratelimited", status=429, retry_after=wait)
         self._tokens[key] = (tokens - 1, now)

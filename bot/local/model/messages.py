@@ -42,10 +42,10 @@ class Message:
         return bool(self.thread_ts) and self.thread_ts != self.ts
 
     def payload(self, *, metadata: bool = False) -> Json:
-        """The message object as Slack's API shows it, without what only its thread knows."""
+        """Return the message object as Slack's API shows it, without the thread's fields."""
         shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
         if self.bot_id:
-            # Another app has another id: Orion must not take its posts for its own.
+            # Another app has another id: Orion must not mistake its posts for its own.
             app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
             profile = {"id": self.bot_id, "app_id": app, "name": self.bot_name, "deleted": False, "team_id": TEAM_ID}
             shown |= {"bot_id": self.bot_id, "app_id": app, "bot_profile": profile}
@@ -59,7 +59,7 @@ class Message:
 
 
 class MessageLog:
-    """Every message by channel, in the order of their ``ts``. ``clock`` gives the time of new ones in unix seconds."""
+    """All messages by channel, in order of ``ts``. ``clock`` gives the time of new ones in unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.now = clock
@@ -67,19 +67,19 @@ class MessageLog:
         self._channels: dict[str, dict[str, Message]] = {}
 
     def next_ts(self) -> str:
-        """A new ``ts``, later than all before it: ``seconds.microseconds``."""
-        # Two messages of one microsecond, or a clock that was set back, still get their own and a later one.
+        """Return a new ``ts``, later than all earlier ones: ``seconds.microseconds``."""
+        # Two messages in one microsecond, or a clock that was set back, still get distinct, later timestamps.
         self._last = max(int(self.now() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
     def add(self, message: Message) -> None:
-        """Keep a new message; every ``ts`` from now on is later."""
+        """Store a new message; every ``ts`` from now on is later."""
         seconds, _, micros = message.ts.partition(".")
         self._last = max(self._last, int(seconds) * 1_000_000 + int(micros or 0))
         self._channels.setdefault(message.channel, {})[message.ts] = message
 
     def get(self, channel: str, ts: str) -> Message | None:
-        """The message, or nothing."""
+        """Return the message, or None."""
         return self._channels.get(channel, {}).get(ts)
 
     def visible(self, channel: str, ts: str, error: str = "message_not_found") -> Message:
@@ -98,7 +98,7 @@ class MessageLog:
         self._channels.get(message.channel, {}).pop(message.ts, None)
 
     def everything_in(self, channel: str) -> list[Message]:
-        """All messages, ephemeral ones too, in the order in which they came."""
+        """Return all messages, including ephemeral ones, in order of arrival."""
         return list(self._channels.get(channel, {}).values())
 
     def all_in(self, channel: str) -> Iterator[Message]:
@@ -110,7 +110,7 @@ class MessageLog:
         return [one for one in self.all_in(channel) if one.is_reply and one.thread_ts == thread_ts]
 
     def thread(self, channel: str, thread_ts: str) -> list[Message]:
-        """A whole thread, its first message in front; empty when there is no such message."""
+        """Return a whole thread, its first message in front; empty if there is no such message."""
         root = self.get(channel, thread_ts)
         return [root, *self.replies(channel, thread_ts)] if root else []
 
@@ -119,7 +119,7 @@ class MessageLog:
         return [one for one in self.all_in(channel) if not one.is_reply or one.subtype == "thread_broadcast"]
 
     def payload_of(self, message: Message, *, metadata: bool = False) -> Json:
-        """The message with what its thread adds: reply count, repliers, the parent's author."""
+        """Return the message with its thread's fields: reply count, repliers, the parent's author."""
         shown = message.payload(metadata=metadata)
         if message.is_reply:
             parent = self.get(message.channel, message.thread_ts)

@@ -16,7 +16,7 @@ BOT_ID: Final = "B0ORION"
 BOT_USER: Final = "U0ORION"
 VISITOR: Final = "U0YOU"
 ADMIN: Final = "U0ADMIN"
-CREATED: Final = 1_735_689_600  # unix seconds at which the workspace claims to have been made (2025-01-01)
+CREATED: Final = 1_735_689_600  # unix seconds of the workspace's pretended creation (2025-01-01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +24,14 @@ class Member:
     """A person or a bot."""
 
     id: str
-    name: str  # what the page shows
+    name: str  # shown on the page
     title: str = ""
     is_bot: bool = False
     is_admin: bool = False
     is_restricted: bool = False  # a guest
     is_ultra_restricted: bool = False
-    team: str = TEAM_ID  # another one for people of another organisation
-    locale: str = "en-US"  # what they use Slack in
+    team: str = TEAM_ID  # differs for people of another organisation
+    locale: str = "en-US"  # their language in Slack
     email: str = ""
 
     @property
@@ -144,7 +144,7 @@ class Roster:
 
 
 def sample_roster() -> Roster:
-    """The workspace a visitor meets: people by role, a guest, a partner, an admin, Orion, three channels."""
+    """The sample workspace: people by role, a guest, a partner, an admin, Orion, three channels."""
     people = [
         Member(id=VISITOR, name="You"),
         Member(id="U0RELEASE", name="Release manager", title="Ships on Tuesdays"),

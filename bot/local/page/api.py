@@ -1,6 +1,6 @@
-"""The page's own API under ``/ui``: what to show, what a person does, and a socket with everything that changes.
+"""The page's own API under ``/ui``: its content, a person's actions, and a socket with all changes.
 
-``user`` says as whom. The server lets no other site's page use it.
+``user`` names the person. The server blocks pages of other sites.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class Page:
             try:
                 async with asyncio.TaskGroup() as group:
                     sending = group.create_task(send())
-                    async for _ in socket:  # the page says nothing; this ends when it is closed
+                    async for _ in socket:  # the page sends nothing; this ends when it is closed
                         pass
                     sending.cancel()
             except* ConnectionError:
@@ -161,7 +161,7 @@ class Page:
         return message_view(message, self.workspace.log, self.workspace.roster.names())
 
     def _me(self, user: object) -> str:
-        """The person whose page it is; who is not known, or a bot, is the visitor."""
+        """Return the person whose page it is; an unknown person or a bot counts as the visitor."""
         found = self.workspace.roster.members.get(user) if isinstance(user, str) else None
         return found.id if found and not found.is_bot else VISITOR
 
@@ -193,7 +193,7 @@ def _post(people: People, body: Json) -> Json:
 
 
 def _upload(people: People, body: Json) -> Json:
-    """A file, its bytes in base64; it is seen once a message shares it."""
+    """Upload a file, its bytes in base64; it is visible once a message shares it."""
     try:
         content = base64.b64decode(str(body["content"]), validate=True)
     except binascii.Error:

@@ -65,7 +65,7 @@ def _text(owner: Json, part: str) -> str:
 
 
 def _task(task: Json, names: Names) -> Json:
-    """A task with what it says below its title: details and output (Markdown or rich text), and its sources."""
+    """Return a task with the text below its title: details and output (Markdown or rich text), and its sources."""
     said = [task[key] for key in ("details", "output") if task.get(key)]
     below = [_rich(one, names) if isinstance(one, dict) else markdown_html(str(one), names) for one in said]
     links = [link_html(str(one.get("url", "")), escape(str(one.get("text", "")))) for one in task.get("sources") or []]
@@ -97,7 +97,7 @@ def element_view(element: Json, names: Names) -> Json:
 
 
 def _choice(element: Json, names: Names) -> Json:
-    """Return the options of an input, and its value from the start."""
+    """Return the options of an input, and its initial value."""
     offered = [{"text": one["text"]["text"], "value": one["value"]} for one in element.get("options") or ()]
     if ids := _IDS_TO_CHOOSE.get(element.get("type", "")):
         offered = [{"text": name, "value": key} for key, name in names.items() if key.startswith(ids)]

@@ -1,6 +1,6 @@
 """Slack's mrkdwn, and the Markdown of its ``markdown`` block, as HTML. Everything is escaped and nothing is loaded.
 
-And the way back: what a person types as what Slack stores.
+It also converts typed text to the form that Slack stores.
 """
 
 import html
@@ -30,7 +30,7 @@ _PIECE: Final = re.compile(
 _MENTION: Final = re.compile(r"<([@#!][^<>\n]+)>")
 _LINK_IN_CODE: Final = re.compile(r"<(https?://[^<>|\n]+)(?:\|[^<>\n]*)?>")
 _SHORTCODE: Final = re.compile(r":([a-z0-9_+-]+):")
-# Messages lose their zero bytes first, so that no text can look like a piece that was set aside.
+# Zero bytes are removed from messages first, so that no text can look like a placeholder.
 _HELD: Final = re.compile("\x00(\\d+)\x00")
 _QUOTE: Final = re.compile(r"^(?:&gt;|>) ?")
 _BULLET: Final = re.compile(r"^( *)(•|◦|▪|-|\d{1,3}\.) +(?=\S)")
@@ -42,7 +42,7 @@ _MARKS: Final = tuple(
     for sign, tag in ((r"\*", "strong"), ("_", "em"), ("~", "s"))
 )
 _LINKABLE: Final = ("http://", "https://", "mailto:")
-# No name is looked for inside code or an address; punctuation at the end belongs to the sentence.
+# Names are not replaced inside code or an address; punctuation at the end belongs to the sentence.
 _VERBATIM: Final = re.compile(r"(```.*?```|`[^`\n]+`|https?://[^\s<>|`\"]*[^\s<>|`\".,;:!?)\]}'*_~])", re.DOTALL)
 _BROADCASTS: Final = frozenset({"here", "channel", "everyone"})
 
@@ -58,7 +58,7 @@ def plain_html(text: str) -> str:
 
 
 def link_html(address: str, label: str) -> str:
-    """A link, or its label as text when the address is not one to follow. ``label`` is HTML already."""
+    """Return a link, or its label as text if the address must not be followed. ``label`` is HTML already."""
     target = unescape_wire(address).strip()
     if not target.lower().startswith(_LINKABLE):
         return label
@@ -74,7 +74,7 @@ def mrkdwn_html(text: str, names: Mapping[str, str]) -> str:
 
 
 def _code(code: str) -> str:
-    """Slack shows a link inside code as its address."""
+    """Show a link inside code as its address, like Slack."""
     shown = _LINK_IN_CODE.sub(r"\1", code.strip("\n"))
     return f"<code>{escape(shown)}</code>"
 
@@ -162,15 +162,15 @@ def _special(word: str, label: str) -> str:
 
 
 class _MarkdownHtml(RendererHTML):
-    """The parts of a markdown block that Slack shows in its own way."""
+    """The parts of a markdown block that Slack renders differently."""
 
     def text(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002 - the library's signature
-        """Mentions show as names."""
+        """Show mentions as names."""
         parts = enumerate(_MENTION.split(tokens[index].content))
         return "".join(_angle(part, env["names"]) if n % 2 else _with_emoji(html.escape(part)) for n, part in parts)
 
     def image(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002 - likewise
-        """Images show as links: nothing is loaded."""
+        """Show images as links: nothing is loaded."""
         address = str(tokens[index].attrs.get("src", ""))
         return link_html(address, html.escape(tokens[index].content or address))
 
@@ -193,7 +193,7 @@ def as_slack_text(typed: str, names: Mapping[str, str]) -> str:
     """``typed`` as message text. ``names`` maps ids of members and channels to the names that people type."""
     signs = {key: "@" if key.startswith("U") else "#" for key in names}
     mentions = {_escape(signs[key] + name).lower(): f"<{signs[key]}{key}>" for key, name in names.items()}
-    # Else "@Ann" would be found in "@Ann Lee", and the longer name never.
+    # Otherwise "@Ann" would match in "@Ann Lee", and the longer name never.
     longest_first = "|".join(map(re.escape, sorted(mentions, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![\w@#])({longest_first})(?!\w)", re.IGNORECASE)
 

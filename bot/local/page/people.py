@@ -1,4 +1,4 @@
-"""What people do in the workspace, for the page and for tests: write, edit, click, submit, stop, open App Home."""
+"""People's actions in the workspace, for the page and for tests: write, edit, click, submit, stop, open App Home."""
 
 import mimetypes
 import time
@@ -14,9 +14,10 @@ from bot.local.workspace import ResponseUrl, StoredFile, Workspace
 
 
 class People:
-    """The hands of everybody who is not the app. Channels are named by id or name.
+    """Actions of everybody except the app. Channels are named by id or name.
 
-    What is not there raises ``ApiError``, and ``NotAcknowledged`` a click or a view the app did not answer in time.
+    An unknown object raises ``ApiError``; a click or a view that the app does not answer in time raises
+    ``NotAcknowledged``.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -94,11 +95,11 @@ class People:
         self.workspace.remove_message(self._message(channel, ts))
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
-        """Add a reaction, or take it back."""
+        """Add or remove a reaction."""
         self.workspace.react(self._message(channel, ts), user, name)
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
-        """Open the app's home or messages tab; the home tab tells the app what it published before."""
+        """Open the app's home or messages tab; the event of the home tab has the view that the app published before."""
         chat, view = self.workspace.roster.direct_chat(user), self.workspace.views.homes.get(user)
         before = {"view": view} if view and tab == "home" else {}
         self.workspace.emit("app_home_opened", chat, user=user, channel=chat.id, tab=tab, **before)
@@ -166,7 +167,7 @@ class People:
         return {}
 
     async def dismiss(self, view_id: str, user: str = VISITOR) -> None:
-        """Close a modal; the app hears of it only if the view asked for that."""
+        """Close a modal; the app is told only if the view asked for that."""
         view = self._view(view_id, user)
         self.workspace.views.close(view_id)
         if view["notify_on_close"]:
@@ -181,7 +182,7 @@ class People:
         return views.open[view_id].view
 
     async def _interact(self, kind: str, user: str, /, **facts: object) -> Json | None:
-        """Send what a person did in the app's own surfaces; the body of the ack, if it has one."""
+        """Send a person's action in the app's own surfaces; return the body of the ack, if it has one."""
         workspace, member = self.workspace, self.workspace.roster.members[user]
         team = workspace.setup.team
         payload = {
