@@ -74,7 +74,8 @@ class Flow:
                 if left := defer_to_newer_version(job.claimed, schema, job.facts.state_schema):
                     return left
                 overheard = job.incoming.addressed == "overheard"
-                for gate in self.gates["overheard" if overheard else job.incoming.kind]:
+                # A newer version's message may be of another kind: it passes, and nothing is done.
+                for gate in self.gates.get("overheard" if overheard else job.incoming.kind, ()):
                     if (ending := await gate(job, self.at)) is not None:
                         return ending
                 return await (self.unasked if overheard else self.answering).answer(job)

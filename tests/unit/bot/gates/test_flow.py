@@ -40,6 +40,13 @@ async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(re
         assert at.through[0].incoming.text == "diamonds?"
 
 
+async def test_a_kind_of_message_that_only_a_newer_version_knows_ends_once_it_waited(redis_client: Redis) -> None:
+    async with gates(redis_client, EVERYBODY) as at:
+        claimed, lease = await at.stored(str(KEY), json.dumps({**json.loads(NEWER), "kind": "reaction"}))
+        old = replace(claimed, enqueued_at=claimed.enqueued_at - MAX_NEWER_WAIT_S - 1)
+        assert await at.flow.handle(old, lease) == OK
+
+
 async def test_thread_that_a_newer_version_saved_is_left_to_it(redis_client: Redis) -> None:
     store = ThreadStore(redis_client)
     await store.save(KEY, ThreadState(mission="m"))
