@@ -1,1 +1,1 @@
-"""A leaf: logs, metrics, traces, counters. Imports nothing of ours."""
+"""A leaf: logs, metrics, traces, counters. Imports no other package of ours."""

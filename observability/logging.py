@@ -37,7 +37,7 @@ _NOTES = {
     "slack_bolt": "the connection to Slack; /readyz says if it is up",
     "slack_sdk": "the connection to Slack; /readyz says if it is up",
 }
-# What these say below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
+# Their lines below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
 LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")
 
 
@@ -78,7 +78,7 @@ def configure(
 
 
 class Length(int):
-    """The length of a text, which is all that an event says of it: ``prompt_length=Length(prompt)``.
+    """The length of a text, the only thing that an event says about it: ``prompt_length=Length(prompt)``.
 
     It carries the text for ``protect``, which adds the first 100 characters as ``prompt`` in debug only.
     """
@@ -93,7 +93,7 @@ class Length(int):
 
 
 def protect(*, debug: bool, known: re.Pattern[str] | None = None) -> Processor:
-    """Return the processor that removes content and secrets, also those that ``known`` matches."""
+    """Return the processor that removes content and secrets, including those that ``known`` matches."""
 
     def remove_content(_: Any, __: str, event: EventDict) -> EventDict:
         clean: EventDict = {}
@@ -152,7 +152,7 @@ class _Repeats(logging.Filter):
         self._shown: dict[tuple[str, str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Decide if a record is shown, and set its ``held_back``."""
+        """Decide whether a record is shown, and set its ``held_back``."""
         line = (record.name, record.pathname, record.lineno)
         then, held = self._shown.get(line, (record.created - REPEAT_INTERVAL_S, 0))
         if 0 <= record.created - then < REPEAT_INTERVAL_S:
@@ -185,7 +185,7 @@ class _LibraryFormatter(logging.Formatter):
             "text_length": len(text),
             "exc_info": record.exc_info,
         }
-        if record.args and isinstance(record.msg, str):  # then it is a constant of the library's source
+        if record.args and isinstance(record.msg, str):  # then it is a constant in the library's source
             event["template"] = record.msg
         if note := _NOTES.get(record.name.partition(".")[0]):
             event["note"] = note

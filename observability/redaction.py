@@ -55,7 +55,7 @@ _SHAPES: Final = tuple(
         (("eyj",), r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),  # JSON web tokens
         (("-----begin",), r"()-----BEGIN[ A-Z]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)"),
         (("://",), r"(://)[^\s/?\#@:]*:[^\s/?\#]+(?=@)"),  # user and password of an address
-        (("http",), r"(https?://)[^\s/?\#@:]{16,}(?=@)"),  # a token in place of a user
+        (("http",), r"(https?://)[^\s/?\#@:]{16,}(?=@)"),  # a token in place of a user name
         (("=",), rf"(?i:([?&;\#](?:{_QUERY})=))(?!\[redacted)[^\s&;\#\"'<>|)\]]{{4,}}"),
         (("authorization", "cookie"), r"""(?i:((?:authorization|cookie)["']?\s*[=:]\s*["']?))[^"'\r\n]{4,}"""),
         (("bearer", "basic"), r"(?i:(\b(?:bearer|basic)\s+))(?=[A-Za-z+/-]*[\d.~_=])[\w.~+/=-]{8,}"),
@@ -71,7 +71,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 
 
 def known_secrets(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """Return a pattern for these very secrets, without those so short that they would match in words."""
+    """Return a pattern for exactly these secrets, without those so short that they would match in words."""
     long = sorted({secret for secret in secrets if len(secret) >= MIN_KNOWN}, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, long))) if long else None
 

@@ -1,6 +1,6 @@
 """Counters of turns in Redis, one hash per UTC day, kept 400 days.
 
-The pass rate is answered out of answered, partial and failed verification; refused is shown beside it.
+The pass rate is answered out of answered, partial and failed verification; refused is shown next to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from redis.asyncio import Redis
 
 DAY_TTL = timedelta(days=400)
-"""A year, and a month to compare it with the one before."""
+"""A year, plus a month for comparison with the previous year."""
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
 LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
 _USED = ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens")
@@ -31,11 +31,11 @@ class TurnFigures:
     """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` that of a failed one.
 
     ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
-    once an attempt. ``repaired`` is set when the text that counted had been mended. ``usage`` counts calls and tokens.
+    once an attempt. ``repaired`` is set if the text that counted was repaired. ``usage`` counts calls and tokens.
     ``channel`` is an id or ``direct``; ``tokens`` are those of each model: prompt, of these cached, completion.
     """
 
-    outcome: str  # of an answer without sources, such as a greeting, ``unsourced``
+    outcome: str  # ``unsourced`` for an answer without sources, such as a greeting
     reason: str = ""
     errors: tuple[int, ...] = ()
     failed_rules: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Tally:
 
     @property
     def partial(self) -> int:
-        """Number of answers of which only a part could be verified."""
+        """Number of answers that could be verified only in part."""
         return self["outcome:partial"]
 
     @property
@@ -140,7 +140,7 @@ class Tally:
         return {name: (n, self[f"tokens_cached:{name}"], self[f"tokens_out:{name}"]) for name, n in prompts.items()}
 
     def improvement(self, attempt: int) -> float | None:
-        """Return by how many errors attempt ``attempt`` was better than the one before, on average."""
+        """Return how many fewer errors attempt ``attempt`` had than the previous one, on average."""
         return _share(self[f"improved:{attempt}"], self[f"retried:{attempt}"])
 
     def latency_ms(self, quantile: float) -> int | None:

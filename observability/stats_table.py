@@ -19,7 +19,7 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens. Without a price of their own, cached tokens cost as much as others."""
+    """US dollars per million tokens. Without a separate price, cached tokens cost as much as others."""
 
     input: float
     output: float
@@ -61,7 +61,7 @@ def sparkline(summary: Summary) -> str:
 
 
 def stats_table(summary: Summary, by: By = "day", *, of: str = "", prices: Prices | None = None) -> Table:
-    """Return the figures as a table of 80 columns; ``of`` names whose they are."""
+    """Return the figures as a table of 80 columns; ``of`` names their owner."""
     heads, rows = _TABLES[by](summary, prices or {})
     title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
     # No padding: ten columns fit into a terminal of 80.

@@ -38,7 +38,7 @@ CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
 
 Violations = tuple[Violation, ...]
 OnCrash = Callable[[RuleName, Exception], None]
-"""Told of each crash behind the wall, so that the caller can log it: this package has no log."""
+"""Callback for each crash behind the wall, so that the caller can log it: this package has no log."""
 
 
 def _check_form(reading: Reading) -> Violations:
@@ -71,7 +71,7 @@ RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
     "addresses_question": addresses_question,
     "coherent": coherent,
 }
-"""Every rule but ``claim_supported``, which also changes the claims. ``mrkdwn`` stands for the three form rules."""
+"""Every rule but ``claim_supported``, which also changes the claims. ``mrkdwn`` means the three form rules."""
 
 
 class _Wall:
@@ -216,7 +216,7 @@ def _with_findings(corpus: Corpus, reading: Reading, wall: _Wall) -> tuple[Readi
 
 def _reopen_numbered_step(claim: Claim, text: str) -> Claim:
     """Reopen a quoted claim that is a numbered step: the quotation does not prove the order of the steps."""
-    # Of 66 errors that someone else planted, the only two that passed exchanged two quoted steps.
+    # Of 66 errors that another person planted, the only two that passed swapped two quoted steps.
     line = text[text.rfind("\n", 0, claim.start) + 1 : claim.end]
     if claim.settled_by != "quotation" or not _NUMBERED_STEP.match(line):
         return claim

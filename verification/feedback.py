@@ -53,7 +53,7 @@ def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...
     words = _one_line(violation.words)
     around = (claim.text for claim in verdict.claims if claim.surrounds(violation))
     sentence = _one_line(next(around, "")) if violation.rule != "no_secrets" else ""
-    if sentence.startswith(words) and 2 * len(words) > len(sentence):  # most of it: quoted once, whole
+    if sentence.startswith(words) and 2 * len(words) > len(sentence):  # most of the draft: quoted once, in full
         words = sentence
     place = f' in "{sentence}"' if len(words) < len(sentence) else ""
     quoted = unescape(f'"{words}"{place}: ') if words else ""  # the model wrote "&", not "&amp;"

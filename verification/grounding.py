@@ -24,10 +24,10 @@ from verification.text.invisible import remove_unsendable
 from verification.text.language import detect_language
 from verification.types import Claim, Draft, Repair, Source, Violation
 
-_MIN_WORD_SHARE = 0.75  # of the words: a source with fewer is not named as the right one
+_MIN_WORD_SHARE = 0.75  # share of the words: a source with fewer is not named as the right one
 _MIN_STEMS = 2  # many sources share a single word
 _DAY = len("2026-11-23")
-_MAX_CLAIMS = 50  # with a wrong citation: an answer with more needs another attempt
+_MAX_CLAIMS = 50  # claims with a wrong citation: an answer with more needs another attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def read_corpus(draft: Draft, text: str) -> Corpus:
 
 
 def source_text(source: Source) -> str:
-    """All of a source that the model saw and may state: its title, its text and its last change."""
+    """The parts of a source that the model saw and may state: title, text and last change."""
     return "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
 
 

@@ -2,7 +2,7 @@
 
 How the draft was split on arrival has no influence. A block is shown only if the whole answer up to its end passes
 every rule, and the block alone is well formed in the dialect of streams. A title or an introduction belongs to the
-block that follows it. A list, a table and code are one block each. After a block that failed nothing more is shown.
+block that follows it. A list, a table and code are one block each. After a failed block nothing more is shown.
 """
 
 import itertools
@@ -16,11 +16,11 @@ from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
 _TICKS: Final = re.compile(r"`{3,}|^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(~{3,})", re.MULTILINE)
-_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker before its blank has arrived
+_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker whose blank has not arrived yet
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
 
 _OF_THE_WHOLE: Final = frozenset({"cites_sources", "claim_supported"})
-"""What is decided with all that stands before a block in sight: it may share its citation."""
+"""Rules that see everything before a block, because it may share a citation."""
 
 Check = Callable[[Draft], Verdict]
 
@@ -31,7 +31,7 @@ class ShownBlocks:
 
     draft: str
     verdict: Verdict
-    markdown: str  # the last block to show; empty if nothing of it is visible
+    markdown: str  # the last block to show; empty if it has no visible text
 
 
 def complete_blocks(text: str, *, ended: bool = False) -> tuple[str, ...]:
@@ -43,8 +43,8 @@ def complete_blocks(text: str, *, ended: bool = False) -> tuple[str, ...]:
 def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[ShownBlocks | None, Verdict]:
     """Check the block after ``before``. Return it if it may be shown, and the verdict on the answer so far.
 
-    ``draft`` supplies everything but the text. A verdict that passes without a block means that the answer is right,
-    but this piece cannot be shown alone.
+    ``draft`` supplies everything but the text. A passing verdict without a block means that the answer is fine, but
+    this piece cannot be shown alone.
     """
     so_far = before + block
     verdict = check(replace(draft, text=so_far))

@@ -12,7 +12,7 @@ from verification.markup.lines import ITEM
 from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
-_MAX_WORDS: Final = 200  # letters of the source's words
+_MAX_WORDS: Final = 200  # letters of the words of a source
 _WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
 
 Line = tuple[int, int]
@@ -113,7 +113,7 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     named = [source for source, _ in judgement.lines]
     elsewhere = next((source for source in named if source not in claim.cited), None)
     if judgement.supported and (elsewhere is None or not claim.cited or any(source in claim.cited for source in named)):
-        lines = () if judgement.absent else judgement.lines  # no line shows that a source lacks something
+        lines = () if judgement.absent else judgement.lines  # a line cannot show that a source lacks something
         return replace(claim, supported="yes", settled_by="judge", lines=lines), None
     refuted = replace(claim, supported="no", settled_by="judge")
     if judgement.supported:

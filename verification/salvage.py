@@ -84,7 +84,7 @@ def _units(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
         for first, last in pairwise([*starts, len(block)]):
             item, end = block[first], block[last - 1].end
             yield Unit(item.start, end, "item", number, ends_in_colon(text[item.start : end]), item.indent, item.number)
-    elif kind in _TABLE:  # the rule and everything above it are the head
+    elif kind in _TABLE:  # the rule and everything above it are the header
         first_row = next((at for at, line in enumerate(block) if line.kind == "row"), len(block))
         for at, line in enumerate(block):
             part: Literal["head", "foot", "row"] = "foot" if line.kind == "frame" else "row"

@@ -1,4 +1,4 @@
-"""The values of verification: what is checked, against what, and the result.
+"""The values of verification: drafts, sources, and results.
 
 Offsets are character positions in ``Verdict.text`` (after repair), half open.
 """
@@ -27,14 +27,14 @@ RuleName = Literal[
     "coherent",
     "minimum_length",
 ]
-"""The rules, in the order in which a model hears of what it broke."""
+"""The rules, in the order in which a model is told about violations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """One numbered piece of evidence: the exact text the model saw.
 
-    ``id`` is the n of ``[n]``. ``url`` is empty when there is nothing to link to. ``origin`` names what brought it
+    ``id`` is the n of ``[n]``. ``url`` is empty when there is nothing to link to. ``origin`` names its kind
     (``document``, ``thread``, ``file``, ``tool:<name>``). ``updated_at`` is an ISO 8601 date or timestamp, or empty.
     ``audience`` is ``public`` or a comma-separated list of the channel and user ids that may see it.
     """
@@ -56,9 +56,9 @@ class Draft:
     ``context`` proves nothing, but explains a date or a calculation: today, and earlier answers. ``mentions`` are the
     user ids that the question named: only they may be mentioned. ``own_words`` exempts a text made from the person's
     own words from grounding. ``unsourced`` marks a general answer that is sent under a label. ``left_out`` are phrases
-    that replace a dropped step or row: they state nothing. ``has_judge``: a judge will be asked about what the rules
-    leave open. ``private_texts`` must not be repeated (the system prompt). With ``repair`` off each form fault is a
-    violation.
+    that replace a dropped step or row: they state nothing. ``has_judge``: a judge will be asked about claims that the
+    rules leave open. ``private_texts`` must not be repeated (the system prompt). With ``repair`` off each form fault is
+    a violation.
     """
 
     text: str
@@ -111,10 +111,10 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A sentence of the answer that states something, with what it cites.
+    """A sentence of the answer that states something, with its citations.
 
     ``supported`` and ``settled_by`` hold the decision and its maker: a quotation proves itself, a rule fails the
-    claim, a judge may say either. All else is ``open``. ``score`` is between 0 and 1, high means supported.
+    claim, a judge may say either. All other claims are ``open``. ``score`` is between 0 and 1, high means supported.
     ``code`` marks lines of a code block, which cite what the text around the block cites.
     ``lines`` are those that the judge named: a source's number, and a line of it as ``judgement`` counts them.
     """
@@ -168,7 +168,7 @@ class Verdict:
     repairs: tuple[Repair, ...] = ()
     claims: tuple[Claim, ...] = field(default=())
     no_answer: bool = False  # the judge finds that it only says that the sources lack the answer
-    in_part: bool = False  # the judge finds that it gives only a part of what was asked
+    in_part: bool = False  # the judge finds that it answers only a part of the question
 
     @property
     def errors(self) -> tuple[Violation, ...]:

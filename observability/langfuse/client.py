@@ -1,6 +1,6 @@
 """Langfuse's SDK, set up for one process. Its import takes a third of a second and 25 MB, so it is loaded late.
 
-What is sent goes with the host's certificates and proxies, and one log line says when it is not taken any more.
+Requests use the host's certificates and proxies, and one log line says when the server stops accepting data.
 """
 
 import atexit
@@ -42,7 +42,7 @@ _REMEDIES: Final = {
 
 @dataclass(slots=True)
 class DeliveryLog:
-    """Log once that ``host`` stopped taking ``data``, and once that it takes it again."""
+    """Log once that ``host`` stopped accepting ``data``, and once that it accepts it again."""
 
     host: str
     data: str
@@ -74,7 +74,7 @@ class _SpanSession(requests.Session):
 
 
 class _ApiClient(httpx.Client):
-    """The API's HTTP client. It reads what became of scores: a 207 may reject all of them."""
+    """The API's HTTP client. It reads the result for scores: a 207 may reject all of them."""
 
     deliveries: DeliveryLog
 
@@ -91,21 +91,21 @@ class _ApiClient(httpx.Client):
 
 
 def _fault_of(reply: httpx.Response | requests.Response) -> str:
-    """Return why what was sent did not arrive; empty if it did."""
+    """Return why the data did not arrive; empty if it did."""
     if reply.status_code >= 300:  # noqa: PLR2004 (what HTTP does not call a success)
         return f"http_{reply.status_code}"
-    if "html" in reply.headers.get("Content-Type", ""):  # a page for signing in, or of another server
+    if "html" in reply.headers.get("Content-Type", ""):  # a sign-in page, or a page of another server
         return "html"
     counts = _REJECTED.search(reply.text) if reply.status_code == HTTPStatus.MULTI_STATUS else None
     return f"rejected_{counts[1]}" if counts else ""
 
 
 def span_exporter(connection: Connection) -> OTLPSpanExporter:
-    """Return what sends spans to Langfuse as OTLP in protobuf."""
+    """Return the exporter that sends spans to Langfuse as OTLP in protobuf."""
     session = _SpanSession()
     session.deliveries = DeliveryLog(connection.host, "traces")
     session.trust_env = not is_loopback(connection.host)  # a proxy would look for "localhost" on its own machine
-    # The library brings a bundle of its own; without the host's, traces to a private authority's server were lost.
+    # The library has its own bundle; without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()
     basic = b64encode(f"{connection.public_key}:{connection.secret_key}".encode()).decode()
     return OTLPSpanExporter(
@@ -123,9 +123,9 @@ def span_exporter(connection: Connection) -> OTLPSpanExporter:
 
 
 class _TurnIds(RandomIdGenerator):
-    """Span ids, random but for a turn's root.
+    """Span ids, random except for a turn's root.
 
-    The root's ids follow from the turn: when another worker repeats a turn, its root replaces the first one.
+    The root's ids are derived from the turn: when another worker repeats a turn, its root replaces the first one.
     """
 
     root_of = ""  # the id of a trace whose root is started next
@@ -138,7 +138,7 @@ class _TurnIds(RandomIdGenerator):
 
 
 class Client(Langfuse):
-    """The SDK's client with a tracer provider of its own: the global one may belong to another library."""
+    """The SDK's client with its own tracer provider: the global one may belong to another library."""
 
     def __init__(self, connection: Connection, redact: Callable[[Any], Any]) -> None:
         """``redact`` is applied to each input, output and metadata before it leaves."""
@@ -175,7 +175,7 @@ class Client(Langfuse):
     def root_of(self, trace_id: str, **attributes: Any) -> Iterator[None]:
         """Propagate ``attributes`` to the observations of a trace; the first one started inside is its root.
 
-        Nothing inside may wait.
+        Code inside must not wait.
         """
         with propagate_attributes(**attributes):
             self._ids.root_of = trace_id

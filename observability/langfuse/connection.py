@@ -41,7 +41,7 @@ class Connection:
 
 
 def trace_id_of(turn_id: str) -> str:
-    """Return the id of a turn's trace. It follows from the turn, so that a click days later finds the trace.
+    """Return the id of a turn's trace. It is derived from the turn, so that a click days later finds the trace.
 
     A turn id that can be a trace id is used as it is: log, record and trace then share one id.
     """

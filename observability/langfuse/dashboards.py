@@ -24,7 +24,7 @@ _FROM_SLACK: Final = {
 }
 _API: Final = "/api/public"
 _PAGE: Final = 100
-MAX_PAGES: Final = 50  # of a list, in case a server never says that one was the last
+MAX_PAGES: Final = 50  # pages of a list, in case a server never marks the last one
 _WIDTH, _HEIGHT = 6, 6  # two columns in Langfuse's grid of twelve
 _REFUSALS: Final[Mapping[int, str]] = {
     401: "it does not accept LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY",
@@ -63,7 +63,7 @@ class Dashboard:
 
 
 def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> Dashboard:
-    """Make the dashboard with all its charts, or what is missing of it. Raises ``DashboardsError``."""
+    """Make the dashboard with all its charts, or the missing ones. Raises ``DashboardsError``."""
     auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
     with _explain_errors(base), httpx.Client(**http_options(base, timeout_s), base_url=base, auth=auth) as client:
         made = Dashboard()
@@ -75,7 +75,7 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
         known = {widget["name"]: widget["id"] for widget in _list(client, "dashboard-widgets")}
         for chart in CHARTS:
             wanted = _widget(chart)
-            # A chart is known by its name: one that its owner changed stays as it is.
+            # A chart is identified by its name: one that its owner changed stays as it is.
             widget = known.get(wanted["name"]) or _request(client, "POST", "dashboard-widgets", wanted)["id"]
             if widget in placed:
                 made.present.append(chart["title"])
@@ -104,7 +104,7 @@ def _request(client: httpx.Client, method: str, path: str, body: Any = None) -> 
 
 @contextmanager
 def _explain_errors(host: str) -> Iterator[None]:
-    """Raise what goes wrong at the server as a sentence."""
+    """Turn errors of the server into a sentence."""
     try:
         yield
     except httpx.HTTPStatusError as error:

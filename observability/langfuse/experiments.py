@@ -1,6 +1,6 @@
 """Pushes a run over labelled questions to Langfuse with the SDK's own ``run_experiment``.
 
-The run is over by then: a Langfuse that fails or hangs costs some seconds at the end and changes no figure.
+The run is over by then: if Langfuse fails or hangs, that costs some seconds at the end and changes no figure.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ async def read_dataset(tracer: Tracer, name: str) -> list[Any]:
 def _start_push(tracer: Tracer, experiment: Experiment) -> Future[str]:
     """Push in a daemon thread: the process would wait at its end for a thread of the loop's own pool."""
     done = Future[str]()
-    done.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it; the thread ends by itself
+    done.set_running_or_notify_cancel()  # if the caller stops waiting, the thread is not cancelled; it ends by itself
 
     def push() -> None:
         try:
@@ -95,7 +95,7 @@ def _start_push(tracer: Tracer, experiment: Experiment) -> Future[str]:
 
 
 def _push(tracer: Tracer, experiment: Experiment) -> str:
-    """Return the address of the run. Raises what the API raises."""
+    """Return the address of the run. Raises the API's errors."""
     client, dataset = tracer.client, experiment.dataset
     client.create_dataset(name=dataset)
     outputs, data = {}, []
@@ -103,7 +103,7 @@ def _push(tracer: Tracer, experiment: Experiment) -> str:
         expected = TO_BE_REFUSED if item.expect is None else list(map(tracer.text, item.expect))
         stored = client.create_dataset_item(
             dataset_name=dataset,
-            id=f"{dataset}:{item.id}",  # unique in a whole project
+            id=f"{dataset}:{item.id}",  # unique within a whole project
             input=tracer.text(item.question),
             expected_output=expected,
             metadata={"kind": item.kind} if item.kind else {},

@@ -83,7 +83,7 @@ class Tracer:
             self._score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
 
     async def aclose(self, *, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-        """Send what is left within ``timeout_s``. What a failing host did not take by then is dropped."""
+        """Send the rest within ``timeout_s``. Data that a failing host did not accept by then is dropped."""
         client, self.client, self._is_closed = self.client, None, True
         if client is None:
             return
@@ -94,7 +94,7 @@ class Tracer:
             log.warning("trace_shutdown_cut_short", timeout_s=timeout_s)
 
     def text(self, text: str) -> Any:
-        """Return a text as it may leave, for calls that the SDK's mask does not see."""
+        """Return a text in redacted form, for calls that the SDK's mask does not see."""
         return self._redact(content_of(text, send=self.send_content))
 
     def _open_client(self) -> Any:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 P = ParamSpec("P")
-NAME: Final = "turn"  # of a trace and of its root, as charts read it
+NAME: Final = "turn"  # name of a trace and of its root, used by charts
 MAX_TEXT: Final = 50_000  # characters of a text that are sent: more than a person reads in a trace
 MAX_ID: Final = 200  # characters of a session in Langfuse, which takes only ASCII for it
-# Langfuse's type of a tool, where it has one that says more than `tool`.
+# Langfuse's type of a tool, if it has a more specific one than `tool`.
 KINDS: Final = {
     **dict.fromkeys(("search", "list_documents", "get_document", "web_search", "slack_search"), "retriever"),
     "llm_generate": "generation",
 }
-DISCARDED: Final = "discarded"  # the `error` of a draft that was begun early and not needed: no failure
-# Results that may not be stored: a turn with one of these tools sends what the model was shown as lengths.
+DISCARDED: Final = "discarded"  # the `error` of an early draft that was not needed: not a failure
+# Results that may not be stored: a turn with one of these tools sends only lengths of the model's input.
 NOT_STORED: Final = frozenset({"slack_search"})
 _QUOTING: Final = frozenset({"words", "detail"})
 _PASSED: Final = {"answered": True, "partial": False}
@@ -87,8 +87,8 @@ class Generation:
 
     @property
     def usage(self) -> dict[str, int]:
-        """Tokens by the kinds that Langfuse has prices for. Their sum is the total."""
-        # Reasoning tokens have a price of their own for a third of Langfuse's models, the same one; else they cost 0.
+        """Tokens by the kinds that have prices in Langfuse. Their sum is the total."""
+        # A third of Langfuse's models have a price for reasoning tokens, equal to output; for others they would cost 0.
         cached = {"input_cached_tokens": self.cached_tokens} if self.cached_tokens else {}
         return {
             "input": self.prompt_tokens - self.cached_tokens,
@@ -187,7 +187,7 @@ class TurnTrace:
 
     @log_exceptions
     def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
-        """End the turn and all that is open in it. Only the first call counts.
+        """End the turn and all open observations in it. Only the first call counts.
 
         ``verify_pass`` stays unset if no draft was checked.
         """
@@ -199,7 +199,7 @@ class TurnTrace:
         metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
         failure = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
         root.update(output=self._content(answer), metadata=metadata, **failure).end()
-        # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count what metadata says.
+        # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count values of metadata.
         self._score("turn_outcome", outcome)
         passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
         if passed is None:
@@ -231,7 +231,7 @@ class TurnTrace:
         )  # fmt: skip
 
     def _call_facts(self, call: Generation) -> dict[str, Any]:
-        """Return a model call as a generation has it: chat messages, with the tools next to them if there are any."""
+        """Return a model call in the form of a generation: chat messages, with the tools, if any, next to them."""
         if not call.model:
             return {"usage_details": call.usage}
         messages = [{**message, "content": self._evidence(message["content"])} for message in call.messages]
@@ -250,7 +250,7 @@ class TurnTrace:
         return content_of(value, send=self._send_content)
 
     def _evidence(self, value: Any) -> Any:
-        """Return what may hold words of the sources as it may be sent."""
+        """Return text that may contain words of the sources, in the form that may be sent."""
         return content_of(value, send=self._send_content and self._may_store)
 
 

@@ -19,7 +19,7 @@ from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
 from verification.values.units import CURRENCIES, UNITS, Unit, is_span, seconds
 
-_MAX_SENTENCES = 4  # sentences: with more, any small number follows from something
+_MAX_SENTENCES = 4  # sentences: with more, any small number would follow from something
 _MAX_NUMBERS, _MAX_TIMES = 16, 24  # values: all pairs are tried
 _MAX_COUNT = 12  # people count a list up to this length
 _CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
@@ -72,10 +72,10 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     asked = (other for passage in evidence.known for other in passage.moments)
     if any(_is_near(moment, other, _MAX_DAYS_FROM_QUESTION) or _is_in_month(moment, other) for other in asked):
         return True
-    # A calendar says which weekday a date has, and no source needs to.
+    # A calendar determines the weekday of a date; no source needs to state it.
     if moment.weekday and any(_is_near(moment, other, 0) for each in evidence.passages for other in each.moments):
         return True
-    # Today explains only a date that the text, its source or the question counts in words.
+    # Today explains only a date that the text, its source or the question expresses in words.
     lengths = _lengths((*near, evidence.claim))
     reach = _days_in_words(evidence, lengths)
     today = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
@@ -176,7 +176,7 @@ def _times_per_period(quantity: Quantity, values: list[_Value], evidence: Eviden
 
 
 def _value(quantity: Quantity) -> _Value:
-    """The number in its unit. It is a count if it counts something, and has no unit if it may be of anything."""
+    """The number in its unit. It is a count if it counts something, and has no unit if it may measure anything."""
     counts = (bool(quantity.noun) or quantity.worded) and quantity.noun not in all_words("more")
     return _Value(quantity.readings[0], quantity.unit or (_COUNT if counts else None))
 
@@ -220,7 +220,7 @@ def _products(one: _Value, other: _Value) -> Iterator[_Value]:
 
 
 def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
-    """Yield what percentage one is of the other, its growth or fall, and a percentage of another value."""
+    """Yield one as a percentage of the other, its growth or fall, and a percentage of another value."""
     a, b = one.number, _convert(one, other)
     if b and a and (one.unit is None) == (other.unit is None) and _PERCENT not in {one.unit, other.unit}:
         low, high = sorted((a, b))
@@ -312,6 +312,6 @@ def _is_count(quantity: Quantity, evidence: Evidence) -> bool:
     if quantity.unit or not (1 < value <= _MAX_COUNT and value.is_integer()):
         return False
     listed = [len(_LIST_MARK.findall(cited.passage.text)) for cited in evidence.cited]
-    listed += [len(_ROW.findall(cited.passage.text)) - 2 for cited in evidence.cited]  # without head and rule
+    listed += [len(_ROW.findall(cited.passage.text)) - 2 for cited in evidence.cited]  # without header and rule
     series = (_SERIES.split(hit.text) for hit in evidence.hits[:_MAX_SENTENCES])
     return value in listed or any(sum(1 for part in parts if part.strip()) == value for parts in series)

@@ -48,7 +48,7 @@ _FILLABLE = re.compile(
 _SPAN = re.compile(r"`([^`\n]{3,300})`|^[ \t]*([^\n`]{3,300})$", re.MULTILINE)
 _MIN_COMMAND_WORDS = 3  # with two words it is unclear which one was altered
 _MAX_NAMED = 3
-_MAX_COMMANDS = 40  # commands and findings: a bound on the work
+_MAX_COMMANDS = 40  # commands and findings: limits the work
 
 
 def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _certainty(identifier: Identifier, wrong: str, *, near: bool) -> Certainty:
 
 
 def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]) -> Iterator[Finding]:
-    """Yield what a run of code has that no source (``texts``) and no message of the thread has."""
+    """Yield the parts of a run of code that are in no source (``texts``) and no message of the thread."""
     known_texts = [*texts, *(passage.text for passage in evidence.known)]
     folded = "\n".join(known_texts).casefold()
     text = evidence.claim.text
@@ -156,7 +156,7 @@ def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator
 
 
 def _commands(source: str) -> Iterator[tuple[str, bool]]:
-    """Yield the code spans and the lines of a source that may be commands, with True for a line."""
+    """Yield the code spans and the possible command lines of a source, with True for a line."""
     for match in _SPAN.finditer(source):
         yield " ".join((match[1] or match[2]).strip("$ ").split()), not match[1]
 

@@ -1,4 +1,4 @@
-"""Check the words of a claim: quotations, exchanged names, and negations.
+"""Check the words of a claim: quotations, swapped names, and negations.
 
 Name and negation are checked only if the rest of the sentence is the source's own: anything else is meaning. German is
 left out for names, since all its nouns have capitals, as are Chinese and Japanese, which have no spaces.
@@ -111,7 +111,7 @@ def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
 
 
 def wording_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each exchanged name, and one for a negation too many or too few."""
+    """Yield a finding for each swapped name, and one for an extra or missing negation."""
     if not evidence.same_language:
         return
     for hit in evidence.hits[:_MAX_SENTENCES]:

@@ -29,8 +29,8 @@ from verification.text.lexicon import compile_pattern
 from verification.types import Claim
 
 Kind = Literal["text", "intro", "heading", "item", "lead", "row", "head"]
-"""Where a sentence stands: in prose, at its end before a colon, in a heading, in a list item, in one that introduces
-others, in a row or the head of a table."""
+"""Position of a sentence: in prose, at its end before a colon, in a heading, in a list item, in one that introduces
+others, in a row or the header of a table."""
 
 _LISTED: frozenset[Kind] = frozenset({"item", "lead", "row", "head"})
 _NO_GROUP = -1
@@ -316,7 +316,7 @@ def _cite_items(block: Sequence[Sentence], before: Sequence[Sentence], after: Se
 
 
 def _items_below(block: Sequence[Sentence], index: int) -> Iterator[Sentence]:
-    """Yield the rows below a head, or the items indented deeper than this one."""
+    """Yield the rows below a header, or the items indented deeper than this one."""
     first = block[index]
     for each in block[index + 1 : index + 1 + _MAX_SECTION]:
         if first.kind == "lead" and each.indent <= first.indent and each.group != first.group:

@@ -18,13 +18,13 @@ from verification.values.identifiers import is_whole_word_in
 MAX_VALUES = 200  # numbers, dates or identifiers of one claim that are checked: keeps the work linear
 MAX_HITS = 8  # sentences near a claim
 SAME_SENTENCE = 0.75
-"""Of the claim's words, digits among them: a sentence that has as many says nearly the same. Less failed right ones."""
+"""Share of the claim's words, digits included: a sentence with as many says nearly the same. Less failed right ones."""
 
 SUPPORTED = 0.43
 """The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
 
-_ACROSS_LANGUAGES = 0.75  # words prove nothing there: neither supported nor in doubt
-_PREFIX_WEIGHT = 0.8  # weight of a word that only begins like one of the source
+_ACROSS_LANGUAGES = 0.75  # words prove nothing there: the claim is neither supported nor in doubt
+_PREFIX_WEIGHT = 0.8  # weight of a word that only begins like a word of the source
 _WINDOW = 3  # sentences that count as one place
 _MAX_CLOSE_HITS = 2  # hits whose surroundings are searched
 _CLOSE_READING, _SHORT_SOURCE = 0.35, 20
@@ -43,8 +43,8 @@ Certainty = Literal["certain", "unfounded", "doubtful"]
 class Finding:
     """A part of a claim that its sources do not support. ``span`` locates its words in the claim's own text.
 
-    ``certain``: the source has something else there. ``unfounded``: the source does not have it and it follows from
-    nothing; a judge may know better. ``doubtful``: it may be meant differently, or follow from the source.
+    ``certain``: the source has something else there. ``unfounded``: the source does not have it and it follows from no
+    value; a judge may know better. ``doubtful``: it may be meant differently, or follow from the source.
     """
 
     kind: Kind
@@ -99,7 +99,7 @@ class Hit(NamedTuple):
 # No slots: the ranking is cached.
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A claim with its cited sources, the other sources, known text, and context that excuses and does not prove."""
+    """A claim with its cited sources, the other sources, known text, and context that can excuse but not prove."""
 
     claim: Passage
     cited: tuple[Cited, ...]
@@ -109,7 +109,7 @@ class Evidence:
 
     @cached_property
     def same_language(self) -> bool:
-        """False if claim and sources are surely in different languages, so that shared words mean nothing."""
+        """False if claim and sources are clearly in different languages, so that shared words mean nothing."""
         claim_language = self.claim.language
         return any(claim_language is None or cited.passage.language in {None, claim_language} for cited in self.cited)
 
@@ -149,7 +149,7 @@ class Evidence:
 
     @property
     def quotes_lines(self) -> bool:
-        """Return True if one cited source has every line of the claim, some code, as it is written."""
+        """Return True if one cited source has every line of the claim, a piece of code, verbatim."""
         lines = [
             said
             for line in self.claim.text.split("\n")
@@ -209,7 +209,7 @@ def score(evidence: Evidence, *, refuted: bool = False) -> float:
     if refuted:
         value *= _REFUTED_FACTOR
     if evidence.claim.words & _FIRST_PERSON and not evidence.words & _FIRST_PERSON:
-        value *= _FIRST_PERSON_FACTOR  # "I think": no document says what the writer thinks
+        value *= _FIRST_PERSON_FACTOR  # "I think": documents do not contain the writer's opinion
     if "?" in evidence.claim.text:
         value *= _QUESTION_FACTOR
     return round(max(0.0, value), 3)

@@ -53,7 +53,7 @@ def is_quoted(claim: str, sentences: Iterable[str], *, whole: bool) -> bool:
 
 
 def join_wrapped_lines(text: str) -> str:
-    """Join long lines with the lines that continue them, as in text that was set for paper."""
+    """Join long lines with the lines that continue them, as in text laid out for paper."""
     return _WRAPPED.sub(" ", text)
 
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from verification.markup.scanner import Fence, fences
 
 Kind = Literal["text", "heading", "item", "row", "head", "rule", "frame", "fence", "blank"]
-"""``head`` is the row above a table's ``rule``; ``frame`` is what stands round a table in a code block."""
+"""``head`` is the row above a table's ``rule``; ``frame`` is the text around a table in a code block."""
 
 ITEM: Final = re.compile(r"[ \t\u00a0\u2003]*(?:[-*+–•◦▪▫‣▸☐☑]|([0-9]{1,9})[.)]|[a-z][.)])[ \t\u00a0]+")
 _HEADING: Final = re.compile(r"#{1,6}\s+\S.*|\*{1,2}[^*\n]{1,200}\*{1,2}:?")
@@ -22,7 +22,7 @@ _RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
 _MAX_RANGE: Final = 30
 _MAX_DIGITS: Final = 12  # digits: Python's int() is quadratic in their number
 NO_SOURCE: Final = -1
-"""Stands for a number that no source can have."""
+"""A number that no source can have."""
 _COLON_END: Final = re.compile(r"[:：][\s*_~]*$")
 _CODE: Final = re.compile(r"```[^`]+```")
 _MAX_LINE: Final = 2_000

@@ -1,8 +1,8 @@
 """The links of an answer: find them, and decide if each may be clicked, is shown as code, or fails.
 
-The gate is an allow-list of schemes. A link resolves if a source holds it, as its url or in its text, or if the
-question holds it and its host is a source's or an allowed one. A link that only the question holds, or one of another
-scheme, is shown as code. The citation rule fails a link from nowhere.
+The gate is an allow-list of schemes. A link resolves if a source contains it, as its url or in its text, or if the
+question contains it and its host is a source's or an allowed one. Other links from the question, and links with another
+scheme, are shown as code. The citation rule fails a link of unknown origin.
 """
 
 import re
@@ -131,7 +131,7 @@ def _bare_spellings(match: re.Match[str]) -> tuple[str, ...]:
         return (cut,) if in_table else (whole,)
     if sign in _QUOTES:
         return (cut,) if text[start - 1 : start] in _QUOTES else (whole,)
-    # A Chinese or Japanese sentence may go on right after the address, unless a slash precedes it.
+    # A Chinese or Japanese sentence may continue right after the address, unless a slash precedes it.
     return (whole, cut) if match[0][-1].isalnum() or match[0].count("/") <= len("//") else (whole,)
 
 

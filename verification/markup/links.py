@@ -50,7 +50,7 @@ class Destination(NamedTuple):
 
 
 def read_destination(text: str, start: int, end: int) -> Destination | None:
-    """Read the parentheses that open at ``start``. None if they hold no destination."""
+    """Read the parentheses that open at ``start``. None if they contain no destination."""
     match = _DESTINATION.match(text, start, end)
     if match:
         return Destination(match.end(), unescape_url(match[1] if match[1] is not None else match[2]))

@@ -1,7 +1,7 @@
 """Repair pure form without a model: a draft becomes valid Slack mrkdwn, or clean standard Markdown.
 
 A valid text does not change, and no visible word, number, URL or byte of code changes. A repair can reveal another
-fault (``<br># Title``), so passes repeat until nothing is left, at most ``_MAX_PASSES`` times. Broadcasts, mentions,
+fault (``<br># Title``), so passes repeat until no fault is left, at most ``_MAX_PASSES`` times. Broadcasts, mentions,
 leaked tags and JSON are left to the rules.
 
 Code stays as the draft wrote it, with ``<`` and ``&`` raw or escaped, because claims are compared with sources byte by

@@ -21,7 +21,7 @@ TOKEN = re.compile(
     re.IGNORECASE,
 )
 QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
-_RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either sign
+_RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either character
 # CommonMark: at most nine digits begin an item, since more overflow in some browsers.
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)

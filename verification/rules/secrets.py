@@ -152,12 +152,12 @@ def _has_variety(value: str) -> bool:
 
 
 def _table_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield values in a column whose head says password, secret or token."""
+    """Yield values in a column whose header says password, secret or token."""
     tests: dict[int, Callable[[str], bool]] = {}
     end = -2
     for row in _ROW.finditer(text):
         cells = [*enumerate(_CELL.finditer(row[0]))]
-        if row.start() > end + 1:  # the head of another table
+        if row.start() > end + 1:  # the header of another table
             heads = ((column, cell[0]) for column, cell in cells if _SECRET_COLUMN.fullmatch(cell[0]))
             tests = {column: _is_password if _PASSWORD_COLUMN.fullmatch(head) else _is_key for column, head in heads}
         end = row.end()

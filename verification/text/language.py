@@ -61,7 +61,7 @@ def _letters_by_language() -> dict[str, str]:
 
 
 def _best_by_words(sample: str, *, short: bool) -> str | None:
-    """The language whose function words clearly lead. None if a language other than the seven leads or is close."""
+    """The language whose function words clearly lead. None if a language outside the seven leads or is close."""
     words = Counter(_WORD.findall(sample))
     count = words.total()
     scores: dict[str, float] = {

@@ -1,4 +1,4 @@
-"""Decide if two numbers give the same amount: in every reading, across units and times, as precisely as written.
+"""Decide whether two numbers give the same amount: in every reading, across units and times, as precisely as written.
 
 A number without a known unit matches any number of its value, unless it counts something else. Converted and rounded
 amounts may differ accordingly.

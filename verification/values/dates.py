@@ -262,7 +262,7 @@ _READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
     4: (_read_named_parts, _read_years, _read_year),
     **dict.fromkeys((1, 2), (_read_named_parts, _read_numeric, _read_day_month, _read_clock, _read_dotted)),
 }
-"""What a run of so many digits may begin, in the order in which it is tried."""
+"""Formats that a run of this many digits may begin, in the order of trial."""
 
 
 def agrees(claim: Moment, known: Moment) -> bool:

@@ -27,9 +27,9 @@ CJK_NUMERAL = re.compile("[〇零一壱二两弐三四五六七八九十百千�
 _CJK_OWN = {"两": 2, "兆": 10**12}
 
 COUNTING = frozenset(["dozen", "dutzend", "douzaine", "docena", "zero", "null", "zéro", "cero", "nol"])
-"""Those that count for certain before a unit."""
+"""Words that certainly count before a unit."""
 ONES = frozenset(["one", "ein", "eine", "einen", "einem", "einer", "un", "une", "uno", "una", "satu"])
-"""Those that count in a deadline: "within one hour"."""
+"""Words that count in a deadline: "within one hour"."""
 
 
 @cache

@@ -223,7 +223,7 @@ def _quantity(
 
 
 def _read_tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
-    """Read what follows a numeral: its scale, its unit or noun, and the end of the unit."""
+    """Read the words after a numeral: its scale, its unit or noun, and the end of the unit."""
     match = _AFTER.match(text, end)
     factor, end = _read_scale(match, end) if match else (1.0, end)
     if factor != 1:

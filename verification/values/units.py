@@ -23,7 +23,7 @@ class Unit(NamedTuple):
 
 _DATA = load_table(__file__)
 OTHER_COINS = frozenset(_DATA["money"]["other"].split())
-"""Words for money that is none of ``CURRENCIES`` or that may also be a weight: such an amount is not one in euros."""
+"""Words for money outside ``CURRENCIES``, or that may also be a weight: such an amount is not in euros."""
 HUNDREDTHS = frozenset(_DATA["coins"]["words"].split())
 _MONEY: dict[str, str] = {currency: words for currency, words in _DATA["money"].items() if currency != "other"}
 CURRENCIES = frozenset(_MONEY)
