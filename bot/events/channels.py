@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import structlog
 
+from agent.payload import string
 from agent.texts.catalogue import say
 from bot.channel_settings import ChannelSettings, ChannelSettingsError, parse_settings
 from bot.delivery.channel_dialog import (
     DOCUMENTS,
     HANDOFF,
     INSTRUCTION,
+    WHICH,
     channel_dialog,
     read_channel_dialog,
 )
@@ -45,6 +47,8 @@ class ChannelDialogs:
         if refusal := await click.refusal():  # also if Slack is slow: an admin must not take it for saved
             return {DOCUMENTS: say(refusal, language)}
         channel, table = read_channel_dialog(click.body)
+        if channel in channels.channels_of(click.team) and not string(click.body, "view", "private_metadata"):
+            return {WHICH: say("channel_known", language, file=channels.path.name)}
         try:
             channels.save(click.team, channel, parse_settings(channel, table))
         except ChannelSettingsError as fault:

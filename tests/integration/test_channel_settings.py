@@ -161,6 +161,16 @@ async def test_a_channel_file_that_cannot_be_written_is_said_so(tmp_path: Path, 
         assert "I can't write `channels.toml`" in errors["documents"]
 
 
+async def test_a_channel_that_has_settings_is_not_added_again(tmp_path: Path, redis_url: str) -> None:
+    async with with_admin(tmp_path, redis_url) as (setting, file):
+        view = await open_channel_dialog(setting)
+        file.parent.mkdir()
+        file.write_text(f'["{CHANNEL}"]\ndocuments = ["south/"]\n')
+        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL, language="de"), ADMIN)
+        assert "already has settings" in errors["which"]
+        assert tomllib.loads(file.read_text()) == {CHANNEL: {"documents": ["south/"]}}
+
+
 async def test_an_admin_without_access_is_told_that_nothing_was_saved(tmp_path: Path, redis_url: str) -> None:
     async with with_admin(tmp_path, redis_url) as (setting, file):
         view = await open_channel_dialog(setting)
