@@ -18,7 +18,7 @@ _QUERY: Final = r"[\w.-]{0,40}(?:token|signature|secret|password|credential)|api
 _SHAPES: Final = tuple(
     (signs, re.compile(pattern, re.VERBOSE))
     for signs, pattern in (
-        (("xox",), r"()xox[a-z](?:\.xox[a-z])?-[\w.-]{6,}"),  # Slack
+        (("xox",), r"()(?i:xox[a-z](?:\.xox[a-z])?-[\w.-]{6,})"),  # Slack
         (("xapp-",), r"()xapp-[\w-]{6,}"),
         (("hooks.slack.com/",), r"(hooks\.slack\.com/)[\w/-]+"),
         (("k-lf-",), r"()\b[ps]k-lf-[\w-]{6,}"),  # Langfuse
@@ -60,7 +60,7 @@ _SHAPES: Final = tuple(
         (("authorization", "cookie"), r"""(?i:((?:authorization|cookie)["']?\s*[=:]\s*["']?))[^"'\r\n]{4,}"""),
         (("bearer", "basic"), r"(?i:(\b(?:bearer|basic)\s+))(?=[A-Za-z+/-]*[\d.~_=])[\w.~+/=-]{8,}"),
         (("secret", "passw", "passphrase", "pwd", "key", "token", "credential", "signature"),
-         rf"""(?i:((?:{_NAMED})["']?\s*[=:]\s*["']?))(?!\[redacted|\d+\b)[^\s"',;&<>(){{}}|\]]{{4,}}"""),
+         rf"""(?i:((?:{_NAMED})["']?\s*(?:=>|[=:])\s*["']?))(?!\[redacted|\d+\b)[^\s"',;&<>(){{}}|\]]{{4,}}"""),
     )
 )  # fmt: skip
 _SECRET_NAME: Final = re.compile(

@@ -15,8 +15,9 @@ R = "0a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D"
 @pytest.mark.parametrize(
     "secret",
     [
-        "xoxb-123456-abcdef", "xoxe.xoxp-1-Mi0yLTEyMzQ1", "xapp-1-A111-222-abcdef", "sk-proj-abcdefgh12345678",
-        "pk-lf-1234567890", "sk-lf-1234567890", JWT, "ghp_abcdefghijklmnop1234", "AKIAABCDEFGHIJKLMNOP",
+        "xoxb-123456-abcdef", "XOXB-123456-ABCDEF", "xoxe.xoxp-1-Mi0yLTEyMzQ1", "xapp-1-A111-222-abcdef",
+        "sk-proj-abcdefgh12345678", "pk-lf-1234567890", "sk-lf-1234567890", JWT, "ghp_abcdefghijklmnop1234",
+        "AKIAABCDEFGHIJKLMNOP",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         f"glpat-{R}", f"gldt-{R}", f"npm_{R}", f"pypi-{R}", f"hvs.{R}", f"sk_live_{R}", f"rk_test_{R}", f"whsec_{R}",
         f"ATATT3{R}", f"ntn_{R}", f"secret_{R}", f"dapi{R.lower()}", f"hf_{R}", f"SG.{R}.{R}", f"123456789:AA{R}",
@@ -35,7 +36,7 @@ def test_tokens_are_found_anywhere(secret: str) -> None:
     "text",
     [
         "{name}: {value}", "{name}={value}", '{{"{name}": "{value}"}}', "x-{name}: {value}",
-        "curl -H '{name}: {value}'",
+        "curl -H '{name}: {value}'", "'{name}' => '{value}'",
         "https://host/path?{name}={value}", "https://host/path?a=b&{name}={value}#end", "MY_{name}={value} next",
     ],
 )  # fmt: skip
