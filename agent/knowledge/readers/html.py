@@ -40,7 +40,7 @@ _ATTRIBUTE: Final = re.compile(
 )
 _HEAD: Final = 100_000
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
-_MAX_CELLS: Final = 2_000  # over several rows
+_MAX_STEPS: Final = 200_000  # cells passed on the way to where one is repeated: some tenths of a second
 _MAX_ROWS: Final = 100  # that one cell covers
 _FIELDS: Final = {
     **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),
@@ -67,8 +67,13 @@ def read_html(data: bytes, _: ReadLimits) -> Content:
 def _repeat_cells(page: str) -> str:
     """Return a page with each table cell that covers several rows repeated in them."""
     tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))
-    for cell in islice(tree.xpath("//tr/*[@rowspan > 1]"), _MAX_CELLS):
-        rows = islice(cell.getparent().itersiblings("tr"), min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1)
+    steps = 0
+    for cell in tree.xpath("//tr/*[@rowspan > 1]"):
+        count = min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1
+        rows = [*islice(cell.getparent().itersiblings("tr"), count)]
+        steps += sum(map(len, rows), len(cell.getparent()))
+        if steps > _MAX_STEPS:  # a small page may ask for millions
+            break
         column = sum(map(_width, cell.itersiblings(preceding=True)))
         for row in rows:
             before = accumulate(map(_width, row), initial=0)
@@ -77,7 +82,7 @@ def _repeat_cells(page: str) -> str:
 
 
 def _width(cell: Any) -> int:
-    return _span(cell.get("colspan") or "")
+    return _span(cell.get("colspan", "1"))
 
 
 def _span(number: str) -> int:

@@ -169,6 +169,13 @@ def test_usual_encodings_are_understood(name: str, data: bytes, text: str) -> No
     assert text in read(name, data).text
 
 
+def test_small_page_of_many_spans_is_read_quickly() -> None:
+    page = "<table><tr>" + "<td rowspan=100>x" * 900 + "</tr>" + "<tr></tr>" * 100 + "</table>"
+    began = time.process_time()
+    assert read("a.html", page).text.startswith("| x | x |")
+    assert time.process_time() - began < 10, "without a limit: half a minute"
+
+
 def test_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
     big = tmp_path / "big.txt"
     with big.open("wb") as file:
