@@ -29,6 +29,7 @@ _SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows with its squa
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
+_SCALE: Final = re.compile(r"[0#?.](,+)(?![0#?,.])")  # each comma after the last digit divides by a thousand
 _DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
 _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition
 _UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
@@ -152,8 +153,12 @@ def _with_unit(value: float, number_format: str) -> str:
     """Return a number with the percent sign, currency or words that its format shows."""
     if "%" in number_format:
         return f"{round(value * 100, 6):.15g}%"
-    sides = _DIGITS.split(_BRACKET.sub(lambda found: f'"{found[1] or ""}"', number_format.partition(";")[0]))
+    shown = _BRACKET.sub(lambda found: f'"{found[1] or ""}"', number_format.partition(";")[0])
+    if scale := _SCALE.search(_UNIT.sub(" ", shown)):
+        value /= 1_000 ** len(scale[1])
+    sides = _DIGITS.split(shown)
     if len(sides) == 1:
         return f"{value:.15g}"
     prefix, suffix = ("".join(map("".join, _UNIT.findall(side))).strip() for side in (sides[0], sides[-1]))
-    return f"{prefix}{value:.15g} {suffix}".rstrip()
+    space = " " if prefix and sides[0].endswith(" ") else ""
+    return f"{prefix}{space}{value:.15g} {suffix}".rstrip()

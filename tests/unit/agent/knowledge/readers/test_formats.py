@@ -198,3 +198,20 @@ def test_cell_merged_across_rows_counts_below_an_empty_row_too() -> None:
         sheet.append(row)
     sheet.merge_cells("A2:A4")
     assert "| North | Solo |\n| South | Team |" in read("a.xlsx", saved(workbook.save)).text
+
+
+@pytest.mark.parametrize(
+    ("number_format", "value", "shown"),
+    [
+        ('#,##0,"k"', 12_000, "12 k"),
+        ('"$"#,##0.0,,"M"', 5_400_000, "$5.4 M"),
+        ("#,##0", 12_000, "12000"),
+        ("[$CHF] #,##0", 9, "CHF 9"),
+    ],
+)
+def test_number_is_read_at_the_scale_that_its_format_shows(number_format: str, value: float, shown: str) -> None:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    sheet.append(["Revenue", value])
+    sheet["B1"].number_format = number_format
+    assert f"| Revenue | {shown} |" in read("a.xlsx", saved(workbook.save)).text
