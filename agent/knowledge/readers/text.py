@@ -57,7 +57,15 @@ _TEMPLATE_COMMENT: Final = (
 )
 _MDX_CODE: Final = (
     (re.compile(r"\{/\*.*?\*/\}", re.DOTALL), "*/}"),
-    (re.compile(r"^(?:import|export)[ \t](?:[^\n]*\n?)|</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>", re.MULTILINE), ""),
+    (
+        re.compile(
+            r"^(?:import[ \t]+(?:[\w$*{},\s]{1,1000}?\bfrom[ \t]*)?[\"'][^\"'\n]*[\"'][^\n]*\n?"
+            r"|export[ \t]+(?:const|let|var|function|class|async|default|\{|\*)[^\n]*\n?)",
+            re.MULTILINE,
+        ),
+        "",
+    ),
+    (re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>"), ""),
 )
 _RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
 _RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
@@ -177,12 +185,15 @@ def replace_closed(
 
 def decode(data: bytes, declared: str = "") -> str:
     """Return text, by its byte order mark, as UTF-8 (with few bad bytes), as ``declared``, or as Windows-1252."""
-    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "") or _utf16_without_mark(data)
+    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "")
     sample = data[:65_536]
-    if not encoding and sample.count(b"\0") > _ZERO_SHARE * len(sample):
+    has_zeros = sample.count(b"\0") > _ZERO_SHARE * len(sample)
+    if not encoding and not has_zeros:
+        with suppress(UnicodeDecodeError):
+            return clean(data.decode())
+    encoding = encoding or _utf16_without_mark(data)
+    if not encoding and has_zeros:
         raise ReadError(reason="is binary, although its name says text")
-    with suppress(UnicodeDecodeError):
-        return clean(data.decode(encoding or "utf-8"))
     text = data.decode(encoding or "utf-8", "replace")
     broken = text.count("\ufffd")
     if encoding or 2 * broken <= len(text) - len(text.encode("ascii", "ignore")):

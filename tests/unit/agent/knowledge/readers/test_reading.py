@@ -163,6 +163,7 @@ def test_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> None
         ("a.md", "One lost sign \ufffd among plain letters.".encode(), "sign \ufffd among"),
         ("a.html", b'<meta charset="utf-8"><p>Caf\xe9', "Café"),
         ("a.txt", b"Forty seats." + b" A stray zero harms nothing." * 40 + b"\0", "Forty seats."),
+        ("a.txt", b"Forty seats." + b" A stray zero harms nothing." * 40 + b"\0 ", "Forty seats."),
     ],
 )
 def test_usual_encodings_are_understood(name: str, data: bytes, text: str) -> None:
@@ -298,6 +299,15 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
 )
 def test_a_title_is_the_documents_own_or_its_file_name(name: str, text: str, title: str) -> None:
     assert read(name, text).title == title
+
+
+def test_prose_that_begins_like_code_stays_in_mdx() -> None:
+    code = 'import Tabs from "./tabs"\nimport {\n  A,\n  B,\n} from "./b";\nimport "./c.css"\nexport const x = 1\n'
+    text = read(
+        "a.mdx", f"{code}\n# Customs\n\nThey say that\nimport duties are 5 %, and\nexport licences 40 euros."
+    ).text
+    assert "import duties are 5 %, and\nexport licences 40 euros." in text
+    assert not any(gone in text for gone in ("Tabs", "./b", "B,", "css", "const"))
 
 
 def test_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
