@@ -82,7 +82,7 @@ async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> Non
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [("wiki", "wiki"), ("web", "the web"), ("slack", "Slack's messages"), ("documents", "the documents")],
+    [("wiki", "wiki"), ("web", "the web"), ("slack", "Slack messages"), ("documents", "the documents")],
 )
 async def test_answer_that_passes_says_which_place_could_not_be_looked_into(place: str, name: str) -> None:
     model = ScriptedModel([f"<answer>{NUMBER[:-1]} [1].</answer>"], decisions=[LOOK, Respond()])
