@@ -3,8 +3,9 @@
 import asyncio
 import json
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -16,6 +17,7 @@ from agent.thread.conversation import Question
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 
+Found = TypeVar("Found")
 log = structlog.get_logger()
 
 CACHE_TTL_S: Final = 600
@@ -47,8 +49,9 @@ class Memberships:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 person = await self.calls.read("users.info", user=user)
-                groups = await self.calls.read("usergroups.list", include_users="true")
-                email, channels = string(person, "user", "profile", "email"), await self.people.channels_of(user)
+                email = string(person, "user", "profile", "email")
+                groups = await _if_granted(self.calls.read("usergroups.list", include_users="true"), {})
+                channels = await _if_granted(self.people.channels_of(user), [])
                 own = [one for one in objects(groups, "usergroups") if user in (mapping(one).get("users") or ())]
                 found = {email.lower(), *channels, *(string(one, "id") for one in own)} - {""}
         except (DeliveryFailed, TimeoutError) as failure:
@@ -68,3 +71,14 @@ class Memberships:
             )
             self._asked_at = time.monotonic()
         return self._needed
+
+
+async def _if_granted(lookup: Awaitable[Found], nothing: Found) -> Found:
+    """Return what Slack says, or ``nothing`` if an admin did not grant the scope for it."""
+    try:
+        return await lookup
+    except DeliveryFailed as failure:
+        if not failure.permanent:
+            raise
+        log.info("memberships_in_part", reason=failure.reason)
+        return nothing

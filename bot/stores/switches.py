@@ -9,7 +9,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from agent.packing import parse_json
+from agent.packing import parse_json, parse_number
 from agent.payload import string
 
 MAX_REASON_LENGTH = 300
@@ -96,7 +96,7 @@ class Listening:
         """Return whether the channel is neither muted nor quiet, and today's cap is not reached."""
         keys = [self.key(what, team, channel) for what in ("muted", "quiet", self._today("posts"))]
         muted, quiet, posts = await self.redis.mget(keys)
-        return not muted and not quiet and int(posts or 0) < MAX_POSTS_A_DAY
+        return not muted and not quiet and parse_number(posts) < MAX_POSTS_A_DAY
 
     async def begin(self, team: str, channel: str, turn_id: str) -> bool:
         """Claim the channel for one turn. Return False if another turn works there."""
@@ -105,9 +105,11 @@ class Listening:
             return True
         return str(await self.redis.get(key)) == turn_id  # of an earlier try of the same message
 
-    async def end(self, team: str, channel: str) -> None:
-        """Free the channel."""
-        await self.redis.delete(self.key("working", team, channel))
+    async def end(self, team: str, channel: str, turn_id: str) -> None:
+        """Free the channel, unless another turn has it."""
+        key = self.key("working", team, channel)
+        if await self.redis.get(key) == turn_id:
+            await self.redis.delete(key)
 
     async def count_post(self, team: str, channel: str) -> None:
         """Count an answer against today's cap."""

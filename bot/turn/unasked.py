@@ -67,7 +67,7 @@ class UnaskedAnswers:
             log.info("unasked_answer_dropped", reason=failure.reason)
             return OK
         finally:
-            await listening.end(team, channel)
+            await listening.end(team, channel, job.turn_id)
 
     async def _answer(self, job: Job) -> Ending:
         engine, stores = self.at.engine, self.at.stores

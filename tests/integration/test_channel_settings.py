@@ -72,20 +72,22 @@ async def test_documents_instruction_and_language_hold_in_their_channel_only(tmp
         ('"C0ELSEWHERE"', False),
     ],
 )
-@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize("error", ["", "internal_error", "missing_scope"])
 async def test_a_person_belongs_to_their_groups_channels_and_address_in_a_direct_chat(
-    audience: str, *, seen: bool, away: bool, tmp_path: Path, redis_url: str
+    audience: str, error: str, *, seen: bool, tmp_path: Path, redis_url: str
 ) -> None:
     docs = write_docs(tmp_path / "docs", audience)
     async with running(settings_in(tmp_path / "home", redis_url), docs=docs) as setting:
         roster = setting.workspace.workspace.roster
         roster.members[VISITOR] = replace(roster.members[VISITOR], email="Ann@acme.example")
         roster.group_members["S0HELPERS"].add(VISITOR)
-        if away:
-            setting.workspace.faults.fail("usergroups.list", "internal_error", times=99)
+        if error:
+            setting.workspace.faults.fail("usergroups.list", error, times=99)
         ts = setting.ask(QUESTION, channel=DIRECT)
         answer = await setting.answer_to(ts, thread=ts, channel=DIRECT)
-        assert ("5 hours" in json.dumps(answer)) is (seen and not away)
+        assert ("5 hours" in json.dumps(answer)) is (
+            seen and (not error or (error == "missing_scope" and "S0" not in audience))
+        )
         ts = setting.ask(f"{MENTION} {QUESTION}")
         assert "5 hours" not in json.dumps(await setting.answer_to(ts)), "in a channel others read along"
 
