@@ -82,7 +82,7 @@ def _repeat_cells(page: str) -> str:
 
 
 def _width(cell: Any) -> int:
-    return _span(cell.get("colspan", "1"))
+    return _span(cell.get("colspan", "1")) if isinstance(cell.tag, str) else 0  # a comment takes no column
 
 
 def _span(number: str) -> int:

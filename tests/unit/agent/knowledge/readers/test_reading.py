@@ -75,6 +75,7 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
         "<aside>Only seats.</aside>"
         "<form><p>Ask Ann.</p><button>Send</button></form><p><del>30</del> 40 days<span hidden>secret</span></p>"
         "<table><tr><td rowspan=2>South<td>3<td rowspan=x>6<td rowspan=2.5 colspan=9e9>7</tr><tr><td>4</table>"
+        "<table><tr><!-- a --><td>Plan<td rowspan=2>Team</tr><tr><!-- b --><!-- c --><td>Limit</table>"
         "<p style='text-decoration: line-through'>30</p>"
         "<div role=\"tabpanel\" class='tab' hidden=''>On a Mac: 7 keys.</div>"
     )
@@ -85,6 +86,7 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
     assert "40 days" in text
     assert "On a Mac: 7 keys." in text
     assert "| South | 4 |" in re.sub(" +", " ", text)
+    assert "| Limit | Team |" in re.sub(" +", " ", text)
     assert not any(gone in text for gone in ("30", "secret", "Send"))
 
 
