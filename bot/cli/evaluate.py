@@ -29,7 +29,7 @@ def grounding(
     ] = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Claims against sources: {id, source, claim, supported, question?, group?} a line."""
+    """Claims against sources: one {id, source, claim, supported, question?, group?} per line."""
     from bot.evals.grounding import evaluate
 
     if predictions:
@@ -44,7 +44,7 @@ def verifier(
     keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
+    """Wrong passes and wrong fails of the verifier: one {id, text, question?, sources?, passes, kind?} per line."""
     from bot.evals.verify import evaluate_verifier
 
     reports = output.with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
@@ -78,8 +78,8 @@ def retrieval(
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
-    With ORION_KNOWLEDGE_URL over PostgreSQL (in a schema of its own that is removed), else over SQLite. Where a
-    server embeds (ORION_EMBED_MODEL) also by meaning; its vectors take some minutes for thousands of documents.
+    With ORION_KNOWLEDGE_URL over PostgreSQL (in a temporary schema), else over SQLite. With a server for embeddings
+    (ORION_EMBED_MODEL) also by meaning; its vectors take some minutes for thousands of documents.
     """
     from agent.knowledge.types import KnowledgeAwayError
     from bot.evals.retrieval import evaluate_retrieval
@@ -100,12 +100,11 @@ def answers(
     report: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page with every answer.")] = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Questions through the whole agent: {id, question, expect: texts or null, reference?, thread?, kind?} a line.
+    """Questions through the whole agent: {id, question, expect: texts or null, reference?, thread?, kind?} per line.
 
-    A reference is a right answer: the model judges whether the reply says the same. langfuse:orion-corrections asks
-    what people disliked and then answered themselves.
-
-    With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out the texts.
+    A reference is a correct answer: the model judges whether the reply says the same. langfuse:orion-corrections asks
+    the questions whose answers people disliked and corrected. With Langfuse's keys the run is an experiment there too;
+    ORION_TRACE_CONTENT=off leaves out the texts.
     """
     from bot.evals.answers import ask_all
     from bot.evals.report import report_page

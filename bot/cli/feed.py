@@ -26,7 +26,7 @@ def feed(
     *,
     dry_run: Annotated[bool, typer.Option("--list", help="List the pages and who may see them; read no text.")] = False,
 ) -> None:
-    """Print pages with their audiences, one JSON object a line. Name it in ORION_FEEDS."""
+    """Print pages with their audiences, one JSON object per line. Name it in ORION_FEEDS."""
     from agent.knowledge.feeds import confluence, notion
     from agent.knowledge.feeds.lines import FeedError, Printer, read_config, read_known
 

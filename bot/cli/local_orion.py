@@ -31,7 +31,7 @@ from bot.servers.http import page_routes
 from bot.settings import Settings
 
 HELPERS: Final = "#help"
-"""Where "Ask a human" posts in the local workspace, unless the settings say otherwise."""
+"""Channel for "Ask a human" in the local workspace, unless the settings say otherwise."""
 _KEY: Final = base64.urlsafe_b64encode(hashlib.sha256(b"local workspace").digest()).decode()
 """It protects no secret: the tokens are those of a workspace on this machine."""
 SLOW_S: Final = 10.0

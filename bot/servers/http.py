@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 class ProcessStatus:
-    """What the pages show; here nothing. A pause and services that keep failing fail no check: questions are taken."""
+    """Content of the pages; empty here. A pause or a failing service does not fail a check: questions are stored."""
 
     async def checks(self) -> Mapping[str, bool]:
         """Check what must be up before questions can be answered."""
@@ -122,7 +122,7 @@ class _ClockAt(Clock):
     stamp: int
 
     def now(self) -> float:
-        """Return the time at which this clock stands still."""
+        """Return the fixed time of this clock."""
         return self.stamp
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What answers: ``run`` is one turn. ``mcp`` has the tools of MCP servers, ``audiences`` are theirs.
+    """The engine: ``run`` is one turn. ``mcp`` has the tools of MCP servers, ``audiences`` are theirs.
 
     ``shared``: the index is a database that several machines use. ``meaning``: what lets it rank by more than words.
     """
