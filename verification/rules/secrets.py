@@ -56,7 +56,7 @@ _NO_PASSWORD: Final = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE_PASSWORD: Final = re.compile(
-    r"(?:pass(?:word|wd|wort)?|pwd|pw|secret|user|admin|port|host|x+|\*+)\d{0,3}", re.IGNORECASE
+    r"(?:pass(?:word|wd|wort)?|pwd|secret|user|admin|port|host|x+|\*+)\d{0,3}", re.IGNORECASE
 )
 _MAX_SHOWN: Final = 4
 _RUN_LENGTH: Final = 50
@@ -111,7 +111,7 @@ def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
         r"(?i)\blogin\s{1,2}\S{1,80}\s{1,2}password\s{1,2}(\S{6,120})",  # .netrc
     )
     cookie = rf"(?i)\bcookie:\s{{0,2}}[\w.-]{{1,60}}={_LONG}"
-    in_url = r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{4,120})@"
+    in_url = r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{2,120})@"
     tests: dict[Callable[[str], bool], list[str]] = {
         _is_token: load_table(__file__)["shapes"],
         _is_password: [password, small_key, *commands],

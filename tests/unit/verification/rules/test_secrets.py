@@ -46,6 +46,7 @@ SECRETS = [
     "ｘｏｘｂ－2847163950－" + MIX[:24],
     "xapp" + "\u20141\u2014A02" + MIX[:24],
     "redis" + "://:hunterpassage@cache.acme.test",
+    "redis" + "://:pw@cache.acme.test",
     "rediss" + "://:9xK2pQ7vLm@cache.acme.test:6380/0",
     "AccountKey=" + (MIX * 3)[:86] + "==",
     "SharedAccessKey=" + (MIX * 2)[:43] + "=",
