@@ -169,7 +169,8 @@ def _table_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _mask(reading: Reading, span: tuple[int, int], detail: str) -> Violation:
     violation = reading.violation("no_secrets", span, detail, _REMEDY)
-    return replace(violation, words=f"{violation.words[:_MAX_SHOWN]}…")
+    shown = min(_MAX_SHOWN, len(violation.words) // 3)  # of a short password hardly a letter
+    return replace(violation, words=f"{violation.words[:shown]}…")
 
 
 def _private_spans(reading: Reading) -> Iterator[tuple[int, int]]:
