@@ -166,8 +166,9 @@ async def test_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_ends
     async with aclosing(Mailbox(redis_client, per_team=1)) as box:
         for number in range(4):
             await put(box, str(number), thread=f"T1:{number}")
-        async with working(box, stage):
+        async with working(box, stage) as worker:
             await wait_until(lambda: empty(box), "each was claimed without an idle look", 10)
+            worker.stop()
             await put(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
 
 
