@@ -13,7 +13,7 @@ INTERVAL_S = 0.01
 async def wait_until(
     predicate: Callable[[], object | Awaitable[object]],
     description: str,
-    timeout: float = 10.0,  # noqa: ASYNC109 (the limit belongs to the message of the failure)
+    timeout: float = 30.0,  # noqa: ASYNC109 (the limit belongs to the message of the failure)
 ) -> None:
     """Return as soon as ``predicate()`` (plain or async) is true; fail with ``description`` after ``timeout`` s."""
     deadline = time.monotonic() + timeout

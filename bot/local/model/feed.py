@@ -62,7 +62,7 @@ class Feed:
         for watcher in self._watchers:
             watcher.put_nowait(None)
 
-    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
+    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 30.0) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError``."""
         waker = asyncio.Event()
         self._wakers.add(waker)
