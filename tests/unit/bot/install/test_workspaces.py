@@ -213,6 +213,10 @@ def _acknowledged(place: Served, team: str) -> bool:
     return bool(log) and all(entry.acknowledged for entry in log)
 
 
+async def _empty(place: Served) -> bool:
+    return (await place.orion.mailbox.depth()).messages == 0
+
+
 async def _gone(place: Served, team: str) -> bool:
     return not await place.orion.redis.exists(f"orion:install:{team}")
 
@@ -228,10 +232,11 @@ async def test_a_workspace_taken_off_the_list_is_served_no_more(tmp_path: Path, 
     async with served(tmp_path, redis_url) as place:
         await place.install(ONE)
         await place.answer(ONE, place.ask(ONE))
+        await wait_until(lambda: _empty(place), "the turn has ended")
     async with served(tmp_path, redis_url, allow_teams=frozenset({TWO})) as place:
         place.ask(ONE)
         await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
-        assert (await place.orion.mailbox.depth()).messages == 0
+        assert await _empty(place)
 
 
 async def test_state_works_once(tmp_path: Path, redis_url: str) -> None:
