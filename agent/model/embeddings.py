@@ -41,6 +41,14 @@ class ServerEmbedder(ModelServer):
         self.name = model
         self.tokens: Counter[str] = Counter()
 
+    @property
+    def space(self) -> str:
+        """The model with the dimensions and the passage's prefix that Orion asks for."""
+        return " ".join([self.name, *map(str, self._options().values()), prefixes(self.name)[1]]).rstrip()
+
+    def _options(self) -> dict[str, int]:
+        return {"dimensions": DIMENSIONS} if _SHORTENED.search(self.name) else {}
+
     async def find_model(self) -> str:
         """Return the model's name. Raises ``EmbedderError`` if the server's list has none."""
         if not self.name:
@@ -82,9 +90,8 @@ class ServerEmbedder(ModelServer):
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
-        options = {"dimensions": DIMENSIONS} if _SHORTENED.search(self.name) else {}
         try:
-            rows, tokens = await (await self.client()).embed(self.name, texts, **options)
+            rows, tokens = await (await self.client()).embed(self.name, texts, **self._options())
         except ServerRefusalError as refusal:
             if refusal.status not in _TOO_MUCH:
                 raise

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from agent.files import ORIGIN as FILE
-from agent.knowledge.search.index_terms import impacts, words_of
+from agent.knowledge.search.full_text import impacts, words_of
 from agent.quoting.units import QuotableUnit, units_of
 from verification.evidence.passages import sentence_spans
 from verification.types import Source

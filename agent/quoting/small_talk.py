@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal
 
-from agent.knowledge.search.index_terms import subject_tokens
+from agent.knowledge.search.full_text import subject_tokens
 from agent.thread.conversation import Message
 from verification.text.lexicon import words_by_language as listed_words
 

@@ -11,8 +11,7 @@ from typing import Any, Final, Protocol, Self
 from agent.knowledge.index import results, tables
 from agent.knowledge.index.build import IndexBuilder
 from agent.knowledge.index.tables import Session
-from agent.knowledge.search.index_terms import words_of
-from agent.knowledge.search.postings import best
+from agent.knowledge.search.full_text import best, words_of
 from agent.knowledge.types import (
     DeferredSource,
     Document,

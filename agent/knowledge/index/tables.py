@@ -12,8 +12,7 @@ from typing import Any, Final, Protocol
 
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.search.index_terms import impacts
-from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revise
+from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, no_changes, revise
 from agent.knowledge.types import Readable, SourceState
 
 VERSION: Final = 15  # grows with every change of the tables, or of the words and passages made from the same bytes

@@ -24,9 +24,7 @@ log = structlog.get_logger()
 MEANING_SHARE: Final = 0.5  # the rest is the words' share
 QUESTION_TIMEOUT_S: Final = 3.0  # a slow embedding server delays a question no longer than this
 RETRY_AFTER_S: Final = 30.0  # until a failed server is tried again
-_BATCH: Final = (
-    32  # passages of one request, which a killed run loses; a small server without a GPU takes seconds for each
-)
+_BATCH: Final = 32  # passages of one request, which a killed run loses; a small server takes seconds for each
 _CACHED_QUESTIONS: Final = 256
 
 
@@ -53,12 +51,13 @@ class SemanticRanker:
         if query in self._questions:
             self._questions.move_to_end(query)
             return self._questions[query]
-        model = await asyncio.to_thread(self._store.model)
-        self._embedder.name = self._embedder.name or model
-        if not model or model != self._embedder.name:  # no vectors, or those of an earlier model
+        if not (space := await asyncio.to_thread(self._store.space)):
             return None
         try:
             async with asyncio.timeout(QUESTION_TIMEOUT_S):
+                await self._embedder.find_model()
+                if space != self._embedder.space:  # vectors of an earlier model
+                    return None
                 vector = await self._embedder.embed_question(query)
         except (EmbedderError, TimeoutError) as error:
             self._report_failure(error if isinstance(error, EmbedderError) else EmbedderError("no reply in time"))
@@ -80,36 +79,38 @@ class SemanticRanker:
         The next run continues a stopped one. Raises ``EmbedderError`` and ``KnowledgeAwayError``.
         """
         try:
-            made = await self._make(await self._embedder.find_model(), progress)
+            model = await self._embedder.find_model()
+            if await asyncio.to_thread(self._store.is_complete, self._embedder.space):
+                made = 0
+            else:
+                made = await self._make_missing(model, self._embedder.space, progress)
         except EmbedderError as error:
             self._report_failure(error)
             raise
         self._report_success()
         return made
 
-    async def _make(self, model: str, progress: Callable[[int, int], None] | None) -> int:
+    async def _make_missing(self, model: str, space: str, progress: Callable[[int, int], None] | None) -> int:
         began, made = time.monotonic(), 0
-        if await asyncio.to_thread(self._store.is_complete, model):
-            return 0
         with ExitStack() as lock:
             if not await asyncio.to_thread(lock.enter_context, self._index.alone("vectors")):
                 log.info("vectors_made_elsewhere")
                 return 0
-            await asyncio.to_thread(self._store.begin, model)
+            await asyncio.to_thread(self._store.begin, space)
             for numbers in parts(await asyncio.to_thread(self._store.missing), _BATCH):
-                made += await self._make_batch(model, numbers)
+                made += await self._make_batch(space, numbers)
                 if progress:
                     progress(*await asyncio.to_thread(self.counts))
-            await asyncio.to_thread(self._store.tidy, model)
+            await asyncio.to_thread(self._store.tidy, space)
         if made:
             log.info("vectors_made", passages=made, model=model, seconds=round(time.monotonic() - began, 1))
         return made
 
-    async def _make_batch(self, model: str, numbers: Sequence[int]) -> int:
+    async def _make_batch(self, space: str, numbers: Sequence[int]) -> int:
         texts = await asyncio.to_thread(self._store.texts, numbers)
-        new = await asyncio.to_thread(self._store.without_vector, model, texts)
+        new = await asyncio.to_thread(self._store.without_vector, space, texts)
         vectors = await self._embedder.embed_passages(list(new.values())) if new else np.empty((0, 0), np.float32)
-        await asyncio.to_thread(self._store.put, model, texts, dict(zip(new, vectors, strict=True)))
+        await asyncio.to_thread(self._store.put, space, texts, dict(zip(new, vectors, strict=True)))
         return len(texts)
 
     def counts(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Vectors of passages: made by an embedding server, stored under a digest of model and text, compared in memory.
+"""Vectors of passages: made by an embedding server, stored under a digest of space and text, compared in memory.
 
 The store blocks. In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by
 less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor time.
@@ -57,10 +57,11 @@ class EmbedderError(Exception):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of length one. Vectors of two models must not be compared."""
+    """Turns texts into vectors of length one."""
 
-    name: str
-    """The model, empty until it is known."""
+    @property
+    def space(self) -> str:
+        """The model and all else that changes the vector of a passage. Only vectors of one space can be compared."""
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -109,8 +110,8 @@ class VectorStore:
         self._reload_at = 0.0  # of the monotonic clock
         self._reading = threading.Lock()
 
-    def model(self) -> str:
-        """Return the model of the vectors, empty without vectors."""
+    def space(self) -> str:
+        """Return the space of the vectors, empty without vectors."""
         return self._stamp().rpartition(" ")[0]
 
     def nearness(self, vector: Vectors, numbers: Sequence[int], most: int) -> tuple[dict[int, float], float]:
@@ -131,14 +132,14 @@ class VectorStore:
         ((having, every, _),) = self._rows(_COUNTS)
         return int(having), int(every)
 
-    def is_complete(self, model: str) -> bool:
-        """Return True if each passage has a vector of this model, and no deleted passage has one."""
+    def is_complete(self, space: str) -> bool:
+        """Return True if each passage has a vector of this space, and no deleted passage has one."""
         ((having, every, stored),) = self._rows(_COUNTS)
-        return bool(having == every == stored and (self.model() == model or not every))
+        return bool(having == every == stored and (self.space() == space or not every))
 
-    def begin(self, model: str) -> None:
-        """Detach passages from the vectors of another model; ``tidy`` deletes those."""
-        if self.model() != model:
+    def begin(self, space: str) -> None:
+        """Detach passages from the vectors of another space; ``tidy`` deletes those."""
+        if self.space() != space:
             with self._index.session(write=True) as session:
                 session.execute("DELETE FROM passage_vectors")
                 session.execute("DELETE FROM settings WHERE name = 'vectors'")
@@ -151,25 +152,25 @@ class VectorStore:
         """Return the texts to embed of the passages that still exist."""
         return {number: text_to_embed(*rest) for number, *rest in self._rows(_TEXTS.format(marks(numbers)), numbers)}
 
-    def without_vector(self, model: str, texts: Mapping[int, str]) -> dict[bytes, str]:
+    def without_vector(self, space: str, texts: Mapping[int, str]) -> dict[bytes, str]:
         """Return the texts that have no stored vector, by digest."""
-        by_digest = {_digest(model, text): text for text in texts.values()}
+        by_digest = {_digest(space, text): text for text in texts.values()}
         held = self._stored_vectors(by_digest)
         return {digest: text for digest, text in by_digest.items() if digest not in held}
 
-    def put(self, model: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
+    def put(self, space: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
         """Store new ``vectors`` by digest, and assign one to each passage."""
-        places = {number: _digest(model, text) for number, text in texts.items()}
+        places = {number: _digest(space, text) for number, text in texts.items()}
         with self._index.session(write=True) as session:
             insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
             insert(session, _PUT_PLACES, places.items())
-            _put_stamp(session, model)
+            _put_stamp(session, space)
 
-    def tidy(self, model: str) -> None:
+    def tidy(self, space: str) -> None:
         """Delete vectors that no passage has."""
         with self._index.session(write=True) as session:
             if session.execute(_TIDY_PLACES).rowcount:
-                _put_stamp(session, model)
+                _put_stamp(session, space)
             session.execute(_TIDY_VECTORS)
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -229,10 +230,10 @@ def text_to_embed(title: str, heading: str, text: str) -> str:
     return "\n".join([*above, body])
 
 
-def _put_stamp(session: Session, model: str) -> None:
-    put_setting(session, "vectors", f"{model} {uuid4().hex}")
+def _put_stamp(session: Session, space: str) -> None:
+    put_setting(session, "vectors", f"{space} {uuid4().hex}")
 
 
-def _digest(model: str, text: str) -> bytes:
-    """Return the key of a vector: the same model makes the same vector from the same text."""
-    return hashlib.sha256(f"{model}\n{text}".encode("utf-8", "surrogatepass")).digest()[:16]
+def _digest(space: str, text: str) -> bytes:
+    """Return the key of a vector."""
+    return hashlib.sha256(f"{space}\n{text}".encode("utf-8", "surrogatepass")).digest()[:16]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.index_terms import impacts, words_of
-from agent.knowledge.search.postings import MAX_IMPACT
+from agent.knowledge.search.full_text import MAX_IMPACT, impacts, words_of
 
 
 def test_words_become_stems_without_case_and_accents() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.postings import BLOCK, MAX_IMPACT, Changes, best, change, no_changes, revise
+from agent.knowledge.search.full_text import BLOCK, MAX_IMPACT, Changes, best, change, no_changes, revise
 
 Passages = dict[int, Mapping[str, int]]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.index_terms import MAX_TERMS, impacts, query_terms, subject_tokens, tokens
+from agent.knowledge.search.full_text import MAX_TERMS, impacts, query_terms, subject_tokens, tokens
 
 
 @pytest.mark.parametrize(

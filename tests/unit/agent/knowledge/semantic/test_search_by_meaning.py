@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -106,11 +107,27 @@ async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path)
 
 
 async def test_another_process_sees_what_was_made(index: KnowledgeIndex, docs: Path) -> None:
-    async with embedding_server() as server, ranker_of(index, server.url) as one:
+    async with (
+        ScriptedOpenAI(embed=word_vector, models=({"id": "embedder", "object": "model"},)) as server,
+        ranker_of(index, server.url) as one,
+    ):
         await one.make()
-        async with ranker_of(index, server.url, model="") as other:  # the model's name is stored with the vectors
+        async with ranker_of(index, server.url, model="") as other:
             assert (await search(index, "accommodation"))[0] == "hotel.md"
             assert await other.embed_question(" \n") is None
+
+
+async def test_changed_prefix_of_passages_makes_new_vectors(
+    index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
+        await ranker.make()
+        monkeypatch.setattr("agent.model.embeddings._PREFIXES", ((re.compile("embedder"), "", "passage: "),))
+        assert await search(index, "accommodation") == []
+        server.embedded.clear()
+        assert await ranker.make() == 4
+        assert all(text.startswith("passage: ") for text in server.embedded)
+        assert (await search(index, "accommodation"))[0] == "hotel.md"
 
 
 async def test_vectors_of_another_model_are_not_compared(index: KnowledgeIndex, docs: Path) -> None:
