@@ -39,7 +39,7 @@ from bot.documents.sync import Syncing
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
 from bot.events.clicks import Services
-from bot.events.enqueue import AdminChat, Enqueuer
+from bot.events.enqueue import AdminCommands, Enqueuer
 from bot.events.home import HomePage
 from bot.events.listeners import register
 from bot.gates.flow import Flow
@@ -316,7 +316,7 @@ class _TeamBots:
         """Collaborators of the listeners of all workspaces."""
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access)
-        admin_chat = AdminChat(enqueuer, admins=self.settings.admins, workspaces=workspaces)
+        receiver = AdminCommands(enqueuer, admins=self.settings.admins, workspaces=workspaces)
         folder = self.settings.answers
         saved = None if folder is None else SavedAnswers(
             book=AnswerBook(folder=folder), proposals=Proposals(stores.redis, prefix=stores.prefix),
@@ -334,11 +334,11 @@ class _TeamBots:
             thread_modes=stores.thread_modes,
             channels=self.channels,
             listening=stores.listening,
-            intake=admin_chat,
-            judgements=observers,
+            receiver=receiver,
+            observers=observers,
             records=observers.records,
             visibility=Visibility(self.engine.index),
-            homes=home,
+            home=home,
             workspaces=workspaces,
             admins=self.settings.admins,
         )

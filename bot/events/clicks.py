@@ -6,9 +6,9 @@ Fields missing from a payload are empty, so that no payload raises. ``Services``
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import RedisError
@@ -20,7 +20,8 @@ from agent.thread.conversation import ThreadKey
 from bot.answers.saved_answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
-from bot.delivery.home import HomeFigures
+from bot.events.enqueue import AdminCommands
+from bot.events.home import HomePage
 from bot.gates.access import Visit, find_refusal
 from bot.install.workspaces import Workspaces
 from bot.slack.message import Access, Incoming, Kind
@@ -28,6 +29,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.switches import Listening
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
+from bot.turn.observer import Observers
 from bot.turn.visibility import Visibility
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
@@ -35,36 +37,6 @@ LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a mod
 _FAULTS: Final = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 log = structlog.get_logger()
 Body = dict[str, Any]
-
-
-class Homes(Protocol):
-    """Gathers what App Home shows one person (``bot.events.home``)."""
-
-    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
-        """Return everything that this person may see."""
-
-
-class Intake(Protocol):
-    """Takes messages in (``bot.events.enqueue``: ``AdminChat``, then ``Enqueuer``)."""
-
-    async def receive(self, incoming: Incoming) -> bool:
-        """Store a message. Return whether it was new, or raise if it could not be stored."""
-
-
-class Judgements(Protocol):
-    """Stores people's feedback on answers, and counts events (``bot.turn.observer``)."""
-
-    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Store a judgement; return when it is durable, or raise."""
-
-    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Store a complaint about an answer; return when it is durable, or raise."""
-
-    async def correct(self, turn_id: str, answer: str = "") -> None:
-        """Pass on the right answer of a turn."""
-
-    def slack_event(self, fate: str) -> None:
-        """Count an event by the kind of message it was stored as, or by why it was ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +52,11 @@ class Services:
     thread_modes: ThreadModes
     channels: ChannelFile
     listening: Listening
-    intake: Intake
-    judgements: Judgements
+    receiver: AdminCommands
+    observers: Observers
     records: TurnRecords
     visibility: Visibility
-    homes: Homes
+    home: HomePage
     admins: frozenset[str] = frozenset()
     saved_answers: SavedAnswers | None = None
 
@@ -152,7 +124,7 @@ class Click:
     async def show_home(self, delivery: Delivery, user: str = "") -> None:
         """Show App Home as it is now to this person, or to another ``user``."""
         user, language = user or self.user, await self.language(user)
-        await delivery.publish_home(user, await self.services.homes.figures(self.team, user, language), language)
+        await delivery.publish_home(user, await self.services.home.figures(self.team, user, language), language)
 
 
 ClickHandler = Callable[[Click], Awaitable[Mapping[str, str] | None]]

@@ -113,8 +113,8 @@ def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AdminChat:
-    """Sits before the queue: an order takes effect at once and only once, even while messages wait in that chat."""
+class AdminCommands:
+    """Carries out an admin's "pause" and "resume" at once and only once. Other messages go to the queue."""
 
     enqueuer: Enqueuer
     _: KW_ONLY

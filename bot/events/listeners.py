@@ -134,14 +134,14 @@ class Listeners:
             )
         if isinstance(incoming, Ignored):
             log.debug("event_ignored", reason=incoming.reason)
-            self.services.judgements.slack_event(incoming.reason)
+            self.services.observers.slack_event(incoming.reason)
             return
-        if not await self.services.intake.receive(incoming):
+        if not await self.services.receiver.receive(incoming):
             # A mention in a channel comes as two events: the second one is not worth a line.
             log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
-            self.services.judgements.slack_event("known_already")
+            self.services.observers.slack_event("known_already")
             return
-        self.services.judgements.slack_event(incoming.refused or incoming.kind)
+        self.services.observers.slack_event(incoming.refused or incoming.kind)
         about = {
             "thread": str(incoming.thread),
             "ts": incoming.ts,
@@ -167,7 +167,7 @@ class Listeners:
         """Count a dislike of an unasked answer, and delete it if the asker dislikes it."""
         turn_id = click.value.partition(":")[2]
         if (record := await self._judged_record(click, turn_id)) is not None:
-            await self.services.judgements.feedback(turn_id, click.user, good=False)
+            await self.services.observers.feedback(turn_id, click.user, good=False)
             await self.services.listening.count_dislike(click.place.team, click.place.channel)
             if string(record, "user") == click.user:
                 click.after_ack(lambda delivery: delivery.delete_answer(click.place, click.place.thread_ts))
@@ -181,7 +181,7 @@ class Listeners:
         if record is None:
             return
         if verdict == "good" or not click.trigger_id:
-            await self.services.judgements.feedback(turn_id, click.user, good=verdict == "good")
+            await self.services.observers.feedback(turn_id, click.user, good=verdict == "good")
             _thank(click, record)
             return
 
@@ -190,7 +190,7 @@ class Listeners:
             try:
                 await delivery.open_modal(click.trigger_id, feedback_modal(about, _question_language(record)))
             except DeliveryFailed:  # without the dialog the click alone must count
-                await self.services.judgements.feedback(turn_id, click.user, good=False)
+                await self.services.observers.feedback(turn_id, click.user, good=False)
                 raise
 
         click.after_ack(ask_what_was_wrong)
@@ -201,9 +201,9 @@ class Listeners:
         click = replace(click, place=replace(click.place, channel=channel, thread_ts=thread_ts))
         if (record := await self._judged_record(click, turn_id)) is not None:
             reasons, comment = read_complaint(click.body)
-            await self.services.judgements.feedback(turn_id, click.user, good=False)
+            await self.services.observers.feedback(turn_id, click.user, good=False)
             if reasons or comment:
-                await self.services.judgements.complaint(turn_id, click.user, reasons=reasons, said=comment)
+                await self.services.observers.complaint(turn_id, click.user, reasons=reasons, said=comment)
             _thank(click, record)
 
     async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
@@ -240,8 +240,8 @@ class Listeners:
 
     async def _store(self, incoming: Incoming | None, what: str) -> None:
         if incoming and not self.services.access.refusal(incoming.user, incoming.thread.channel):
-            await self.services.intake.receive(incoming)
-            self.services.judgements.slack_event(what)
+            await self.services.receiver.receive(incoming)
+            self.services.observers.slack_event(what)
 
     async def on_try(self, click: Click) -> None:
         """Handle a button of App Home: ask its question in the direct chat. Without a question Orion says hello."""
@@ -259,8 +259,8 @@ class Listeners:
                 kind="question", thread=thread, user=click.user, ts=ts, addressed="direct", text=question,
                 event_ids=(f"try:{thread}",),
             )  # fmt: skip
-            await self.services.intake.receive(incoming)
-            self.services.judgements.slack_event("question")
+            await self.services.receiver.receive(incoming)
+            self.services.observers.slack_event("question")
 
         click.after_ack(ask)
 
@@ -288,7 +288,7 @@ class Listeners:
             elif tab == "home":
                 await delivery.publish_home(click.user, HomeFigures(refusal=refusal), await click.language())
             elif not refusal:
-                figures = await self.services.homes.figures(click.team, click.user, await click.language())
+                figures = await self.services.home.figures(click.team, click.user, await click.language())
                 prompts = [{"title": question, "message": question} for question in figures.questions]
                 await delivery.suggest_prompts(string(body, "event", "channel"), prompts or SUGGESTED_PROMPTS)
 

@@ -50,7 +50,7 @@ class PrivateAsking:
                 shortcut, thread=thread, ts=ts, addressed="direct", event_ids=(f"private:{thread}",), attached=attached,
                 origin=f"{place.channel} {place.thread_ts}",
             )  # fmt: skip
-            await self.services.intake.receive(question)
+            await self.services.receiver.receive(question)
 
         click.after_ack(ask)
 

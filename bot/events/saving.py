@@ -178,7 +178,7 @@ class Saving:
 
         async def publish(delivery: Delivery) -> None:
             committed = await asyncio.to_thread(saved.publish, f"Save answer: {answer.question}", files)
-            await self.services.judgements.correct(answer.turn_id, answer.answer)
+            await self.services.observers.correct(answer.turn_id, answer.answer)
             await then(delivery, committed)
 
         click.after_ack(publish)

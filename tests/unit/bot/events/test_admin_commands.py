@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.events.enqueue import AdminChat, Enqueuer, admin_order
+from bot.events.enqueue import AdminCommands, Enqueuer, admin_order
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
 from bot.servers.http import build, serve
@@ -100,7 +100,7 @@ async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again
         mailbox = Mailbox(redis_client)
         stores, pausing = Stores(redis_client, mailbox), Pausing(redis_client)
         enqueuer = Enqueuer(stores, mailbox.cancel, Access())
-        chat = AdminChat(enqueuer, admins=ADMINS, workspaces=workspaces_of(slack, redis_client))
+        chat = AdminCommands(enqueuer, admins=ADMINS, workspaces=workspaces_of(slack, redis_client))
         order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
         stores.pausing = Pausing(nobody)
         with pytest.raises(RedisError):
