@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
-from agent.thread.conversation import AttachedFile, FilePart, Message, Question
+from agent.thread.conversation import AttachedFile, FilePart, Question, ThreadMessage
 from verification.text.language import detect_language
 from verification.text.words import content_stems
 from verification.types import Source
@@ -30,7 +30,7 @@ def file_sources(question: Question) -> tuple[Source, ...]:
     return tuple(source for file in question.files if file.text.strip() for source in _sources_of(file, question))
 
 
-def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:
+def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[ThreadMessage, ...] = ()) -> TurnOutcome:
     """Add a line above the answer for each file that was not read completely.
 
     For files of the thread's first message, only the first answer has the line.

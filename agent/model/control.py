@@ -14,7 +14,7 @@ import orjson
 from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
-from agent.thread.plan import MAX_STEPS
+from agent.thread.state import MAX_STEPS
 from agent.tools.tool import ToolSpec
 
 MAX_REPLY_CHARS: Final = 65_536  # bounds the search for JSON in hostile text

@@ -7,9 +7,8 @@ from typing import ClassVar, Final
 
 from agent.actions import Action
 from agent.budget import Usage
-from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
 from agent.model.chat_reply import Reply
-from agent.model.chat_server import ChatServer, Timeouts, was_cut
+from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Learned, Timeouts, was_cut
 from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
 from agent.model.judge import JudgeContext, Opinion, read_opinion

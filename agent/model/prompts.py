@@ -20,9 +20,8 @@ from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
 from agent.texts.catalogue import age
 from agent.texts.truncate import truncate
-from agent.thread.conversation import Message, Question
-from agent.thread.markdown import as_markdown
-from agent.thread.plan import Plan
+from agent.thread.conversation import Question, ThreadMessage, as_markdown
+from agent.thread.state import Plan
 from agent.tools.tool import ToolResult
 from verification.judgement import source_lines
 from verification.types import Source
@@ -226,7 +225,7 @@ def _repeats(line: str, source: Source) -> bool:
     return bool(source.title and line.startswith(source.title)) or line in source.text
 
 
-def _conversation_parts(context: TurnContext, history: Sequence[Message], longest: int) -> Iterable[Part]:
+def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], longest: int) -> Iterable[Part]:
     lines, names = [], context.question.names
     for message in history:
         # A model copies what it sees: mrkdwn, and numbers of other turns.

@@ -15,8 +15,8 @@ from agent.budget import ModelCall, Usage
 if TYPE_CHECKING:  # `orion verify` gets a model's errors without importing threads and tool schemas
     from agent.actions import Action
     from agent.budget import Budget
-    from agent.thread.conversation import Message, Question
-    from agent.thread.plan import Plan
+    from agent.thread.conversation import Question, ThreadMessage
+    from agent.thread.state import Plan
     from agent.tools.tool import ToolResult, ToolSpec
     from verification.types import Source
 
@@ -83,7 +83,7 @@ class TurnContext:
 
     mission: str
     question: Question
-    history: tuple[Message, ...]
+    history: tuple[ThreadMessage, ...]
     answers: dict[str, str]
     results: tuple[ToolResult, ...]
     sources: tuple[Source, ...]

@@ -33,7 +33,7 @@ from agent.quoting.small_talk import (
     small_talk_reply,
 )
 from agent.quoting.units import QuotableUnit, units_of
-from agent.thread.requests import asks_for_file, is_from_own_words
+from agent.thread.conversation import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 
 _PIECE: Final = 24  # characters per piece: as small as a server's

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any, Final, Literal
 
 from agent.knowledge.search.full_text import subject_tokens
-from agent.thread.conversation import Message
+from agent.thread.conversation import ThreadMessage
 from verification.text.lexicon import words_by_language as listed_words
 
 Line = Literal["quoted", "also", "part", "also_part", "differ", "hello", "welcome", "unclear"]
@@ -79,14 +79,14 @@ def is_question(message: str) -> bool:
     return _QUESTION_MARK.search(_NOT_PROSE.sub(" ", message)) is not None
 
 
-def search_query(question: str, history: tuple[Message, ...]) -> str:
+def search_query(question: str, history: tuple[ThreadMessage, ...]) -> str:
     """Return the words to search for; empty for small talk."""
     if small_talk_reply(question):
         return ""
     return " ".join(filter(None, (question.strip(), " ".join(earlier_subjects(question, history)))))
 
 
-def earlier_subjects(question: str, history: tuple[Message, ...]) -> list[str]:
+def earlier_subjects(question: str, history: tuple[ThreadMessage, ...]) -> list[str]:
     """Return the subject words of the previous question if this one has few, and so on while those have few."""
     own = {token.casefold() for token in subject_tokens(question)}
     if len(own) > MAX_FEW_WORDS:

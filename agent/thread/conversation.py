@@ -1,9 +1,18 @@
-"""Values that enter and leave the agent: threads, questions, messages. Independent of Slack's payloads."""
+"""Values that enter and leave the agent: threads, questions, messages. Independent of Slack's payloads.
 
+The words of special requests in seven languages are data in ``requests.toml``.
+"""
+
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
+from verification.markup.scanner import fences, segments
+from verification.markup.tables import drawn_rows, is_drawn
+from verification.rules.citations import citations
 from verification.text.language import detect_language
 
 
@@ -81,7 +90,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class ThreadMessage:
     """One line of the conversation so far. ``user`` is an id, empty for Orion.
 
     ``addressed`` marks a message to Orion: a question is not evidence, but messages between people may be.
@@ -92,3 +101,79 @@ class Message:
     user: str = ""
     ts: str = ""
     addressed: bool = True
+
+
+_WORDS: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
+_SIGNS: Final = ("ja", "zh")  # written without spaces between words
+
+
+def _alternatives(kind: str, *, signs: bool = False) -> str:
+    return "|".join(words for language, words in _WORDS[kind].items() if (language in _SIGNS) is signs)
+
+
+_FILE: Final = re.compile(rf"\b(?:{_alternatives('file')})\b|{_alternatives('file', signs=True)}", re.IGNORECASE)
+_MATERIAL: Final = re.compile(
+    rf"^\W*(?:please\s+|bitte\s+)?(?:{_alternatives('work')})\b[^\n:\"“„«「]{{0,80}}[:\n\"“„«「](?P<rest>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CJK: Final = re.compile(
+    rf"(?:{_alternatives('work', signs=True)})[^:：\n「『“]{{0,40}}[:：\n「『“](?P<rest>.+)", re.DOTALL
+)
+_PLAY: Final = re.compile(
+    rf"^\W*(?:please\s+|bitte\s+)?(?:{_alternatives('make')})\w*\s(?:[\w']+\s){{0,3}}?(?:{_alternatives('play')})\b",
+    re.IGNORECASE,
+)
+_MIN_MATERIAL_WORDS: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
+
+
+def asks_for_file(question: Question) -> bool:
+    """Return True if a question is about an attached file as a whole ("summarise this")."""
+    return any(file.text for file in question.files) and _FILE.search(question.text) is not None
+
+
+def is_from_own_words(question: str) -> bool:
+    """Return True if the person gave the words to work on (translate this) or asked for play (write a limerick).
+
+    Such an answer cannot be verified against sources and is labelled so. A question about documents must not count.
+    """
+    if _PLAY.search(question):
+        return True
+    if match := _MATERIAL.search(question):
+        return len(match["rest"].split()) >= _MIN_MATERIAL_WORDS
+    match = _CJK.search(question)
+    return match is not None and len(match["rest"].strip()) >= 2 * _MIN_MATERIAL_WORDS
+
+
+_LINKED: Final = re.compile(r" ?\[\d{1,9}\] \(https?://[^\s()]+\)")  # as Slack's own text of an answer has a citation
+_IN_CELL: Final = re.compile(r" ?\[\d{1,9}\]")
+_BOLD: Final = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
+_BULLET: Final = re.compile(r"^([ \t\u2003]*)• ", re.MULTILINE)
+_ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
+
+
+def as_markdown(text: str) -> str:
+    """Return the mrkdwn of an answer as Markdown, without citations: numbers mean different sources in each turn."""
+    text = _LINKED.sub("", text)
+    for citation in reversed(citations(text)):
+        text = text[: citation.start].rstrip(" ") + text[citation.end :]
+    for fence in reversed(fences(text)):
+        if is_drawn(text[fence.body : fence.body_end]):
+            rows = drawn_rows(_IN_CELL.sub("", text[fence.body : fence.body_end]).strip("\n"))
+            head, *body = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+            table = "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+            text = text[: fence.start] + table + text[fence.end :]
+    return "".join(_to_markdown(text[segment.start : segment.end], segment.kind) for segment in segments(text))
+
+
+def _to_markdown(part: str, kind: str) -> str:
+    """Convert a segment: text, code or a token. Code stays as it is."""
+    if kind not in {"text", "token"}:
+        return part
+    if kind == "token":
+        target, _, label = part[1:-1].partition("|")
+        part = f"[{label}]({target})" if label else part
+    else:
+        part = _BULLET.sub(r"\1- ", _BOLD.sub(r"**\1**", part)).replace("\u200b", "")
+    for entity, character in _ENTITIES:
+        part = part.replace(entity, character)
+    return part

@@ -1,4 +1,4 @@
-"""Memory of a thread, and the ways it changes. Pure.
+"""Memory of a thread, its todo list, and the ways they change. Pure.
 
 ``from_json`` reads the JSON of any older or newer version: unknown fields are dropped, missing ones get defaults.
 """
@@ -9,10 +9,57 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.actions import Step, StepStatus
 from agent.packing import compact_json, parse_json
-from agent.thread.conversation import Message
-from agent.thread.plan import Plan, close_open_steps
+from agent.thread.conversation import ThreadMessage
 from verification.types import Source
+
+MAX_STEPS = 20
+MAX_INPUT_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The todo list of one mission. ``id`` is what ``ThreadState.todolist_id`` points to."""
+
+    id: str
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def is_finished(self) -> bool:
+        """True if no step is open. An empty plan is not finished: there was nothing to finish."""
+        return bool(self.steps) and all(step.status != "open" for step in self.steps)
+
+
+def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
+    """Note a tool call at the first open step that names the tool and has not begun, if there is one."""
+    for number, step in enumerate(plan.steps, 1):
+        if step.status == "open" and step.tool == tool and not step.input:
+            return _with_step(plan, number, replace(step, input=arguments[:MAX_INPUT_CHARS]))
+    return plan
+
+
+def finish_step(plan: Plan, number: int, result: str, *, status: StepStatus = "done") -> Plan:
+    """Close step ``number`` (from 1). An unknown number changes nothing: the model cannot break a plan."""
+    if not 1 <= number <= len(plan.steps):
+        return plan
+    return _with_step(plan, number, replace(plan.steps[number - 1], status=status, result=result))
+
+
+def _with_step(plan: Plan, number: int, step: Step) -> Plan:
+    return replace(plan, steps=(*plan.steps[: number - 1], step, *plan.steps[number:]))
+
+
+def fail_next_step(plan: Plan, result: str) -> Plan:
+    """Mark the first open step as failed."""
+    number = next((number for number, step in enumerate(plan.steps, 1) if step.status == "open"), 0)
+    return finish_step(plan, number, result, status="failed")
+
+
+def close_open_steps(plan: Plan, *, status: StepStatus) -> Plan:
+    """Give every open step this ``status`` at the end of a turn."""
+    return replace(plan, steps=tuple(replace(s, status=status) if s.status == "open" else s for s in plan.steps))
+
 
 SCHEMA = 1
 MAX_HISTORY = 40  # twenty turns: phase two sees the last five messages, the rest serves follow-ups
@@ -65,7 +112,7 @@ class ThreadState:
     mission: str = ""
     todolist_id: str | None = None
     plan: Plan | None = None
-    history: tuple[Message, ...] = ()
+    history: tuple[ThreadMessage, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
     pending_question: PendingQuestion | None = None
     sources: tuple[Source, ...] = ()
@@ -98,7 +145,7 @@ def state_before_last_question(state: ThreadState, ts: str) -> ThreadState | Non
     return replace(before, version=state.version, history=history, sources=state.sources, posted=state.posted)
 
 
-def _message_at(state: ThreadState, ts: str) -> Message | None:
+def _message_at(state: ThreadState, ts: str) -> ThreadMessage | None:
     return next((m for m in state.history if m.role == "user" and m.ts == ts), None)
 
 
@@ -112,7 +159,7 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
         return _without_quoted_messages(state) if state.opened_with_files else state
     if (before := state_before_last_question(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
-    messages: list[Message] = []
+    messages: list[ThreadMessage] = []
     after_it = False
     for message in state.history:
         if message.role == "user":
@@ -155,7 +202,7 @@ def _replace_text(state: ThreadState, old: str, new: str) -> ThreadState:
     return replace(state, mission=new if state.mission == old else state.mission, plan=plan, answers=answers)
 
 
-def with_messages(state: ThreadState, *messages: Message) -> ThreadState:
+def with_messages(state: ThreadState, *messages: ThreadMessage) -> ThreadState:
     """Return the state with these messages at the end of its history. The oldest are dropped."""
     return replace(state, history=(*state.history, *messages)[-MAX_HISTORY:])
 

@@ -1,18 +1,25 @@
-"""Tools, and the wall around each call: any error inside becomes a ``ToolResult`` that the model reads."""
+"""Tools, and the wall around each call: any error inside becomes a ``ToolResult`` that the model reads.
+
+Descriptions of Orion's own tools are data in ``specs.toml``, one table per tool. Faults of a call's input name
+parameters, types and limits; they never quote the input.
+"""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+import tomllib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 import structlog
+from jsonschema import Draft202012Validator
+from jsonschema.validators import extend
 
 from agent.actions import ToolCall
 from agent.budget import ModelCall, Usage
-from agent.tools.json_schema import coerce, faults
 from observability.logging import Length
 from verification.types import Source
 
@@ -21,6 +28,18 @@ log = structlog.get_logger()
 MAX_FAULTS: Final = 5
 
 Event = TypeVar("Event")
+# The schema may come from another server. These keywords can follow links, recurse, backtrack without end or fail on
+# NaN: that server has to check them itself.
+_LEFT_TO_THE_SERVER: Final = (
+    "$ref", "$dynamicRef", "multipleOf", "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties",
+)  # fmt: skip
+# JSON Schema calls 1.0 an integer; Python, and with it a tool, does not.
+_TYPES: Final = Draft202012Validator.TYPE_CHECKER.redefine(
+    "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+)
+_UNCHECKED: Final = dict.fromkeys(_LEFT_TO_THE_SERVER, lambda *_: None)
+_Validator: Final = extend(Draft202012Validator, _UNCHECKED, type_checker=_TYPES)  # type: ignore[no-untyped-call]
+_SPECS: Final = tomllib.loads(Path(__file__).with_name("specs.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,3 +189,43 @@ def _truncate_result(result: ToolResult, max_chars: int) -> ToolResult:
 
 def _failure(error: str, *hints: str) -> ToolResult:
     return ToolResult(ok=False, error=error, hints=hints)
+
+
+def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as models mean them: drop null for an optional parameter, read 500.0 for an integer as 500."""
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    coerced: dict[str, Any] = {}
+    for name, value in arguments.items():
+        parameter = properties.get(name)
+        kinds = parameter.get("type", ()) if isinstance(parameter, Mapping) else ()
+        if value is None and kinds and "null" not in kinds and name not in required:
+            continue
+        is_whole = isinstance(value, float) and value.is_integer() and "integer" in kinds and "number" not in kinds
+        coerced[name] = int(value) if is_whole else value
+    return coerced
+
+
+def faults(value: object, schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one sentence per fault, none if ``value`` fits."""
+    for error in _Validator(schema).iter_errors(value):
+        place = error.json_path.removeprefix("$").removeprefix(".")
+        said = error.message.replace(repr(error.instance), f"'{place}'" if place else "the input", 1)
+        limit = error.validator_value
+        is_named = not isinstance(limit, int) or isinstance(limit, bool) or str(limit) in said
+        yield said if is_named else f"{said} ({error.validator}: {limit})"
+
+
+def spec_of(name: str, **gaps: str) -> ToolSpec:
+    """Return the description of a tool. Its input has the properties of ``takes``, others only if it is ``open``."""
+    spec = _SPECS[name]
+    required = {"required": spec["required"]} if "required" in spec else {}
+    closed = {} if spec.get("open") else {"additionalProperties": False}
+    parameters = {"type": "object", "properties": spec.get("takes", {}), **required, **closed}
+    description, place = spec["description"].format(**gaps), spec.get("place", "")
+    return ToolSpec(name=name, description=description, parameters=parameters, place=place)
+
+
+def parameter(tool: str, name: str) -> Mapping[str, Any]:
+    """Return one parameter of a tool: its default and its limits."""
+    described: Mapping[str, Any] = _SPECS[tool]["takes"][name]
+    return described

@@ -17,13 +17,16 @@ from agent.model.judge import Judge
 from agent.model.protocol import RETRYABLE, DecideContext, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
 from agent.quoting.small_talk import search_query
-from agent.thread.conversation import Message, Question
-from agent.thread.plan import begin_step, close_open_steps, fail_next_step, finish_step
+from agent.thread.conversation import Question, ThreadMessage
 from agent.thread.state import (
     MAX_CITED_SOURCES,
     PendingQuestion,
     ThreadState,
+    begin_step,
     cancel_pending_question,
+    close_open_steps,
+    fail_next_step,
+    finish_step,
     restore_suspended_mission,
     suspend_mission_for,
     with_messages,
@@ -31,12 +34,10 @@ from agent.thread.state import (
 )
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, log_exceptions
-from agent.turn.draft_stream import discard_early_draft, speculative_draft
-from agent.turn.drafting import partial_answer, write_answer
+from agent.turn.drafting import discard_early_draft, partial_answer, speculative_draft, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage
-from agent.turn.mission import change_plan, collect_findings, ensure_plan, meet_message, resume_findings
-from agent.turn.plan_view import emit_plan
+from agent.turn.mission import change_plan, collect_findings, emit_plan, ensure_plan, meet_message, resume_findings
 from agent.turn.progress import Policy, Progress, Save
 from agent.turn.replies import budget_notice, model_failure, plain_answer
 from agent.turn.rules import check_draft
@@ -280,12 +281,12 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
     """Remember question and answer, and close the open steps unless Orion asked back."""
     question = progress.question
-    asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    asked = ThreadMessage(role="user", text=question.text, user=question.user, ts=question.ts)
     if isinstance(outcome, Silent):  # messages between people are part of the thread, but do not change a mission
         overheard = replace(asked, addressed=False)
         progress.state = with_messages(replace(before, version=progress.state.version), overheard)
         return
-    reply = Message(role="assistant", text=outcome.answer.text)
+    reply = ThreadMessage(role="assistant", text=outcome.answer.text)
     cited = permalinks_only(outcome.answer.sources[:MAX_CITED_SOURCES]) or progress.state.sources
     findings = collect_findings(progress) if isinstance(outcome, Asked) else None
     answered = with_messages(replace(progress.state, sources=cited, found=findings), asked, reply)
@@ -299,6 +300,6 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
 
 def state_after_stop(question: Question, state: ThreadState) -> ThreadState:
     """Return the state after a person stopped the turn: no question is pending, and its steps are closed."""
-    message = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    message = ThreadMessage(role="user", text=question.text, user=question.user, ts=question.ts)
     after = with_undo(with_messages(cancel_pending_question(suspend_mission_for(state, question.user)), message), state)
     return restore_suspended_mission(after, state, question.user)

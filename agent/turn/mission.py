@@ -1,10 +1,14 @@
 """Places a new message in its thread: as an answer to a clarifying question, a continuation, or a new mission.
 
+People see its plan too: each step as one line of plain text, without its words if the rules object or it has a link.
+
 The event names in the log and the fields of the reset event are a fixed contract. The findings of a turn that asked a
 clarifying question are kept until the person answers. Documents are used again only while fresh; results of Slack's
 search are never kept.
 """
 
+import asyncio
+import re
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4
@@ -13,14 +17,18 @@ import structlog
 
 from agent.actions import Step
 from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
-from agent.thread.plan import Plan
-from agent.thread.state import SavedFindings, SavedResult, state_with_answer
+from agent.texts.truncate import truncate
+from agent.thread.state import Plan, SavedFindings, SavedResult, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
+from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.progress import Progress
+from agent.turn.rules import check_draft
 from observability.logging import Length
-from verification.types import Source
+from verification.markup.link_targets import links
+from verification.markup.mrkdwn import strip_mrkdwn
+from verification.types import Draft, Source
 
 log = structlog.get_logger()
 
@@ -126,3 +134,35 @@ def _is_fresh(findings: SavedFindings, progress: Progress) -> bool:
 def _seconds(ts: str) -> int:
     whole = ts.partition(".")[0]
     return int(whole) if whole.isdecimal() else 0
+
+
+MAX_TITLE_CHARS: Final = 100  # Slack's own limit is 256, but a status has to fit on a line
+_READ: Final = 400  # characters of a step that are checked; the rest is not shown
+_TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Slack does not document whether it decodes entities in a task or a status: these characters need none.
+_HARMLESS: Final = str.maketrans("<>", "‹›")
+
+
+async def emit_plan(progress: Progress) -> None:
+    """Emit the plan if it has more than one step and has changed since."""
+    plan = progress.state.plan
+    if plan is None or len(plan.steps) == 1:
+        return
+    unread = [step.description for step in plan.steps if step.description not in progress.titles]
+    if unread:  # off the event loop, like every check
+        draft = replace(progress.draft(""), unsourced=True, own_words=False)
+        progress.titles |= await asyncio.to_thread(lambda: {each: step_title(draft, each) for each in unread})
+    seen = tuple(StepSeen(title=progress.titles[step.description], status=step.status) for step in plan.steps)
+    if seen != progress.revealed:
+        progress.revealed = seen
+        progress.emit(PlanMoved(steps=seen))
+
+
+def step_title(draft: Draft, description: str) -> str:
+    """Return the step as it may be shown, empty if it may not. ``draft`` has everything that the rules depend on."""
+    line = " ".join(_TURNING.sub("", description[:_READ]).split())
+    verdict = check_draft(replace(draft, text=line))
+    if not verdict.passed or links(verdict.text):
+        return ""
+    title = " ".join(strip_mrkdwn(verdict.text).split()).translate(_HARMLESS)
+    return truncate(title, MAX_TITLE_CHARS)

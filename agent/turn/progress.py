@@ -11,8 +11,7 @@ from agent.model.judge import Judge, ReplyKind
 from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts, today_of
 from agent.model.protocol import Model, WriteContext
 from agent.thread.audience import may_see, viewers_of
-from agent.thread.conversation import Question
-from agent.thread.requests import is_from_own_words
+from agent.thread.conversation import Question, is_from_own_words
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.tools.builtin.knowledge import DOCUMENTS
 from agent.tools.tool import Tool, ToolResult, error_of

@@ -10,7 +10,7 @@ from agent.knowledge.saved_answer import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, S
 from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
-from agent.thread.conversation import Message, ThreadKey
+from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.delivery.blocks import (
     Block,
     button,
@@ -55,7 +55,7 @@ def audiences_at(place: ThreadKey, user: str, channel: str, language: str | None
     return {f"{place.team}/{place.channel}": say("save_channel", language, channel=channel or place.channel), **own}
 
 
-def draft_of(messages: Sequence[Message], ts: str, question: str = "") -> tuple[str, str]:
+def draft_of(messages: Sequence[ThreadMessage], ts: str, question: str = "") -> tuple[str, str]:
     """Return the question and the answer that a thread suggests for the message ``ts``.
 
     Words of Orion's never become an answer: for one of its messages that is what people replied.

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import LANGUAGES, say
-from agent.thread.conversation import Message
+from agent.thread.conversation import ThreadMessage
 from agent.thread.state import is_waiting_for_another, with_messages
 from bot.gates.access import find_refusal, visit_of
 from bot.queue.queue import OK, Ending, retry_uncounted
@@ -83,7 +83,7 @@ async def check_pending(job: Job, at: TeamServices) -> Ending | None:
     if not waits or incoming.addressed != "follow_up":
         return None
     if all(message.ts != incoming.ts for message in state.history):
-        remark = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
+        remark = ThreadMessage(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
         await at.stores.save(job.claimed, incoming.thread, with_messages(state, remark))
         await at.notify_person_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))

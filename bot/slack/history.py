@@ -11,7 +11,7 @@ import structlog
 
 from agent.knowledge.slack_message import plain_text, read_message
 from agent.payload import mapping, objects, string
-from agent.thread.conversation import Message, ThreadKey
+from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.slack.client import Workspace
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed, Urgency
@@ -62,7 +62,7 @@ class Posted:
 class Conversation:
     """The part of a conversation that was read. An unseen message is empty."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ThreadMessage, ...]
     first: Mapping[str, Any]  # the thread's first message as Slack has it
     asked: Mapping[str, Any] = field(default_factory=dict)  # the message it was read up to
 
@@ -204,17 +204,17 @@ def is_own(message: Mapping[str, Any], own: BotIdentity) -> bool:
     return string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
 
 
-def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -> Message:
+def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -> ThreadMessage:
     raw, ts = string(message, "text"), string(message, "ts")
     if is_own(message, own) and raw:
-        return Message(role="assistant", text=plain_text(raw, own.user), ts=ts)
+        return ThreadMessage(role="assistant", text=plain_text(raw, own.user), ts=ts)
     content = read_message(message, own.user)
     if is_own(message, own):
-        return Message(role="assistant", text=content.text, ts=ts)
+        return ThreadMessage(role="assistant", text=content.text, ts=ts)
     # Messages between people may be evidence. A question to Orion is not.
     addressed = direct or own.user in content.mentioned
     who = string(message, "user") or string(message, "bot_id")
-    return Message(role="user", text=content.text, user=who, ts=ts, addressed=addressed)
+    return ThreadMessage(role="user", text=content.text, user=who, ts=ts, addressed=addressed)
 
 
 def _find_posts(

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from agent.knowledge.slack_message import named_ids, with_names
-from agent.thread.conversation import Message, Question, ThreadKey
+from agent.thread.conversation import Question, ThreadKey, ThreadMessage
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
@@ -21,7 +21,9 @@ class Names:
 
     people: People
 
-    async def put_into(self, question: Question, history: Sequence[Message]) -> tuple[Question, tuple[Message, ...]]:
+    async def put_into(
+        self, question: Question, history: Sequence[ThreadMessage]
+    ) -> tuple[Question, tuple[ThreadMessage, ...]]:
         """Return question and history with names in place of ids, the latest first where there are many.
 
         The question gets the asker's time zone, and the names of those who spoke.

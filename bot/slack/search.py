@@ -12,8 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.knowledge.slack_message import plain_text
 from agent.payload import objects, string
 from agent.tools.builtin.slack_search import SLACK_SEARCH, SlackSearchFailed, message_source
-from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import Tool, ToolResult
+from agent.tools.tool import Tool, ToolResult, parameter, spec_of
 from bot.slack.client import try_token
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.message import Incoming

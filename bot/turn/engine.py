@@ -11,8 +11,7 @@ from agent.budget import Budget
 from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.index.index import KnowledgeIndex, Meaning
 from agent.knowledge.types import IndexReport
-from agent.model.capabilities import Learned
-from agent.model.chat_server import Timeouts
+from agent.model.chat_server import Learned, Timeouts
 from agent.model.judge import Judge
 from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
 from agent.model.protocol import Model

@@ -11,7 +11,7 @@ import structlog
 
 from agent.knowledge.slack_message import shared_files
 from agent.packing import compact_json, compress, decompress, parse_json
-from agent.thread.conversation import Message
+from agent.thread.conversation import ThreadMessage
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
 from bot.slack.message import Incoming
@@ -79,12 +79,12 @@ def read_stored_conversation(stored: str | None) -> Conversation | None:
     """Unpack the conversation that an earlier delivery try stored; None if it is missing or unreadable."""
     try:
         messages, first, asked = parse_json(decompress(stored or ""))
-        return Conversation(messages=tuple(Message(**one) for one in messages), first=first, asked=asked)
+        return Conversation(messages=tuple(ThreadMessage(**one) for one in messages), first=first, asked=asked)
     except (ValueError, TypeError):
         return None
 
 
-async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:
+async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[ThreadMessage, ...]:
     """Load the latest exchange of a direct chat before a message that opens a new thread, if it is recent."""
     before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts)
     history = (await stores.threads.load(before)).history if before else ()

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agent.thread.conversation import Message, Question, ThreadKey
+from agent.thread.conversation import Question, ThreadKey, ThreadMessage
 from agent.thread.state import ThreadState
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.queue.lease import Lease
@@ -34,7 +34,7 @@ class Job:
     turn_id: str
     facts: Facts = field(default_factory=Facts)
     spoken: str = ""
-    context: tuple[Message, ...] = ()
+    context: tuple[ThreadMessage, ...] = ()
     read: str = ""
 
     def without_context(self, state: ThreadState) -> ThreadState:

@@ -25,7 +25,7 @@ from agent.model.prompts import private_texts
 from agent.model.protocol import WriteContext, WriteStream
 from agent.outcome import Answered, Partial
 from agent.thread.audience import viewers_of
-from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.conversation import AttachedFile, Question, ThreadMessage
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
@@ -95,7 +95,7 @@ class Place:
         if row["place"] == "file":
             return (AttachedFile(name="notes.txt", text=text),), ThreadState(), tools
         if row["place"] == "thread":
-            said = Message(role="user", text=text, user="U0PEOPLE", ts="1.0", addressed=False)
+            said = ThreadMessage(role="user", text=text, user="U0PEOPLE", ts="1.0", addressed=False)
             return files, ThreadState(history=(said,)), tools
         if row["place"] == "tool":
             found = Source(

@@ -17,7 +17,6 @@ WALLS = {"bot/queue/worker.py", "agent/tools/tool.py", "verification/check.py", 
 PURE = (
     "verification/",
     "agent/model/tag_stream.py",
-    "agent/thread/plan.py",
     "agent/thread/state.py",
     "bot/delivery/blocks.py",
     "bot/slack/message.py",

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 from typer.main import get_command
 
-from agent.tools.builtin import specs
+from agent.tools import tool as tools
 from bot.cli.main import app
 from tests.support.configuration_page import PAGE, meanings, page, settings
 from tests.support.orion_command import Terminal, variables
@@ -134,8 +134,8 @@ def extended(path: str) -> ModuleType:
 async def test_the_examples_for_people_who_extend_orion_pass_their_own_tests(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, spec in tomllib.loads(told("agent/tools/builtin/specs.toml", "toml")).items():
-        monkeypatch.setitem(specs._SPECS, name, spec)
+    for name, spec in tomllib.loads(told("agent/tools/specs.toml", "toml")).items():
+        monkeypatch.setitem(tools._SPECS, name, spec)
     rule, tool = map(extended, ADDED)
     monkeypatch.setitem(cast("dict[str, Any]", RULES), "no_shouting", rule.no_shouting)
     monkeypatch.setitem(sys.modules, tool.__name__, tool)

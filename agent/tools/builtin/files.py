@@ -16,8 +16,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from agent.knowledge.readers.text import decode
 from agent.knowledge.types import ReadError
-from agent.tools.builtin.specs import spec_of
-from agent.tools.tool import ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult, spec_of
 from verification.types import Source
 
 FILE_READ: Final = "file_read"

@@ -13,8 +13,7 @@ from shutil import which
 from typing import Any, Final, NamedTuple
 
 from agent.knowledge.sources.git import ENVIRONMENT, SAFE
-from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
 from verification.types import Source
 
 GIT_LOG: Final = "git_log"

@@ -16,8 +16,7 @@ from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
 from agent.knowledge.search.hits import Stretch, expand_hits
 from agent.knowledge.types import Document, FoundPassage, KnowledgeAwayError
 from agent.thread.audience import Viewers
-from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import Tool, ToolFailed, ToolResult
+from agent.tools.tool import Tool, ToolFailed, ToolResult, parameter, spec_of
 from verification.types import Source
 
 log = structlog.get_logger()

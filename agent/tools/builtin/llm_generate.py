@@ -17,8 +17,7 @@ from agent.model.chat_reply import estimate_usage
 from agent.model.protocol import Generated, Model, ModelError
 from agent.model.tag_stream import draft_of
 from agent.packing import compact_json
-from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import ToolFailed, ToolResult, error_of
+from agent.tools.tool import ToolFailed, ToolResult, error_of, parameter, spec_of
 from observability.logging import Length
 
 log = structlog.get_logger()

@@ -10,8 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
 

@@ -17,10 +17,9 @@ from mcp import Client, MCPError, types
 
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
-from agent.tools.mcp.process import Link
 from agent.tools.mcp.results import Pages
 from agent.tools.mcp.sanitize import to_one_line, to_tool_spec
-from agent.tools.mcp.transport import STREAM_CLOSED, open_transport
+from agent.tools.mcp.transport import STREAM_CLOSED, ServerLink, open_transport
 from agent.tools.tool import ToolFailed, ToolSpec, error_of
 
 MAX_PAGES: Final = 20
@@ -78,7 +77,7 @@ class McpConnection:
         self.tried = asyncio.Event()
         self._waits = waits
         self._pause = waits.pause
-        self._link = Link(server)
+        self._link = ServerLink(server)
         self._client: Client | None = None
         self._ready = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -98,7 +97,7 @@ class McpConnection:
         """Connect, and reconnect, until cancelled."""
         while True:
             self._wanted.clear()
-            self._link = Link(self.server)
+            self._link = ServerLink(self.server)
             error = await error_of(self._connect)
             if error and not self.trouble:
                 late = isinstance(error, TimeoutError)

@@ -12,8 +12,7 @@ from mcp import types
 from agent.thread.audience import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits, connections_kept
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
-from agent.tools.mcp.records import REFUSALS, Record, failure_in, read_records, without_surrogates
-from agent.tools.mcp.results import values_in
+from agent.tools.mcp.results import REFUSALS, Record, failure_in, read_records, values_in, without_surrogates
 from agent.tools.mcp.sanitize import to_one_line
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 

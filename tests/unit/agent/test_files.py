@@ -12,8 +12,7 @@ from agent.files import MAX_PARTS, MAX_WHOLE_CHARS, add_unread_notes, file_sourc
 from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
-from agent.thread.conversation import AttachedFile, Message, Question
-from agent.thread.requests import asks_for_file
+from agent.thread.conversation import AttachedFile, Question, ThreadMessage, asks_for_file
 from agent.turn.events import Done
 from agent.turn.replies import plain_answer
 from tests.support.documents import attached_file
@@ -88,11 +87,11 @@ def test_unread_files_are_named_in_the_channels_language_else_in_that_of_the_que
 def test_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not_read() -> None:
     refused = Refused(answer=plain_answer("No."), reason="x")
     top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
-    earlier = (Message(role="user", text="Look.", addressed=False),)
+    earlier = (ThreadMessage(role="user", text="Look.", addressed=False),)
     first = add_unread_notes(refused, ask("why?", *top), earlier)
     assert isinstance(first, Refused)
     assert first.answer.label.count("\n") == 1
-    answered = (*earlier, Message(role="assistant", text="Because."))
+    answered = (*earlier, ThreadMessage(role="assistant", text="Because."))
     assert add_unread_notes(refused, ask("why?", *top), answered) is refused
     own = replace(top[1], opening=False)
     for file in (own, AttachedFile(name="a.log", trouble="away", opening=True)):

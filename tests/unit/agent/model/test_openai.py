@@ -19,8 +19,7 @@ from agent.actions import AskUser, Complete, FinishStep, Respond, Step, ToolCall
 from agent.budget import Budget, ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
 from agent.model.address import ServerAddress
-from agent.model.capabilities import Learned
-from agent.model.chat_server import Timeouts
+from agent.model.chat_server import Learned, Timeouts
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, ModelError, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey

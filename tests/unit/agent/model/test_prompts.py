@@ -20,8 +20,8 @@ from agent.model.prompts import (
     write_messages,
 )
 from agent.model.protocol import DecideContext, WriteContext
-from agent.thread.conversation import Message, Question, ThreadKey
-from agent.thread.plan import Plan
+from agent.thread.conversation import Question, ThreadKey, ThreadMessage
+from agent.thread.state import Plan
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.check import check
 from verification.types import Draft, Source
@@ -29,7 +29,7 @@ from verification.types import Draft, Source
 QUESTION = Question(
     thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U9", text="How many?", ts="1795430400.0"
 )
-HISTORY = tuple(Message(role="assistant" if n % 2 else "user", text=f"line {n}", user="U9") for n in range(8))
+HISTORY = tuple(ThreadMessage(role="assistant" if n % 2 else "user", text=f"line {n}", user="U9") for n in range(8))
 RESULTS = tuple(
     ToolResult(
         call_id=str(n),
@@ -126,8 +126,8 @@ def test_without_sources_general_knowledge_is_asked_for() -> None:
 
 
 def test_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
-    said = Message(role="assistant", text="It is 120 [3], as `limits[3]` says [1, 2]. Ask [Ann](http://x.y/[4]).")
-    asked = Message(role="user", text="What does [3] say?", user="U9")
+    said = ThreadMessage(role="assistant", text="It is 120 [3], as `limits[3]` says [1, 2]. Ask [Ann](http://x.y/[4]).")
+    asked = ThreadMessage(role="user", text="What does [3] say?", user="U9")
     for messages in (
         write_messages(replace(WRITE, history=(said, asked))),
         control_messages(replace(DECIDE, history=(said, asked)), as_json=False),

@@ -15,7 +15,7 @@ from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import DecideContext, ModelError, WriteContext
 from agent.quoting.model import ExtractiveModel
 from agent.quoting.small_talk import phrase
-from agent.thread.conversation import AttachedFile, Message, Question, ThreadKey
+from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.check import check
 from verification.feedback import retry_text
@@ -56,7 +56,7 @@ def write_context(
     kept: str = "",
     before: str = "",
 ) -> WriteContext:
-    history = (Message(role="user", text=before), Message(role="assistant", text="Said.")) if before else ()
+    history = (ThreadMessage(role="user", text=before), ThreadMessage(role="assistant", text="Said.")) if before else ()
     return WriteContext(
         mission=text,
         question=ask(text),
@@ -94,7 +94,7 @@ def decide_context(
         mission=text,
         question=ask(text),
         plan=None,
-        history=(Message(role="user", text="Is the office open on Saturdays?", user="U"),),
+        history=(ThreadMessage(role="user", text="Is the office open on Saturdays?", user="U"),),
         answers={},
         results=tuple(ToolResult(call_id="1", tool=name, ok=True) for name in called),
         sources=ALL[:found],

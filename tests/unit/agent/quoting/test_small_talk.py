@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.quoting.small_talk import asks_for_documents, is_question, phrase, search_query, small_talk_reply
-from agent.thread.conversation import Message
+from agent.thread.conversation import ThreadMessage
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from agent.thread.conversation import Message
 )
 def test_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -> None:
     assert small_talk_reply(message) == reply
-    assert search_query(message, (Message(role="user", text="Where is the fire exit?"),)) == ""
+    assert search_query(message, (ThreadMessage(role="user", text="Where is the fire exit?"),)) == ""
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_the_list_of_documents_is_asked_for_in_words_of_lists(message: str) -> N
 
 def test_message_with_few_words_gets_those_of_the_question_before() -> None:
     history = (
-        Message(role="user", text="When does the office open on Saturdays?"),
-        Message(role="assistant", text="Bananas are yellow."),
-        Message(role="user", text="Has anybody seen my umbrella today, the green one?", addressed=False),
-        Message(role="user", text="thanks"),
-        Message(role="user", text="And on Sundays?"),
+        ThreadMessage(role="user", text="When does the office open on Saturdays?"),
+        ThreadMessage(role="assistant", text="Bananas are yellow."),
+        ThreadMessage(role="user", text="Has anybody seen my umbrella today, the green one?", addressed=False),
+        ThreadMessage(role="user", text="thanks"),
+        ThreadMessage(role="user", text="And on Sundays?"),
     )
     assert search_query("And on Sundays?", history) == "And on Sundays? office open Saturdays"
     assert search_query("?", history[:1]) == "? office open Saturdays"

@@ -1,4 +1,4 @@
-"""agent/thread/markdown.py: an earlier answer as a model reads it."""
+"""An earlier answer as a model reads it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.thread.markdown import as_markdown
+from agent.thread.conversation import as_markdown
 from verification.check import check
 from verification.types import Draft, Source
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.actions import Step
-from agent.thread.plan import MAX_INPUT_CHARS, Plan, begin_step, finish_step
+from agent.thread.state import MAX_INPUT_CHARS, Plan, begin_step, finish_step
 
 
 def test_call_belongs_to_the_first_open_step_that_names_its_tool() -> None:

@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.actions import Step
-from agent.thread.conversation import Message
-from agent.thread.plan import Plan, close_open_steps, fail_next_step, finish_step
+from agent.thread.conversation import ThreadMessage
 from agent.thread.state import (
     PendingQuestion,
+    Plan,
     ThreadState,
     cancel_pending_question,
+    close_open_steps,
+    fail_next_step,
+    finish_step,
     from_json,
     restore_suspended_mission,
     state_with_answer,
@@ -28,7 +31,7 @@ from agent.thread.state import (
 from verification.types import Source
 
 words = st.text(max_size=20)
-messages = st.builds(Message, role=st.sampled_from(["user", "assistant"]), text=words, user=words, ts=words)
+messages = st.builds(ThreadMessage, role=st.sampled_from(["user", "assistant"]), text=words, user=words, ts=words)
 steps = st.builds(Step, description=words, status=st.sampled_from(["open", "done", "failed", "skipped"]), result=words)
 plans = st.builds(Plan, id=st.text(min_size=1, max_size=8), steps=st.lists(steps, max_size=3).map(tuple))
 states = st.builds(
@@ -70,11 +73,11 @@ def test_future_schema_keeps_what_is_known() -> None:
     future = {"schema": 99, "mission": "m", "mood": "fine", "history": [{"role": "user", "text": "t", "mood": 1}]}
     state = from_json(json.dumps(future))
     assert state.mission == "m"
-    assert state.history == (Message(role="user", text="t"),)
+    assert state.history == (ThreadMessage(role="user", text="t"),)
 
 
 def test_one_damaged_message_costs_no_other() -> None:
-    said = (Message(role="user", text="Hello"), Message(role="assistant", text="Good morning"))
+    said = (ThreadMessage(role="user", text="Hello"), ThreadMessage(role="assistant", text="Good morning"))
     raw = json.loads(to_json(ThreadState(history=said)))
     raw["history"].insert(1, {"role": 7})
     assert from_json(json.dumps(raw)).history == said
@@ -92,7 +95,7 @@ def test_only_the_person_asked_answers() -> None:
 def test_history_is_bounded() -> None:
     state = ThreadState()
     for index in range(100):
-        state = with_messages(state, Message(role="user", text=str(index)))
+        state = with_messages(state, ThreadMessage(role="user", text=str(index)))
     assert len(state.history) == 40
     assert state.history[-1].text == "99"
 
@@ -126,7 +129,9 @@ def test_question_of_another_person_suspends_the_mission() -> None:
 
 def test_suspended_mission_is_restored_afterwards() -> None:
     after = replace(
-        suspend_mission_for(WAITING, "U2"), mission="Other", history=(Message(role="user", text="And?", user="U2"),)
+        suspend_mission_for(WAITING, "U2"),
+        mission="Other",
+        history=(ThreadMessage(role="user", text="And?", user="U2"),),
     )
     back = restore_suspended_mission(after, WAITING, "U2")
     assert replace(back, history=()) == WAITING
@@ -135,13 +140,15 @@ def test_suspended_mission_is_restored_afterwards() -> None:
     assert restore_suspended_mission(after, ThreadState(), "U2") is after
 
 
-def said(number: int, *, addressed: bool = True) -> Message:
-    return Message(role="user", text=f"secret {number}", user="U1", ts=f"170000000{number}.0", addressed=addressed)
+def said(number: int, *, addressed: bool = True) -> ThreadMessage:
+    return ThreadMessage(
+        role="user", text=f"secret {number}", user="U1", ts=f"170000000{number}.0", addressed=addressed
+    )
 
 
 def asked_in_turn(state: ThreadState, number: int) -> ThreadState:
     """The state after one more question and its answer, as a turn leaves it."""
-    reply = Message(role="assistant", text=f"about secret {number}")
+    reply = ThreadMessage(role="assistant", text=f"about secret {number}")
     after = replace(state, mission=f"secret {number}", answers={**state.answers, f"key {number}": f"secret {number}"})
     return with_undo(with_messages(after, said(number), reply), state)
 
@@ -160,7 +167,7 @@ def test_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted:
 
 def test_deleted_message_between_people_takes_no_other_with_it() -> None:
     state = with_messages(
-        asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later")
+        asked_in_turn(ThreadState(), 1), said(2, addressed=False), ThreadMessage(role="assistant", text="later")
     )
     after = without_message(state, said(2).ts)
     assert [m.text for m in after.history] == ["secret 1", "about secret 1", "later"]

@@ -15,9 +15,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from agent.actions import Step
-from agent.thread.conversation import Message, ThreadKey
-from agent.thread.plan import Plan
-from agent.thread.state import PendingQuestion, StateNotSaved, ThreadState
+from agent.thread.conversation import ThreadKey, ThreadMessage
+from agent.thread.state import PendingQuestion, Plan, StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, LeaseFence, StateConflict, StateFenced, ThreadStore, hash_tag
 from bot.queue.queue import Claimed, Mailbox
 from verification.types import Source
@@ -27,7 +26,7 @@ FULL = ThreadState(
     mission="find out 🙂",
     todolist_id="plan-1",
     plan=Plan(id="plan-1", steps=(Step(description="search", status="done", result="found"),)),
-    history=(Message(role="user", text="wann?\nzeile", user="U1", ts="1.1"),),
+    history=(ThreadMessage(role="user", text="wann?\nzeile", user="U1", ts="1.1"),),
     answers={"when": "tomorrow"},
     pending_question=PendingQuestion(key="k", text="Which?", user="U1"),
     sources=(Source(id=1, title="Runbook", text="…"),),
@@ -127,7 +126,7 @@ async def test_half_an_emoji_does_not_cost_the_state(store: ThreadStore) -> None
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 @given(text=st.text(), answers=st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3))
 def test_any_text_survives(redis_url: str, text: str, answers: dict[str, str]) -> None:
-    state = ThreadState(mission=text, answers=answers, history=(Message(role="user", text=text),))
+    state = ThreadState(mission=text, answers=answers, history=(ThreadMessage(role="user", text=text),))
 
     async def there_and_back() -> ThreadState:
         async with Redis.from_url(redis_url, decode_responses=True) as client:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.tools.json_schema import faults
+from agent.tools.tool import faults
 
 
 @pytest.mark.parametrize(

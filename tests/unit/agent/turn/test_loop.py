@@ -12,9 +12,8 @@ from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respon
 from agent.budget import Budget
 from agent.model.protocol import DecideContext, Decision, ModelError
 from agent.outcome import SILENT, Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
-from agent.thread.conversation import AttachedFile, Message, Question
-from agent.thread.plan import Plan
-from agent.thread.state import StateNotSaved, ThreadState, state_before_last_question
+from agent.thread.conversation import AttachedFile, Question, ThreadMessage
+from agent.thread.state import Plan, StateNotSaved, ThreadState, state_before_last_question
 from agent.tools.tool import Tool
 from agent.turn.events import Emit, StateUpdated, Verification
 from agent.turn.loop import state_after_stop
@@ -226,7 +225,7 @@ async def test_tools_of_one_step_run_and_a_broken_one_is_a_result() -> None:
 
 
 async def test_sources_are_numbered_once_and_files_and_thread_are_sources() -> None:
-    said = Message(role="user", text="The limit was raised last week.", user="U9", addressed=False)
+    said = ThreadMessage(role="user", text="The limit was raised last week.", user="U9", addressed=False)
     asked = replace(question(), files=(AttachedFile(name="notes.txt", text="Ask for 300 requests."),))
     model = ScriptedModel([GOOD])
     story = Story(model, PassageTool(LIMITS, REFUNDS, LIMITS), state=ThreadState(history=(said,)))
@@ -387,7 +386,7 @@ async def test_no_reply_posts_nothing_and_keeps_the_conversation_as_it_was() -> 
     outcome = await story.ask(NOT_FOR_ORION)
     assert (outcome, outcome.name, outcome.answer.text) == (SILENT, "no_reply", "")
     assert len(story.model.written) == 1  # no draft was begun next to the decision
-    overheard = Message(role="user", text=NOT_FOR_ORION.text, user="U1", ts=NOT_FOR_ORION.ts, addressed=False)
+    overheard = ThreadMessage(role="user", text=NOT_FOR_ORION.text, user="U1", ts=NOT_FOR_ORION.ts, addressed=False)
     assert story.state == replace(before, history=(*before.history, overheard))
 
 

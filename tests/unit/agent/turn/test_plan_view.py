@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from agent.actions import Action, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.model.protocol import ModelError
-from agent.thread.plan import Plan
-from agent.thread.state import ThreadState
+from agent.thread.state import Plan, ThreadState
 from agent.turn.events import PlanMoved
-from agent.turn.plan_view import MAX_TITLE_CHARS, step_title
+from agent.turn.mission import MAX_TITLE_CHARS, step_title
 from tests.support.fakes import Listener, ScriptedModel, take_turn
 from verification.markup.link_targets import links
 from verification.types import Draft, Source

@@ -6,7 +6,7 @@ import pytest
 
 from agent.budget import Budget
 from agent.quoting.model import ExtractiveModel
-from agent.thread.conversation import Message, Question, ThreadKey
+from agent.thread.conversation import Question, ThreadKey, ThreadMessage
 from agent.thread.state import ThreadState
 from agent.turn.progress import MAX_THREAD_CHARS, Progress
 from verification.types import Source
@@ -15,8 +15,11 @@ QUESTION = Question(thread=ThreadKey(team="T1", channel="C1", thread_ts="1.0"), 
 
 
 def earlier(*texts: str) -> tuple[Source, ...]:
-    said = [Message(role="user", text=text, user=f"U{n}", ts=f"1.{n}", addressed=False) for n, text in enumerate(texts)]
-    asked = Message(role="user", text="asked", user="U1", ts="1.9")
+    said = [
+        ThreadMessage(role="user", text=text, user=f"U{n}", ts=f"1.{n}", addressed=False)
+        for n, text in enumerate(texts)
+    ]
+    asked = ThreadMessage(role="user", text="asked", user="U1", ts="1.9")
     progress = Progress(
         question=QUESTION,
         state=ThreadState(history=(*said, asked)),

@@ -5,7 +5,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.thread.conversation import Message, ThreadKey
+from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.local.model.messages import Message as LocalMessage
 from bot.servers.http import serve
 from bot.slack.client import Workspace, open_client
@@ -33,9 +33,9 @@ async def test_thread_reads_oldest_first_with_its_speakers() -> None:
         answer = await say(slack, place, "On Tuesdays.")
         reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
         assert (await slack.reader.read_conversation(place)).messages == (
-            Message(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
-            Message(role="assistant", text="On Tuesdays.", ts=answer),
-            Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
+            ThreadMessage(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
+            ThreadMessage(role="assistant", text="On Tuesdays.", ts=answer),
+            ThreadMessage(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
         )
         assert [m.ts for m in (await slack.reader.read_conversation(place, before=reply)).messages] == [ts, answer]
         assert (await slack.reader.read_conversation(place, before=ts)).messages == ()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from redis.asyncio import Redis
 
-from agent.thread.conversation import Message, Question
+from agent.thread.conversation import Question, ThreadMessage
 from bot.local.model.roster import TEAM_ID, VISITOR, Channel, sample_roster
 from bot.local.server import LocalWorkspace
 from bot.slack.names import MAX_NAMES, Names
@@ -21,7 +21,7 @@ async def test_people_channels_and_groups_get_their_names_and_private_channels_o
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
         names = Names(People(slack.workspace, redis_client))
         asked = replace(QUESTION, text="Did <@U0ONCALL> ask <!subteam^S0HELPERS> in <#C0HELP>, <#C0SECRET>, <@U0NO>?")
-        history = (Message(role="user", text="<@U0RELEASE> knows", user="U0PEOPLE", ts="1.1", addressed=False),)
+        history = (ThreadMessage(role="user", text="<@U0RELEASE> knows", user="U0PEOPLE", ts="1.1", addressed=False),)
         question, named = await names.put_into(asked, history)
         assert question.text == "Did @On-call engineer ask @helpers in #help, <#C0SECRET>, <@U0NO>?"
         assert [message.text for message in named] == ["@Release manager knows"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.thread.conversation import Message
+from agent.thread.conversation import ThreadMessage
 from agent.thread.state import ThreadState
 from bot.stores.outbox import OutboxEntry, read_entry
 from verification.types import Answer, Repair, Source, Violation
@@ -29,7 +29,7 @@ answers = st.builds(
 
 @given(answers, words)
 def test_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -> None:
-    state = ThreadState(mission=said, history=(Message(role="user", text=said),))
+    state = ThreadState(mission=said, history=(ThreadMessage(role="user", text=said),))
     entry = OutboxEntry(outcome="answered", answer=answer, state=state)
     assert read_entry(entry.to_json()) == entry
 

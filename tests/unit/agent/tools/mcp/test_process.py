@@ -7,17 +7,17 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from agent.tools.mcp.config import McpServer
-from agent.tools.mcp.process import MAX_LINE_BYTES, ChildServer, Link, start_process
+from agent.tools.mcp.transport import MAX_LINE_BYTES, ChildServer, ServerLink, start_process
 
 PATH = {"PATH": "/usr/bin:/bin"}
 
 
 def start(command: str, *args: str, cwd: str = "") -> AbstractAsyncContextManager[ChildServer]:
-    return start_process(Link(McpServer(name="a", command=command, args=args, cwd=cwd)), PATH)
+    return start_process(ServerLink(McpServer(name="a", command=command, args=args, cwd=cwd)), PATH)
 
 
 async def test_last_line_of_the_error_output_is_noted() -> None:
-    link = Link(McpServer(name="a", command="sh", args=("-c", "echo one >&2; echo two >&2; exit 3")))
+    link = ServerLink(McpServer(name="a", command="sh", args=("-c", "echo one >&2; echo two >&2; exit 3")))
     async with start_process(link, PATH) as child:
         assert [line async for line in child.lines()] == []
     assert link.trouble.endswith("two")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.mcp.records import failure_in, read_records
+from agent.tools.mcp.results import failure_in, read_records
 
 KEYS = st.sampled_from(["title", "name", "url", "updated", "id", "results", "plain_text", "error", "status", "ok"])
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8)

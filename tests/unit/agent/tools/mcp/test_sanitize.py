@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.json_schema import faults
 from agent.tools.mcp.sanitize import MAX_DESCRIPTION_CHARS, MAX_LINE_CHARS, to_one_line, to_tool_spec
+from agent.tools.tool import faults
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 KEYS = st.sampled_from(["type", "properties", "items", "required", "enum", "minimum", "description", "maxLength", "a"])
