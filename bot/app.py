@@ -25,9 +25,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
-from bot.answers.answer_book import AnswerBook
-from bot.answers.proposals import Proposals
-from bot.answers.saved_answers import SavedAnswers
+from bot.answers import AnswerBook, Proposals, SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.pending_checks import PendingChecks

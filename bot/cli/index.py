@@ -154,7 +154,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 @app.command()
 def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -> None:
     """List the documents, their sources, when they were last read, and what could not be read."""
-    from bot.answers.answer_book import AnswerBook
+    from bot.answers import AnswerBook
 
     settings, today = output.configure(), datetime.now(UTC).date()
     documents, figures = output.run(_docs(settings, local))

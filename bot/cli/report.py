@@ -14,8 +14,7 @@ from bot.cli import output
 if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
 
-    from bot.reports.gather import Places
-    from bot.reports.report import Report
+    from bot.reports.report import Places, Report
     from bot.settings import Settings
 
 app = typer.Typer()
@@ -40,7 +39,7 @@ def report(local: output.LocalOption = None, as_json: output.JsonOption = False)
 
 async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | None) -> Report:
     from bot.documents.open import corpus_of, open_index
-    from bot.reports.gather import Gathering, prices_in
+    from bot.reports.report import Gathering, prices_in
     from bot.stores.turn_records import TurnRecords
     from observability.stats import Stats
 
@@ -59,7 +58,7 @@ async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefi
     """Return the places as the report's channel sees them. While Slack is unreachable, no place counts as public."""
     from agent.thread.audience import Viewers
     from agent.thread.conversation import ThreadKey
-    from bot.reports.gather import Places
+    from bot.reports.report import Places
     from bot.slack.client import Workspace, open_client
     from bot.slack.hand_off_place import HandOffPlace
     from bot.slack.users import People

@@ -1,4 +1,4 @@
-"""Documents and index as the settings name them; the index is synced before it answers.
+"""The documents and the index as the settings name them; the index is synced before it answers.
 
 `orion index` and `orion docs` start with this, so it imports no language model.
 """
@@ -10,11 +10,13 @@ import hashlib
 import re
 import shlex
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
 
 import structlog
 
@@ -24,13 +26,25 @@ from agent.knowledge.sources.feed import Feed
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, DocumentSource, IndexReport, KnowledgeAwayError
+from agent.thread.audience import PUBLIC, parse_audience
 from bot.documents.corpus import SYNC_LOCK, SYNC_WAIT_S, Corpus, index_for
 from bot.errors import WrongUse
 from bot.settings import Settings, feed_environment, require_folders
 
+if TYPE_CHECKING:  # it loads an HTTP client
+    from agent.knowledge.sources.web import WebSource
+
 log = structlog.get_logger()
 
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
+_WRONG_ADDRESS = (
+    "ORION_WEB_DOCS: {entry} should be the address of a page or a sitemap, such as https://docs.acme.com/sitemap.xml, "
+    "without a name or a password."
+)
+_WRONG_AUDIENCE = (
+    "ORION_WEB_DOCS_AUDIENCE should be public, or ids of channels, people or workspaces with commas between, such as "
+    "C0123ABCD."
+)
 
 
 async def available_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
@@ -80,8 +94,6 @@ def _sources(settings: Settings) -> tuple[DocumentSource, ...]:
         environment = tuple(feed_environment().items())
         sources += [Feed(command=tuple(shlex.split(entry)), environment=environment) for entry in settings.feeds]
     if settings.web_docs:
-        from bot.documents.web_sources import web_sources  # noqa: PLC0415 - loads an HTTP client
-
         sources += web_sources(settings)
     return tuple(sources)
 
@@ -147,3 +159,50 @@ def _explain_write_errors(path: Path) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or error
         message = f"The document index {path} cannot be written: {reason}. Name another folder in ORION_HOME."
         raise WrongUse(message) from None
+
+
+def web_sources(settings: Settings) -> tuple[WebSource, ...]:
+    """Return one source for each site of ``ORION_WEB_DOCS``; only its hosts are ever asked. Raises ``WrongUse``."""
+    from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - only installations with web sites load it
+
+    audience = _audience(settings.web_docs_audience)
+    sites: dict[str, list[str]] = {}
+    hosts: set[str] = set()
+    for entry in sorted(settings.web_docs):
+        parts = _parse_address(entry)
+        sites.setdefault(f"{parts.scheme}://{parts.netloc}".lower(), []).append(entry.partition("#")[0])
+        bare = (parts.hostname or "").removeprefix("www.")
+        hosts |= {bare, f"www.{bare}"}  # each host with and without www
+    private = frozenset(host.lower() for host in settings.web_docs_hosts)
+    return tuple(
+        WebSource(
+            site=site,
+            entries=tuple(entries),
+            hosts=frozenset(hosts | private),
+            private_hosts=private,
+            audience=audience,
+            max_pages=settings.web_docs_pages,
+        )
+        for site, entries in sites.items()
+    )
+
+
+def _parse_address(entry: str) -> SplitResult:
+    try:
+        parts = urlsplit(entry)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        usable = ""
+    if not usable:
+        raise WrongUse(_WRONG_ADDRESS.format(entry=entry.rpartition("@")[2]))
+    return parts
+
+
+def _audience(entries: Iterable[str]) -> str:
+    given = sorted(entries)
+    if given in ([], [PUBLIC]):
+        return PUBLIC
+    audience = parse_audience(given)
+    if audience is None:
+        raise WrongUse(_WRONG_AUDIENCE)
+    return audience

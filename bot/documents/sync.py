@@ -1,31 +1,86 @@
-"""Background sync: reads all sources every ``ORION_SYNC_MINUTES``, in one child process for each index."""
+"""Background sync: every ``ORION_SYNC_MINUTES`` a child process reads all sources.
+
+The child ends with its parent. Its exit code is 0 after a sync, and ``ELSEWHERE`` if another process did it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
 import pickle
 import random
+import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from types import TracebackType
+from typing import Final, Literal, NamedTuple
 
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError, due_at
-from bot.documents.corpus import SYNC_WAIT_S, Corpus
-from bot.documents.sync_process import ELSEWHERE, SyncOrder
+from bot.documents.corpus import SYNC_WAIT_S, Corpus, sync_index
+from bot.errors import WrongUse
+from observability.logging import configure
 
 log = structlog.get_logger()
 
+FAILED = 1
+ELSEWHERE = 3
+_NICE = 10
 Result = Literal["synced", "elsewhere", "failed"]
-
 _JITTER_SHARE: Final = 0.1  # of the interval at most, so that machines started together do not sync together
 _MAX_JITTER_S: Final = 3.0
 _RETRY_S: Final = 60.0  # a run that did nothing is not repeated sooner
+
+
+class SyncOrder(NamedTuple):
+    """Corpus to sync, unless it was synced in the last ``every_s`` seconds, and how to log. See ``sync_index``.
+
+    The process reads it, pickled, from its standard input, which then stays open.
+    """
+
+    corpus: Corpus
+    every_s: float
+    json: bool
+    debug: bool
+    fetch: bool = True
+    wait_s: float = 0.0
+
+
+def main() -> int:
+    """Read the order from standard input and run it at low priority. Return the exit code."""
+    order: SyncOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one, over its own pipe
+    configure(json=order.json, debug=order.debug)
+    sys.excepthook = _log_crash
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.nice(_NICE)
+    return run_order(order)
+
+
+def run_order(order: SyncOrder) -> int:
+    """Sync once. Return the exit code."""
+    try:
+        report = sync_index(order.corpus, every_s=order.every_s, fetch=order.fetch, wait_s=order.wait_s)
+    except (KnowledgeAwayError, WrongUse, OSError, sqlite3.Error) as error:
+        log.warning("knowledge_sync_failed", cause=type(error).__name__, reason=str(error))
+        return FAILED
+    return ELSEWHERE if report is None else 0
+
+
+def _end_with_parent() -> None:  # the parent holds the other end of standard input
+    # Read the descriptor: Python's own buffer would hold a lock until the exit.
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(FAILED)
+
+
+def _log_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Log an unexpected error without its text, which may quote a document."""
+    log.error("knowledge_sync_crashed", exc_info=(kind, error, trace))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +126,7 @@ class Syncing:
         began = time.monotonic()
         # No thread: parsing would take the turns' time, and a thread cannot be ended (decision 13).
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot.documents.sync_process"),
+            *(sys.executable, "-m", "bot.documents.sync"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
@@ -89,3 +144,7 @@ class Syncing:
         tell = log.warning if result == "failed" else log.info
         tell("knowledge_sync_ended", how=result, exit_code=code, seconds=round(time.monotonic() - began, 1))
         return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

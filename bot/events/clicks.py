@@ -17,7 +17,7 @@ from slack_bolt.async_app import AsyncAck, AsyncBoltContext
 from agent.knowledge.slack_message import read_message, shared_files
 from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey
-from bot.answers.saved_answers import SavedAnswers
+from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.events.enqueue import AdminCommands

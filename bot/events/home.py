@@ -10,7 +10,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import SUGGESTED_PROMPTS, say
 from agent.thread.audience import Viewers, may_see
-from bot.answers.saved_answers import SavedAnswers
+from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.home import HomeFigures
 from bot.delivery.save_answer import AnswerList

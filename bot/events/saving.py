@@ -14,9 +14,7 @@ from agent.knowledge.slack_message import read_message
 from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.answers.answer_book import find_fault
-from bot.answers.proposals import Proposal
-from bot.answers.saved_answers import SavedAnswers
+from bot.answers import Proposal, SavedAnswers, find_fault
 from bot.delivery.blocks import Block, button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
 from bot.delivery.save_answer import (

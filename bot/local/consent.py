@@ -12,7 +12,7 @@ from aiohttp import web
 from bot.local.documents import simple_page
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import BOT_USER, Json
-from bot.local.workspace import Workspace
+from bot.local.workspace import WorkspaceState
 
 AUTHORIZE_PATH: Final = "/oauth/v2/authorize"
 EXCHANGE: Final = "oauth.v2.access"
@@ -23,10 +23,10 @@ CLIENT_ID: Final = "10000.20000"
 class Consent:
     """The consent page for ``workspace`` and the others of the same Slack."""
 
-    workspace: Workspace
+    workspace: WorkspaceState
     client_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     redirect_url: str = ""  # the app's redirect URL, from its manifest
-    _codes: dict[str, Workspace] = field(default_factory=dict)
+    _codes: dict[str, WorkspaceState] = field(default_factory=dict)
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """The page; each of its links leads back to the app, with a code or a refusal."""

@@ -20,11 +20,10 @@ from bot.local.api.router import WebApi
 from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import POLICY as PAGE_POLICY
 from bot.local.documents import show_document
-from bot.local.kept import load, save
 from bot.local.model.roster import Json
-from bot.local.page.api import MAX_BODY_BYTES, Handler, Page
-from bot.local.page.people import People
-from bot.local.workspace import Setup, Workspace
+from bot.local.page.api import MAX_BODY_BYTES, Handler, PageApi
+from bot.local.page.people import PersonActions
+from bot.local.workspace import Setup, WorkspaceState, load, save
 
 STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
@@ -34,12 +33,12 @@ _FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
 """Paths for apps: a token, a ticket or a secret key protects them, and apps may use any name of this machine."""
 
 
-class LocalWorkspace(People):
+class LocalWorkspace(PersonActions):
     """One workspace with its server. Person-side methods come from ``People``."""
 
     def __init__(self, *, beside: LocalWorkspace | None = None, **setup: Any) -> None:
         """``setup`` are fields of ``Setup``; one ``beside`` another belongs to the same Slack, with the same app."""
-        super().__init__(Workspace(Setup(**setup), beside.workspace if beside else None))
+        super().__init__(WorkspaceState(Setup(**setup), beside.workspace if beside else None))
         self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
         self.faults, self.http = self.workspace.faults, self.workspace.http
         self.calls = self.workspace.calls
@@ -135,7 +134,7 @@ class LocalWorkspace(People):
                 web.get(r"/static/{name:\w+\.(?:css|js|svg)}", _static),
                 web.get("/", _index),
                 web.get("/archives/{channel}/{message}", _index),
-                *Page(self).routes(),
+                *PageApi(self).routes(),
                 *self.routes,
             ]
         )

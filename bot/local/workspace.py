@@ -1,28 +1,27 @@
-"""State behind the server. Each change goes to the page through the feed and to the app as events.
+"""State behind the server: each change goes to the page through the feed and to the app as events.
 
-The Web API and the page's API check permissions before.
+The Web API and the page's API check permissions before. ``save`` and ``load`` keep the conversations over a restart.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
-from bot.local.events import payloads as events
-from bot.local.events.dispatch import Deliveries
-from bot.local.events.http import HttpEvents
-from bot.local.events.socket_mode import SocketMode
-from bot.local.model.agent_threads import AgentThreads
+from bot.local import payloads as events
+from bot.local.agent_views import AgentThreads, Views
+from bot.local.deliveries import Deliveries, HttpEvents, SocketMode
 from bot.local.model.faults import ApiCall, Faults, Switches
-from bot.local.model.feed import Feed
+from bot.local.model.feed import UpdateFeed
 from bot.local.model.limits import RateLimiter, Strictness
-from bot.local.model.messages import Message, MessageLog
+from bot.local.model.messages import LocalMessage, MessageLog
 from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, Channel, Json, Roster, sample_roster
-from bot.local.views import Views
 
 TurnRecord = Callable[[str], Awaitable[Json | None]]
 
@@ -33,6 +32,8 @@ SCOPES: Final = (
 )  # fmt: skip
 SEARCH_SCOPE: Final = "search:read.public"
 _MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
+# Streams belong to this run only.
+_FIELDS: Final = {field.name for field in fields(LocalMessage)} - {"streaming", "stream_ends"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class Setup:
 class ResponseUrl:
     """Target of a ``response_url``, and its remaining uses."""
 
-    message: Message
+    message: LocalMessage
     user: str
     uses: int = 5
 
@@ -76,19 +77,21 @@ class StoredFile:
     content: bytes
 
 
-class Workspace:
+class WorkspaceState:
     """All state of one local workspace."""
 
-    def __init__(self, setup: Setup, beside: Workspace | None = None) -> None:
+    def __init__(self, setup: Setup, beside: WorkspaceState | None = None) -> None:
         """A workspace ``beside`` another may install the same app: events then go over the same connections."""
-        self.all: list[Workspace] = beside.all if beside else []  # every workspace of this Slack, the first one first
+        self.all: list[WorkspaceState] = (
+            beside.all if beside else []
+        )  # every workspace of this Slack, the first one first
         self.all.append(self)
         self.installed = beside is None
         self.install_url = ""  # page where a visitor installs the app in another workspace; empty if that is impossible
         self.setup = setup
         self.roster = setup.roster
         self.log = MessageLog(setup.clock)
-        self.feed = Feed()
+        self.feed = UpdateFeed()
         self.faults = Faults()
         self.switches = Switches(self.faults)
         self.calls: list[ApiCall] = []
@@ -147,7 +150,7 @@ class Workspace:
         if seen and self.installed and subscription in self.setup.subscriptions:
             self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
 
-    def add_message(self, message: Message) -> None:
+    def add_message(self, message: LocalMessage) -> None:
         """Store a new message and notify everybody."""
         message.blocks = events.with_block_ids(message.blocks)
         self.log.add(message)
@@ -166,7 +169,7 @@ class Workspace:
             self._send(events.mention_event(shown, channel), channel, "app_mention")
         self._send(events.message_event(shown, channel), channel, events.subscription_of(channel))
 
-    def rewrite(self, message: Message, **parts: object) -> None:
+    def rewrite(self, message: LocalMessage, **parts: object) -> None:
         """Replace a message's content, and notify everybody of the edit."""
         before = self.log.payload_of(message, metadata=True)
         for name, value in parts.items():
@@ -174,14 +177,14 @@ class Workspace:
         message.edited = {"user": message.user, "ts": self.log.next_ts()}
         self.publish_change(message, before)
 
-    def publish_change(self, message: Message, before: Json) -> None:
+    def publish_change(self, message: LocalMessage, before: Json) -> None:
         """Notify everybody that a message changed; ``before`` is its old payload."""
         message.blocks = events.with_block_ids(message.blocks)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         facts = {"message": self.log.payload_of(message, metadata=True), "previous_message": before}
         self._send_hidden("message_changed", message, facts)
 
-    def _send_hidden(self, subtype: str, message: Message, facts: Json) -> None:
+    def _send_hidden(self, subtype: str, message: LocalMessage, facts: Json) -> None:
         """``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``."""
         if message.ephemeral_for:
             return
@@ -189,7 +192,7 @@ class Workspace:
         event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, **facts}
         self._send(events.message_event(event, channel), channel, events.subscription_of(channel))
 
-    def react(self, message: Message, user: str, name: str) -> None:
+    def react(self, message: LocalMessage, user: str, name: str) -> None:
         """Add a reaction, or remove the one that this user added before."""
         users = message.reactions.setdefault(name, [])
         kind = "reaction_removed" if user in users else "reaction_added"
@@ -201,7 +204,7 @@ class Workspace:
         channel = self.roster.channels[message.channel]
         self.emit(kind, channel, user=user, reaction=name, item=item, item_user=message.user)
 
-    def remove_message(self, message: Message) -> None:
+    def remove_message(self, message: LocalMessage) -> None:
         """Delete a message; the first one of a thread leaves a tombstone behind, as in Slack."""
         before = self.log.payload_of(message, metadata=True)
         if self.log.replies(message.channel, message.ts) and not message.ephemeral_for:
@@ -214,7 +217,54 @@ class Workspace:
         self.feed.publish("message_deleted", channel=message.channel, ts=message.ts, thread_ts=message.thread_ts)
         self._send_hidden("message_deleted", message, {"deleted_ts": message.ts, "previous_message": before})
 
-    def permalink(self, message: Message) -> str:
+    def permalink(self, message: LocalMessage) -> str:
         """The address of a message on the page."""
         link = f"{self.url}/archives/{message.channel}/p{message.ts.replace('.', '')}"
         return link + (f"?thread_ts={message.thread_ts}&cid={message.channel}" if message.is_reply else "")
+
+
+def save(workspace: WorkspaceState, file: Path) -> None:
+    """Write all messages and files atomically. The page says if that is impossible."""
+    try:
+        _write(workspace, file)
+    except OSError as error:
+        workspace.tell(f"These conversations cannot be kept in {file.parent}: {error.strerror}.")
+
+
+def _write(workspace: WorkspaceState, file: Path) -> None:
+    messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
+    files = {
+        key: {"payload": one.payload, "content": base64.b64encode(one.content).decode()}
+        for key, one in workspace.files.items()
+    }
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Renamed when complete: a crash in the middle leaves the previous file.
+    part = file.with_suffix(".part")
+    kept: Json = {"messages": messages, "files": files}
+    if workspace.installed:  # the app knows this token and will use it again
+        kept["bot_token"] = workspace.bot_token
+    part.touch(mode=0o600)
+    part.write_text(json.dumps(kept), encoding="utf-8")
+    part.replace(file)
+
+
+def load(workspace: WorkspaceState, file: Path) -> None:
+    """Load what ``save`` wrote. A missing or unreadable file changes nothing."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        messages = [LocalMessage(**{name: one[name] for name in one.keys() & _FIELDS}) for one in kept["messages"]]
+        files = {
+            key: StoredFile(payload=one["payload"], content=base64.b64decode(one["content"]))
+            for key, one in kept["files"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for member in workspace.roster.members.values():
+        if not member.is_bot:
+            workspace.roster.direct_chat(member.id)  # chats are created on first use
+    for message in messages:
+        if message.channel in workspace.roster.channels:
+            workspace.log.add(message)
+    workspace.files.update(files)
+    if token := kept.get("bot_token"):
+        workspace.bot_token, workspace.installed = str(token), True

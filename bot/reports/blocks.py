@@ -11,7 +11,7 @@ from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from bot.delivery.blocks import Block, button, context, escape, join_lines, link, section, with_age
 from bot.delivery.save_answer import SAVE_ACTION
-from bot.reports.report import Asked, Figures, Hidden, Report, Topic
+from bot.reports.report import Figures, Hidden, Report, ReportedQuestion, Topic
 from observability.stats import percent
 
 # Together they fit into one message: 12,000 characters in 50 blocks.
@@ -89,13 +89,13 @@ def _section(name: str, lines: Sequence[str], language: str | None, elsewhere: H
         yield section(f"*{say(name, language)}*\n{join_lines(shown, _MAX_SECTION_CHARS, language)}")
 
 
-def _disliked_line(asked: Asked, language: str | None) -> str:
+def _disliked_line(asked: ReportedQuestion, language: str | None) -> str:
     reasons = ", ".join(say(f"wrong_{reason}", language) for reason in asked.reasons)
     said = escape(truncate(asked.said, _MAX_QUESTION_CHARS))
     return "• " + " · ".join(filter(None, (_question_link(asked), reasons, said)))
 
 
-def _question_link(asked: Asked) -> str:
+def _question_link(asked: ReportedQuestion) -> str:
     return link(asked.link, truncate(asked.question, _MAX_QUESTION_CHARS))
 
 

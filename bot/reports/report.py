@@ -1,18 +1,44 @@
-"""One week of Orion as the readers of one place may see it."""
+"""One week of Orion as the readers of one place may see it, from turn records, counters, saved answers and the index.
+
+The text of a question is shown in the place it was asked, and elsewhere only if its channel is public. Direct chats are
+counted only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
 
+import structlog
+
+from agent.knowledge.index.filtered import SeenBy
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.saved_answer import SavedAnswer
-from observability.stats import Tally
+from agent.knowledge.types import PATH
+from agent.payload import string
+from agent.thread.audience import Viewers, may_see
+from bot.answers import AnswerBook
+from bot.slack.users import People
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.stores.turn_records import UNANSWERED, TurnRecords, sources_of
+from bot.turn.visibility import Visibility
+from observability.stats import Stats, Tally
+from observability.stats_table import Prices, cost, read_prices
+from verification.types import Source
+
+WEEK: Final = timedelta(days=7)
+STALE_AFTER: Final = timedelta(days=365)
+Record = Mapping[str, Any]
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReportedQuestion:
     """One question. ``link`` leads to its thread; ``reasons`` and ``said`` are what people disliked in the answer."""
 
     turn_id: str
@@ -27,7 +53,7 @@ class Topic:
     """Questions without an answer, newest first, under the title of the nearest document; empty: none is near."""
 
     document: str
-    asked: tuple[Asked, ...]
+    asked: tuple[ReportedQuestion, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +102,7 @@ class Report:
     before: Figures
     topics: Sequence[Topic] = ()
     unanswered_elsewhere: Hidden = field(default_factory=Hidden)
-    disliked: Sequence[Asked] = ()
+    disliked: Sequence[ReportedQuestion] = ()
     disliked_elsewhere: Hidden = field(default_factory=Hidden)
     overdue: Sequence[SavedAnswer] = ()
     stale: Sequence[StaleDocument] = ()
@@ -98,3 +124,158 @@ class Report:
             ],
             "stale": [asdict(document) for document in self.stale],
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The channels as these viewers may see them. Without ``calls`` Slack cannot be asked: all are open, or none."""
+
+    viewers: Viewers
+    calls: SlackCalls | None = None
+    people: People | None = None
+    all_open: bool = False
+
+    async def is_open(self, channel: str) -> bool:
+        """Return whether all members of the workspace may read it. To viewers of other organisations none is open."""
+        if self.people is None:
+            return self.all_open
+        team, here = self.viewers.team, self.viewers.channel
+        try:
+            shared = bool(here) and await self.people.is_shared(team, here)
+            return not shared and bool(await self.people.channel_name(team, channel))
+        except DeliveryFailed:
+            return False
+
+    async def link(self, channel: str, ts: str) -> str:
+        """Return the link to a message; empty if Slack does not tell it."""
+        if self.calls is None:
+            return ""
+        try:
+            return string(await self.calls.read("chat.getPermalink", channel=channel, message_ts=ts), "permalink")
+        except DeliveryFailed:
+            return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """Everything a report is made from. ``answers`` is the folder of saved answers."""
+
+    records: TurnRecords
+    stats: Stats
+    index: KnowledgeIndex
+    places: Places
+    prices: Prices
+    answers: Path | None = None
+    documents: tuple[str, ...] = ()  # prefixes, where the channel has only some of the documents
+
+    async def report(self, until: datetime) -> Report:
+        """Return the report of the seven days (UTC) before the day of ``until``.
+
+        Raises ``RedisError`` and ``KnowledgeAwayError``.
+        """
+        viewers = self.places.viewers
+        end = datetime.combine(until.astimezone(UTC).date(), datetime.min.time(), UTC)
+        records = [
+            record
+            async for record in self.records.scan()
+            if (end - WEEK).timestamp() <= record["at"] < end.timestamp() and _is_of(record, viewers.team)
+        ]
+        records.sort(key=lambda record: -float(record["at"]))
+        saved = await asyncio.to_thread(AnswerBook(folder=self.answers).answers) if self.answers else {}
+        answered = {answer.turn_id for answer in saved.values()}
+        open_questions = [r for r in records if r["outcome"] in UNANSWERED and r["turn_id"] not in answered]
+        disliked = [r for r in records if "bad" in await self.records.judgements(r)]
+        unanswered, unanswered_elsewhere = await self._visible(open_questions)
+        shown, disliked_elsewhere = await self._visible(disliked)
+        last = end.date() - timedelta(days=1)
+        return Report(
+            first=end.date() - WEEK,
+            last=last,
+            week=await self._figures(end - timedelta(days=1)),
+            before=await self._figures(end - timedelta(days=1) - WEEK),
+            topics=await self._topics(unanswered),
+            unanswered_elsewhere=unanswered_elsewhere,
+            disliked=[await self._with_complaints(asked) for asked in shown],
+            disliked_elsewhere=disliked_elsewhere,
+            overdue=_overdue(saved.values(), viewers, last),
+            stale=await self._stale(records, viewers, last),
+        )
+
+    async def _figures(self, last_day: datetime) -> Figures:
+        tally = await self.stats.read(WEEK.days, now=last_day)
+        return Figures(tally=tally, cost=cost(tally, self.prices))
+
+    async def _visible(self, records: Sequence[Record]) -> tuple[list[ReportedQuestion], Hidden]:
+        """Return the questions that may be shown, and count the others."""
+        shown: list[ReportedQuestion] = []
+        hidden: Counter[str] = Counter()
+        for record in records:
+            _, channel, ts = string(record, "thread").split(":", 2)
+            if channel.startswith("D"):
+                hidden["direct"] += 1
+            elif channel == self.places.viewers.channel or await self.places.is_open(channel):
+                link = await self.places.link(channel, ts)
+                shown.append(
+                    ReportedQuestion(
+                        turn_id=record["turn_id"], question=" ".join(record["question"].split()), link=link
+                    )
+                )
+            else:
+                hidden["private"] += 1
+        return shown, Hidden(**hidden)
+
+    async def _topics(self, asked: Sequence[ReportedQuestion]) -> list[Topic]:
+        """Return the questions under their nearest documents, the largest topic first."""
+        topics: dict[str, list[ReportedQuestion]] = {}
+        seen = SeenBy(self.index, self.places.viewers, self.documents)
+        for each in asked:
+            vector = await seen.embed_question(each.question)
+            near = await asyncio.to_thread(seen.search, each.question, limit=1, vector=vector)
+            topics.setdefault(near[0].title if near else "", []).append(each)
+        found = [Topic(document=title, asked=tuple(each)) for title, each in topics.items()]
+        return sorted(found, key=lambda topic: -len(topic.asked))
+
+    async def _with_complaints(self, asked: ReportedQuestion) -> ReportedQuestion:
+        complaints = await self.records.complaints({"turn_id": asked.turn_id})
+        reasons = dict.fromkeys(reason for complaint in complaints for reason in complaint["reasons"])
+        said = "; ".join(filter(None, (" ".join(complaint["said"].split()) for complaint in complaints)))
+        return ReportedQuestion(
+            turn_id=asked.turn_id, question=asked.question, link=asked.link, reasons=tuple(reasons), said=said
+        )  # fmt: skip
+
+    async def _stale(self, records: Iterable[Record], viewers: Viewers, today: date) -> list[StaleDocument]:
+        """Return the old documents that verified answers cited, the most cited first."""
+        oldest = (today - STALE_AFTER).isoformat()
+        cited: Counter[tuple[str, str, str]] = Counter()
+        sources: dict[tuple[str, str, str], Source] = {}
+        for source in (source for r in records if r.get("verified") is True for source in sources_of(r)):
+            document = (source.title.partition(PATH)[0], source.url.partition("#")[0], source.updated_at[:10])
+            if source.origin == "document" and "" < source.updated_at < oldest:
+                cited[document] += 1
+                sources[document] = source
+        visible = await Visibility(self.index).visible_sources(list(sources.values()), viewers)
+        return [
+            StaleDocument(title=title, url=url, updated_at=updated_at, citations=count)
+            for (title, url, updated_at), count in cited.most_common()
+            if sources[title, url, updated_at] in visible
+        ]
+
+
+def prices_in(home: Path) -> Prices:
+    """Return the prices in ``prices.toml``; none if there is no such file, or if it cannot be used."""
+    path = home / "prices.toml"
+    try:
+        return read_prices(path) if path.exists() else {}
+    except (OSError, ValueError) as error:
+        log.warning("prices_not_read", reason=str(error))
+        return {}
+
+
+def _overdue(saved: Iterable[SavedAnswer], viewers: Viewers, today: date) -> list[SavedAnswer]:
+    found = [one for one in saved if one.is_overdue(today) and may_see(one.audience, viewers)]
+    return sorted(found, key=lambda answer: answer.review or today)
+
+
+def _is_of(record: Record, team: str) -> bool:
+    thread = string(record, "thread")
+    return thread.count(":") > 1 and (not team or thread.startswith(f"{team}:"))

@@ -22,7 +22,7 @@ from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.queue.lease import LeaseLost
 from bot.reports.blocks import report_blocks, report_title
-from bot.reports.gather import WEEK, Gathering, Places, prices_in
+from bot.reports.report import WEEK, Gathering, Places, prices_in
 from bot.settings import Settings
 from bot.slack.hand_off_place import HandOffPlace, find_fault
 from bot.slack.web_api import DeliveryFailed

@@ -21,7 +21,7 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from bot.local.events.dispatch import Delivery
+from bot.local.deliveries import EventDelivery
 from bot.local.model.faults import Faults
 from bot.local.model.limits import LENIENT, Strictness
 from bot.timeouts import TurnTimeouts
@@ -158,7 +158,7 @@ async def redis_comes_back(scene: Scene) -> None:
     scene.redis.start_again()
 
 
-def brought(scene: Scene) -> list[Delivery]:
+def brought(scene: Scene) -> list[EventDelivery]:
     """What became of the events."""
     return scene.setting.workspace.workspace.deliveries.log
 

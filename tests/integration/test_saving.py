@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from agent.knowledge.saved_answer import SavedAnswer
-from bot.answers.answer_book import AnswerBook
+from bot.answers import AnswerBook
 from bot.delivery.save_answer import REVIEW_AFTER
 from bot.local.model.roster import VISITOR
 from bot.reports.weekly import latest_due

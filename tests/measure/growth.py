@@ -25,7 +25,7 @@ from typing import Final
 from mcp.server.mcpserver import MCPServer
 
 from bot.evals.bench_bots import QUESTION, InstantModel, RunningBot, orion, resources_of, run_bot
-from bot.local.model.messages import Message
+from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import VISITOR
 
 ROUNDS: Final = 7
@@ -81,7 +81,7 @@ class Asked:
         for number in range(self.before):
             ts = log.next_ts() if number else root
             text = f"Message {number} of a long talk about requests, keys and minutes."
-            log.add(Message(channel=CHANNEL, ts=ts, user=VISITOR, text=text, thread_ts=root if number else ""))
+            log.add(LocalMessage(channel=CHANNEL, ts=ts, user=VISITOR, text=text, thread_ts=root if number else ""))
         return root
 
 

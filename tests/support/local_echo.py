@@ -16,7 +16,7 @@ from bot.local.api.router import METHODS
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.local.workspace import Setup, Workspace
+from bot.local.workspace import Setup, WorkspaceState
 
 MENTION = "<@U0ORION>"
 YOU = "U0YOU"
@@ -24,17 +24,17 @@ HELP = "C0HELP"
 CHAT = "D0ORION"
 
 
-def idle() -> Workspace:
+def idle() -> WorkspaceState:
     """A workspace without a server."""
-    return Workspace(Setup(strictness=LENIENT))
+    return WorkspaceState(Setup(strictness=LENIENT))
 
 
-def call(workspace: Workspace, method: str, **arguments: Any) -> dict[str, Any]:
+def call(workspace: WorkspaceState, method: str, **arguments: Any) -> dict[str, Any]:
     """A Web API method as the server runs it once the token was accepted."""
     return METHODS[method].answer(Call(workspace, arguments))
 
 
-def refused(workspace: Workspace, method: str, **arguments: Any) -> str:
+def refused(workspace: WorkspaceState, method: str, **arguments: Any) -> str:
     """Slack's name for why a method call is refused."""
     with pytest.raises(ApiError) as caught:
         call(workspace, method, **arguments)

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.circuit_breaker import CircuitBreaker
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
-from bot.local.events.socket_mode import MAX_CONNECTIONS
+from bot.local.deliveries import MAX_CONNECTIONS
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from bot.local.agent_views import SESSION_STATES, AgentSession, ThreadId
 from bot.local.api.call import Call, Methods
-from bot.local.model.agent_threads import SESSION_STATES, Session, ThreadId
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
@@ -84,7 +84,7 @@ def _set_title(call: Call) -> Json:
     named = call.workspace.log.visible(channel.id, call.required_text("thread_ts"), "invalid_thread_ts")
     # Slack documents no error for a thread without a session, unlike for renaming a session.
     thread = channel.id, named.thread_ts or named.ts
-    call.workspace.threads.sessions.setdefault(thread, Session(status="active")).title = title
+    call.workspace.threads.sessions.setdefault(thread, AgentSession(status="active")).title = title
     return {}
 
 

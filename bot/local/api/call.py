@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 from aiohttp import web
 
 from bot.local.model.errors import ApiError, invalid
-from bot.local.model.messages import Message
+from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_USER, Channel, Json
-from bot.local.workspace import Workspace
+from bot.local.workspace import WorkspaceState
 
 Item = TypeVar("Item")
 
@@ -25,7 +25,7 @@ class Call:
     A missing or wrong argument, or an unknown object, raises ``ApiError`` with Slack's name for it.
     """
 
-    def __init__(self, workspace: Workspace, values: Mapping[str, Any]) -> None:
+    def __init__(self, workspace: WorkspaceState, values: Mapping[str, Any]) -> None:
         self.workspace = workspace
         self.values = values
 
@@ -99,7 +99,7 @@ class Call:
             raise ApiError(error="not_in_channel")
         return channel
 
-    def message(self, name: str = "ts") -> Message:
+    def message(self, name: str = "ts") -> LocalMessage:
         """The message in a channel of the app's that the argument names."""
         return self.workspace.log.visible(self.own_channel().id, self.required_text(name))
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.local.api.call import MAX_PAGE_ITEMS, Call, Methods
-from bot.local.events.payloads import DOMAIN
 from bot.local.model.errors import ApiError
-from bot.local.model.messages import Message
+from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, CREATED, TEAM_ID, Json, Member
-from bot.local.workspace import SEARCH_SCOPE, Workspace
+from bot.local.payloads import DOMAIN
+from bot.local.workspace import SEARCH_SCOPE, WorkspaceState
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
 LISTING: Final = ("channels:read", "groups:read", "im:read", "mpim:read")
@@ -23,7 +23,7 @@ _WORD: Final = re.compile(r"\w{4,}")  # longer than "the" and "and"
 methods = Methods()
 
 
-def _in_window(message: Message, call: Call) -> bool:
+def _in_window(message: LocalMessage, call: Call) -> bool:
     ts = float(message.ts)
     try:
         oldest, latest = float(call.text("oldest") or 0), float(call.text("latest") or "inf")
@@ -32,7 +32,7 @@ def _in_window(message: Message, call: Call) -> bool:
     return oldest <= ts <= latest if call.flag("inclusive") else oldest < ts < latest
 
 
-def _page_of_messages(call: Call, messages: Sequence[Message], usual: int) -> Json:
+def _page_of_messages(call: Call, messages: Sequence[LocalMessage], usual: int) -> Json:
     found, following = call.page(messages, usual)
     metadata = call.flag("include_all_metadata")
     return {
@@ -121,7 +121,7 @@ def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
 
 
-def _result(workspace: Workspace, message: Message) -> Json:
+def _result(workspace: WorkspaceState, message: LocalMessage) -> Json:
     author = workspace.roster.members.get(message.user)
     return {
         "author_user_id": message.user,

@@ -7,22 +7,22 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.local.api import assistant, chat, reading, streams
+from bot.local.api import assistant, chat, reading
 from bot.local.api.call import Call, Methods, read_values
 from bot.local.consent import EXCHANGE, Consent
 from bot.local.model.errors import ApiError
-from bot.local.model.faults import ApiCall, Fault
+from bot.local.model.faults import ApiCall, CallFault
 from bot.local.model.roster import Json
-from bot.local.workspace import Workspace
+from bot.local.workspace import WorkspaceState
 
-METHODS: Final = Methods(chat.methods | streams.methods | reading.methods | assistant.methods)
+METHODS: Final = Methods(chat.methods | reading.methods | assistant.methods)
 
 
 @dataclass(frozen=True, slots=True)
 class WebApi:
     """Answers Web API requests for ``first``, and for other workspaces whose bot token a call has."""
 
-    first: Workspace
+    first: WorkspaceState
     consent: Consent
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -49,7 +49,7 @@ class WebApi:
             call.done = True
             workspace.feed.touch()
 
-    async def _answer(self, workspace: Workspace, request: web.Request, call: ApiCall) -> Json:
+    async def _answer(self, workspace: WorkspaceState, request: web.Request, call: ApiCall) -> Json:
         method, fault = call.method, workspace.faults.take(call.method)
         if fault:
             await _strike(workspace, fault, request)
@@ -67,7 +67,7 @@ class WebApi:
         return answer
 
 
-async def _strike(workspace: Workspace, fault: Fault, request: web.Request) -> None:
+async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Request) -> None:
     """Apply a fault before the call has any effect."""
     if fault.kind == "error":
         raise ApiError(error=fault.error, status=fault.status, retry_after=fault.retry_after)
@@ -80,7 +80,7 @@ async def _strike(workspace: Workspace, fault: Fault, request: web.Request) -> N
     await asyncio.sleep(fault.seconds)
 
 
-def _authorize(workspace: Workspace, method: str, token: str) -> None:
+def _authorize(workspace: WorkspaceState, method: str, token: str) -> None:
     if method == "api.test":  # the method that needs no token
         return
     if not token:
@@ -94,7 +94,7 @@ def _authorize(workspace: Workspace, method: str, token: str) -> None:
         raise ApiError(error="missing_scope", extra={"needed": needed[0], "provided": ",".join(granted)})
 
 
-def _respond(workspace: Workspace, body: Json, status: int = 200) -> web.Response:
+def _respond(workspace: WorkspaceState, body: Json, status: int = 200) -> web.Response:
     headers = {"X-Slack-Req-Id": secrets.token_hex(16), "X-OAuth-Scopes": ",".join(workspace.setup.scopes)}
     return web.json_response(body, status=status, headers=headers)
 

@@ -14,7 +14,7 @@ STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStre
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class CallFault:
     """One fault of one call. ``seconds`` is the wait of a ``delay``."""
 
     kind: Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
@@ -39,7 +39,7 @@ class ApiCall:
 class Faults:
     """The pending faults, by Web API method, and those of the event stream."""
 
-    _by_method: dict[str, deque[Fault]] = field(default_factory=dict)
+    _by_method: dict[str, deque[CallFault]] = field(default_factory=dict)
     released: asyncio.Event = field(default_factory=asyncio.Event)  # hanging and held calls wait for it
     drop_events: int = 0  # how many of the next events are lost before they are first sent (Slack then re-sends them)
     duplicate_events: int = 0  # how many of the next events are sent twice with the same event id
@@ -49,7 +49,7 @@ class Faults:
         self, method: str, error: str = "internal_error", *, times: int = 1, status: int = 200, retry_after: int = 0
     ) -> None:
         """Let the next calls of ``method`` (``*`` = any) fail with this error, HTTP status and Retry-After."""
-        fault = Fault(kind="error", error=error, status=status, retry_after=retry_after or None)
+        fault = CallFault(kind="error", error=error, status=status, retry_after=retry_after or None)
         self._add(fault, method, times=times)
 
     def rate_limit(self, method: str, *, times: int = 1, retry_after: int = 1) -> None:
@@ -58,19 +58,19 @@ class Faults:
 
     def delay(self, method: str, seconds: float, *, times: int = 1) -> None:
         """Carry out and answer the next calls only later, even if the caller is gone by then."""
-        self._add(Fault(kind="delay", seconds=seconds), method, times=times)
+        self._add(CallFault(kind="delay", seconds=seconds), method, times=times)
 
-    def _add(self, fault: Fault, method: str, *, times: int = 1) -> None:
+    def _add(self, fault: CallFault, method: str, *, times: int = 1) -> None:
         self._by_method.setdefault(method, deque()).extend([fault] * times)
 
     # Leaves the next calls unanswered until ``release`` or the end of the workspace.
-    hang = partialmethod(_add, Fault(kind="hang"))
+    hang = partialmethod(_add, CallFault(kind="hang"))
     # Carries out the next calls only after ``release``, even if the caller is gone by then.
-    hold = partialmethod(_add, Fault(kind="hold"))
+    hold = partialmethod(_add, CallFault(kind="hold"))
     # Closes the connection of the next calls before anything happened.
-    reset = partialmethod(_add, Fault(kind="reset"))
+    reset = partialmethod(_add, CallFault(kind="reset"))
     # Carries out the next calls, then closes the connection without a reply.
-    lose_response = partialmethod(_add, Fault(kind="lost_response"))
+    lose_response = partialmethod(_add, CallFault(kind="lost_response"))
 
     def release(self) -> None:
         """Let every hanging or held call continue."""
@@ -84,7 +84,7 @@ class Faults:
         self.drop_events = self.duplicate_events = 0
         self.release()
 
-    def take(self, method: str) -> Fault | None:
+    def take(self, method: str) -> CallFault | None:
         """Return the fault for this call, if any."""
         for name in (method, "*"):
             if waiting := self._by_method.get(name):

@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(slots=True)
-class Feed:
+class UpdateFeed:
     """A numbered list of updates, and the watchers of the next one. Pages of an older run id start over."""
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))

@@ -12,7 +12,7 @@ _OPTIONAL: Final = ("subtype", "client_msg_id", "thread_ts", "blocks", "attachme
 
 
 @dataclass(slots=True, kw_only=True)
-class Message:
+class LocalMessage:
     """One message. ``thread_ts`` is set on replies only; ``ephemeral_for`` names the one person who sees it."""
 
     channel: str
@@ -64,7 +64,7 @@ class MessageLog:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.now = clock
         self._last = 0
-        self._channels: dict[str, dict[str, Message]] = {}
+        self._channels: dict[str, dict[str, LocalMessage]] = {}
 
     def next_ts(self) -> str:
         """Return a new ``ts``, later than all earlier ones: ``seconds.microseconds``."""
@@ -72,17 +72,17 @@ class MessageLog:
         self._last = max(int(self.now() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
-    def add(self, message: Message) -> None:
+    def add(self, message: LocalMessage) -> None:
         """Store a new message; every ``ts`` from now on is later."""
         seconds, _, micros = message.ts.partition(".")
         self._last = max(self._last, int(seconds) * 1_000_000 + int(micros or 0))
         self._channels.setdefault(message.channel, {})[message.ts] = message
 
-    def get(self, channel: str, ts: str) -> Message | None:
+    def get(self, channel: str, ts: str) -> LocalMessage | None:
         """Return the message, or None."""
         return self._channels.get(channel, {}).get(ts)
 
-    def visible(self, channel: str, ts: str, error: str = "message_not_found") -> Message:
+    def visible(self, channel: str, ts: str, error: str = "message_not_found") -> LocalMessage:
         """A message that everybody in the channel sees. Raises ``ApiError``: ``error``."""
         message = self.get(channel, ts)
         if message is None or message.ephemeral_for:
@@ -93,32 +93,32 @@ class MessageLog:
         """The ``ts`` of the first message of this message's thread. Raises ``ApiError``: ``thread_not_found``."""
         return self.visible(channel, ts, "thread_not_found").thread_ts or ts
 
-    def remove(self, message: Message) -> None:
+    def remove(self, message: LocalMessage) -> None:
         """Forget a message."""
         self._channels.get(message.channel, {}).pop(message.ts, None)
 
-    def everything_in(self, channel: str) -> list[Message]:
+    def everything_in(self, channel: str) -> list[LocalMessage]:
         """Return all messages, including ephemeral ones, in order of arrival."""
         return list(self._channels.get(channel, {}).values())
 
-    def all_in(self, channel: str) -> Iterator[Message]:
+    def all_in(self, channel: str) -> Iterator[LocalMessage]:
         """All messages that everybody in the channel can see, oldest first."""
         return (one for one in self._channels.get(channel, {}).values() if not one.ephemeral_for)
 
-    def replies(self, channel: str, thread_ts: str) -> list[Message]:
+    def replies(self, channel: str, thread_ts: str) -> list[LocalMessage]:
         """The replies of a thread without its first message, oldest first."""
         return [one for one in self.all_in(channel) if one.is_reply and one.thread_ts == thread_ts]
 
-    def thread(self, channel: str, thread_ts: str) -> list[Message]:
+    def thread(self, channel: str, thread_ts: str) -> list[LocalMessage]:
         """Return a whole thread, its first message in front; empty if there is no such message."""
         root = self.get(channel, thread_ts)
         return [root, *self.replies(channel, thread_ts)] if root else []
 
-    def timeline(self, channel: str) -> list[Message]:
+    def timeline(self, channel: str) -> list[LocalMessage]:
         """Messages of the channel itself: no replies, except those also sent to the channel."""
         return [one for one in self.all_in(channel) if not one.is_reply or one.subtype == "thread_broadcast"]
 
-    def payload_of(self, message: Message, *, metadata: bool = False) -> Json:
+    def payload_of(self, message: LocalMessage, *, metadata: bool = False) -> Json:
         """Return the message with its thread's fields: reply count, repliers, the parent's author."""
         shown = message.payload(metadata=metadata)
         if message.is_reply:

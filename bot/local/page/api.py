@@ -13,25 +13,25 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.local.events.socket_mode import NotAcknowledged
+from bot.local.deliveries import NotAcknowledged
 from bot.local.model.errors import ApiError
-from bot.local.model.messages import Message
+from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_USER, VISITOR, Channel, Json
 from bot.local.page.blocks import message_view, modal_view
 from bot.local.page.mrkdwn import as_slack_text
-from bot.local.page.people import People
+from bot.local.page.people import PersonActions
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Action = Callable[[People, Json], Awaitable[Json | None] | Json | None]
+Action = Callable[[PersonActions, Json], Awaitable[Json | None] | Json | None]
 
 # Uploads come as base64, so a file may have 700 kilobytes.
 MAX_BODY_BYTES: Final = 1_000_000
 
 
-class Page:
+class PageApi:
     """Serve the page of one workspace, where a visitor acts through ``people``."""
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: PersonActions) -> None:
         self.people, self.workspace = people, people.workspace
 
     def routes(self) -> list[web.RouteDef]:
@@ -157,7 +157,7 @@ class Page:
         parent = log.get(message.channel, message.thread_ts) if message.is_reply else None
         return {**update, "message": self._message(message), "parent": self._message(parent) if parent else None}
 
-    def _message(self, message: Message) -> Json:
+    def _message(self, message: LocalMessage) -> Json:
         return message_view(message, self.workspace.log, self.workspace.roster.names())
 
     def _me(self, user: object) -> str:
@@ -180,11 +180,11 @@ class Page:
         }
 
 
-def _slack_text(people: People, body: Json) -> str:
+def _slack_text(people: PersonActions, body: Json) -> str:
     return as_slack_text(str(body["text"]).strip(), people.workspace.roster.names())
 
 
-def _post(people: People, body: Json) -> Json:
+def _post(people: PersonActions, body: Json) -> Json:
     text = _slack_text(people, body)
     files = [str(one) for one in body.get("files") or [] if one in people.workspace.files]
     if not (text or files):
@@ -192,7 +192,7 @@ def _post(people: People, body: Json) -> Json:
     return {"ts": people.post(body["user"], body["channel"], text, body.get("thread_ts") or None, files=files)}
 
 
-def _upload(people: People, body: Json) -> Json:
+def _upload(people: PersonActions, body: Json) -> Json:
     """Upload a file, its bytes in base64; it is visible once a message shares it."""
     try:
         content = base64.b64decode(str(body["content"]), validate=True)
@@ -202,14 +202,14 @@ def _upload(people: People, body: Json) -> Json:
     return {"file": people.add_file(body["user"], name, content)}
 
 
-def _edit(people: People, body: Json) -> None:
+def _edit(people: PersonActions, body: Json) -> None:
     text = _slack_text(people, body)
     if not text:
         raise ApiError(error="no_text")
     people.edit(*_own(people, body), text)
 
 
-def _own(people: People, body: Json) -> tuple[str, str]:
+def _own(people: PersonActions, body: Json) -> tuple[str, str]:
     """Channel and ``ts`` of a message, if it is this person's."""
     message = people.workspace.log.get(body["channel"], body["ts"])
     if message is None or message.user != body["user"]:
@@ -217,7 +217,7 @@ def _own(people: People, body: Json) -> tuple[str, str]:
     return message.channel, message.ts
 
 
-async def _click(people: People, body: Json) -> None:
+async def _click(people: PersonActions, body: Json) -> None:
     action, user, block_id = body["action_id"], body["user"], str(body.get("block_id", ""))
     if body.get("view_id"):
         await people.click_view(body["view_id"], action, user=user, block_id=block_id)
@@ -226,11 +226,11 @@ async def _click(people: People, body: Json) -> None:
         await people.click(body["channel"], body["ts"], action, user=user, value=value, block_id=block_id)
 
 
-async def _submit(people: People, body: Json) -> Json:
+async def _submit(people: PersonActions, body: Json) -> Json:
     return {"errors": await people.submit(body["view_id"], body.get("values") or {}, body["user"])}
 
 
-def _fault(people: People, body: Json) -> Json:
+def _fault(people: PersonActions, body: Json) -> Json:
     people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
     return {"faults": people.workspace.switches.payload()}
 

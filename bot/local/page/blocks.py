@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.local.model.messages import Message, MessageLog
+from bot.local.model.messages import LocalMessage, MessageLog
 from bot.local.model.roster import Json
 from bot.local.page.mrkdwn import escape, link_html, markdown_html, mrkdwn_html, plain_html
 
@@ -149,7 +149,7 @@ def _with_style(element: Json, shown: str) -> str:
     return shown
 
 
-def message_view(message: Message, log: MessageLog, names: Names) -> Json:
+def message_view(message: LocalMessage, log: MessageLog, names: Names) -> Json:
     """One message for the page."""
     shown = log.payload_of(message, metadata=True)
     typed_by_person = [block.get("type") for block in message.blocks] == ["rich_text"] and not message.bot_id

@@ -6,21 +6,21 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from bot.local.events import payloads as events
+from bot.local import payloads as events
 from bot.local.model.errors import ApiError
-from bot.local.model.messages import Message
+from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import APP_ID, TEAM_ID, VISITOR, Channel, Json
-from bot.local.workspace import ResponseUrl, StoredFile, Workspace
+from bot.local.workspace import ResponseUrl, StoredFile, WorkspaceState
 
 
-class People:
+class PersonActions:
     """Actions of everybody except the app. Channels are named by id or name.
 
     An unknown object raises ``ApiError``; a click or a view that the app does not answer in time raises
     ``NotAcknowledged``.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: WorkspaceState) -> None:
         self.workspace = workspace
 
     def channel(self, reference: str) -> Channel:
@@ -56,10 +56,10 @@ class People:
         where = {"channel": place.id, "channel_type": "C" if place.kind == "channel" else "G", "team": TEAM_ID}
         self.workspace.emit("member_joined_channel", place, user=user, inviter=VISITOR, **where)
 
-    def _draft(self, user: str, channel: str, text: str, thread_ts: str | None) -> Message:
+    def _draft(self, user: str, channel: str, text: str, thread_ts: str | None) -> LocalMessage:
         place, log = self.channel(channel), self.workspace.log
         thread = log.root(place.id, thread_ts) if thread_ts else ""
-        return Message(channel=place.id, ts=log.next_ts(), user=user, text=text, thread_ts=thread)
+        return LocalMessage(channel=place.id, ts=log.next_ts(), user=user, text=text, thread_ts=thread)
 
     def add_file(self, user: str, name: str, content: bytes, mimetype: str = "") -> str:
         """Upload a file and return its id; it is shown once a message shares it."""
@@ -83,7 +83,7 @@ class People:
         self.workspace.files[file_id] = StoredFile(payload=payload, content=content)
         return file_id
 
-    def _message(self, channel: str, ts: str) -> Message:
+    def _message(self, channel: str, ts: str) -> LocalMessage:
         return self.workspace.log.visible(self.channel(channel).id, ts)
 
     def edit(self, channel: str, ts: str, text: str) -> None:
@@ -197,7 +197,7 @@ class People:
         }
         return await workspace.deliveries.interaction({**payload, **facts})
 
-    def _place(self, message: Message, user: str) -> Json:
+    def _place(self, message: LocalMessage, user: str) -> Json:
         """Place of an interaction with a message, and the address for responses to it."""
         key, place = events.identifier("R"), self.workspace.roster.channels[message.channel]
         self.workspace.response_urls[key] = ResponseUrl(message=message, user=user)

@@ -8,7 +8,7 @@ from typing import get_args
 
 from agent.texts.catalogue import LANGUAGES, LOADING, say, texts, translate_status
 from agent.thread.conversation import FileTrouble
-from bot.answers.answer_book import Fault
+from bot.answers import Fault
 from bot.delivery.feedback import REASONS
 from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair

@@ -21,8 +21,7 @@ from agent.knowledge.types import KnowledgeAwayError, SourceState
 from bot.documents.corpus import SYNC_LOCK, Corpus, index_for, sync_index
 from bot.documents.figures import available_figures, figures_of
 from bot.documents.open import open_index
-from bot.documents.sync import Syncing
-from bot.documents.sync_process import ELSEWHERE, FAILED, SyncOrder, _log_crash, run_order
+from bot.documents.sync import ELSEWHERE, FAILED, Syncing, SyncOrder, _log_crash, run_order
 from tests.support.waiting import wait_until
 from tests.support.web_site import LocalSite, Reply, html
 
@@ -123,7 +122,7 @@ async def test_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(corpus
 
 def test_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
     site.pages["/w"] = Reply(hangs=True)
-    with subprocess.Popen([sys.executable, "-m", "bot.documents.sync_process"], stdin=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-m", "bot.documents.sync"], stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(pickle.dumps(order(corpus)))
         process.stdin.flush()

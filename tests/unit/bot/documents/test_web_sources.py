@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.documents.web_sources import web_sources
+from bot.documents.open import web_sources
 from bot.errors import WrongUse
 from bot.settings import load_settings
 

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from agent.knowledge.index.sqlite import SqliteIndex
-from bot.local.kept import save
 from bot.local.server import LocalWorkspace
+from bot.local.workspace import save
 
 DEEP = '{"a":' * 100_000
 

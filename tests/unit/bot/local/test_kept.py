@@ -9,10 +9,10 @@ import pytest
 from yarl import URL
 
 from bot.local.consent import AUTHORIZE_PATH, CLIENT_ID, EXCHANGE
-from bot.local.kept import load
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
+from bot.local.workspace import load
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, running
 
 

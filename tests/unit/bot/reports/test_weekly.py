@@ -19,12 +19,12 @@ from structlog.testing import capture_logs
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.saved_answer import SavedAnswer
 from agent.thread.audience import Viewers
-from bot.answers.answer_book import AnswerBook
+from bot.answers import AnswerBook
 from bot.channel_settings import ChannelFile
 from bot.delivery.save_answer import SAVE_ACTION
 from bot.install.workspaces import OneWorkspace, TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID, Channel
-from bot.reports.gather import Gathering, Places
+from bot.reports.report import Gathering, Places
 from bot.reports.table import report_tables
 from bot.reports.weekly import WeeklyReports, latest_due
 from bot.slack.users import People

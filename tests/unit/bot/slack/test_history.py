@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey, ThreadMessage
-from bot.local.model.messages import Message as LocalMessage
+from bot.local.model.messages import LocalMessage
 from bot.servers.http import serve
 from bot.slack.client import Workspace, open_client
 from bot.slack.history import Posted, ThreadReader, sort_key

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.local.model.messages import Message
+from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import VISITOR
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, running, settings_in
@@ -20,7 +20,7 @@ async def test_tables_alerts_and_names_reach_the_model(redis_url: str, tmp_path:
         root = setting.workspace.post_as_other_app(CHANNEL, "New alert")
         workspace.log.visible(CHANNEL, root).blocks = ALERT
         text = f"{MENTION} does <@U0ONCALL> know the plan in <#C0GENERAL>?"
-        asked = Message(channel=CHANNEL, ts=workspace.log.next_ts(), user=VISITOR, text=text, thread_ts=root)
+        asked = LocalMessage(channel=CHANNEL, ts=workspace.log.next_ts(), user=VISITOR, text=text, thread_ts=root)
         asked.attachments, asked.client_msg_id = [{"blocks": [TABLE], "fallback": "[no preview available]"}], "1"
         workspace.add_message(asked)
         await server.wait_for_requests(1)

@@ -4,14 +4,14 @@ import pytest
 
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import Strictness
-from bot.local.page.people import People
-from bot.local.workspace import Setup, Workspace
+from bot.local.page.people import PersonActions
+from bot.local.workspace import Setup, WorkspaceState
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
 
 
 async def test_status_shows_until_the_app_speaks_in_the_thread() -> None:
     workspace = idle()
-    root = People(workspace).post(YOU, HELP, "question")
+    root = PersonActions(workspace).post(YOU, HELP, "question")
     call(
         workspace,
         "assistant.threads.setStatus",
@@ -31,7 +31,7 @@ async def test_status_shows_until_the_app_speaks_in_the_thread() -> None:
 
 async def test_status_and_its_session_are_one_state_which_only_their_thread_ends() -> None:
     workspace = idle()
-    ts = People(workspace).post(YOU, CHAT, "question")
+    ts = PersonActions(workspace).post(YOU, CHAT, "question")
     where = {"channel_id": CHAT, "thread_ts": ts}
     call(workspace, "assistant.threads.setStatus", **where, status="is searching")
     call(workspace, "chat.postMessage", channel=CHAT, text="a card of its own")
@@ -46,12 +46,12 @@ async def test_status_and_its_session_are_one_state_which_only_their_thread_ends
 
 
 async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
-    workspace = Workspace(Setup(strictness=Strictness(status_seconds=0.01)))
-    ts = People(workspace).post(YOU, HELP, "question")
+    workspace = WorkspaceState(Setup(strictness=Strictness(status_seconds=0.01)))
+    ts = PersonActions(workspace).post(YOU, HELP, "question")
     call(workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
     await workspace.feed.wait_for(lambda: not workspace.threads.statuses, 5)
     lasting = idle()
-    ts = People(lasting).post(YOU, HELP, "question")
+    ts = PersonActions(lasting).post(YOU, HELP, "question")
     call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
     call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="")
     assert not lasting.threads.status_payloads()
@@ -61,7 +61,7 @@ async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
 
 def test_statuses_are_checked() -> None:
     workspace = idle()
-    ts = People(workspace).post(YOU, HELP, "question")
+    ts = PersonActions(workspace).post(YOU, HELP, "question")
     where = {"channel_id": HELP, "thread_ts": ts}
     method = "assistant.threads.setStatus"
     assert refused(workspace, method, **where) == "invalid_arguments"
@@ -84,7 +84,7 @@ def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread()
 
 def test_sessions_have_four_states_and_a_title() -> None:
     workspace = idle()
-    ts = People(workspace).post(YOU, HELP, "question")
+    ts = PersonActions(workspace).post(YOU, HELP, "question")
     where = {"channel_id": HELP, "thread_ts": ts}
     assert refused(workspace, "agents.sessions.rename", **where, title="early") == "session_not_found"
     call(workspace, "agents.sessions.setStatus", **where, status="processing", title="Question")
@@ -101,8 +101,8 @@ def test_sessions_have_four_states_and_a_title() -> None:
 
 def test_title_needs_a_thread_but_no_session() -> None:
     workspace, method = idle(), "assistant.threads.setTitle"
-    ts = People(workspace).post(YOU, CHAT, "question")
-    where = {"channel_id": CHAT, "thread_ts": People(workspace).post(YOU, CHAT, "more", ts)}
+    ts = PersonActions(workspace).post(YOU, CHAT, "question")
+    where = {"channel_id": CHAT, "thread_ts": PersonActions(workspace).post(YOU, CHAT, "more", ts)}
     for title in ("Releases", "Releases of May"):
         call(workspace, method, **where, title=title)
     assert [(key, one.title) for key, one in workspace.threads.sessions.items()] == [((CHAT, ts), "Releases of May")]
@@ -116,8 +116,8 @@ def test_title_needs_a_thread_but_no_session() -> None:
 
 
 def test_session_without_the_stop_event_is_warned_about() -> None:
-    workspace = Workspace(Setup(subscriptions=frozenset()))
-    ts = People(workspace).post(YOU, HELP, "question")
+    workspace = WorkspaceState(Setup(subscriptions=frozenset()))
+    ts = PersonActions(workspace).post(YOU, HELP, "question")
     answer = call(workspace, "agents.sessions.setStatus", channel_id=HELP, thread_ts=ts, status="active")
     assert answer["warning"] == "missing_agent_session_stopped_event_subscription"
     assert not workspace.deliveries.log
@@ -125,7 +125,7 @@ def test_session_without_the_stop_event_is_warned_about() -> None:
 
 def test_the_stop_button_tells_the_thread_and_its_streams() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     ts = people.post(YOU, CHAT, "question")
     stream = call(workspace, "chat.startStream", channel=CHAT, thread_ts=ts)["ts"]
     people.stop_session(CHAT, ts)
@@ -143,7 +143,7 @@ def test_modal_opens_by_a_trigger_once_and_in_time() -> None:
     assert refused(workspace, "views.open", trigger_id=trigger, view=modal()) == "exchanged_trigger_id"
     assert refused(workspace, "views.open", trigger_id="nonsense", view=modal()) == "invalid_trigger_id"
     assert refused(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU)) == "invalid_arguments"
-    late = Workspace(Setup(strictness=Strictness(trigger_seconds=-1)))
+    late = WorkspaceState(Setup(strictness=Strictness(trigger_seconds=-1)))
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
@@ -186,7 +186,7 @@ def test_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
     assert again["id"] == first["id"]
     assert refused(workspace, "views.publish", user_id=YOU, view=home, hash="old") == "hash_conflict"
     assert refused(workspace, "views.publish", user_id="U404", view=home) == "user_not_found"
-    People(workspace).open_home()
+    PersonActions(workspace).open_home()
     event = workspace.deliveries.log[-1].event
     assert (event["type"], event["tab"], event["channel"], event["view"]["id"]) == (
         "app_home_opened",
@@ -194,7 +194,7 @@ def test_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
         CHAT,
         first["id"],
     )
-    People(workspace).open_home(tab="messages")
+    PersonActions(workspace).open_home(tab="messages")
     assert "view" not in workspace.deliveries.log[-1].event
 
 

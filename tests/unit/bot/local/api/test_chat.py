@@ -4,7 +4,7 @@ import pytest
 
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import Channel
-from bot.local.page.people import People
+from bot.local.page.people import PersonActions
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, refused
 
 
@@ -65,7 +65,7 @@ def test_markdown_text_becomes_a_markdown_block_and_blocks_get_ids() -> None:
 
 def test_reply_to_a_reply_joins_its_thread_and_may_be_broadcast() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     root = people.post(YOU, HELP, "root")
     reply = people.post(YOU, HELP, "reply", root)
     answer = call(workspace, "chat.postMessage", channel=HELP, text="x", thread_ts=reply, reply_broadcast="true")
@@ -96,7 +96,7 @@ def test_update_changes_what_is_given_and_keeps_the_rest() -> None:
 
 def test_only_own_messages_change_or_go() -> None:
     workspace = idle()
-    theirs = People(workspace).post(YOU, HELP, "mine")
+    theirs = PersonActions(workspace).post(YOU, HELP, "mine")
     own = call(workspace, "chat.postMessage", channel=HELP, text="a")["ts"]
     cases = [
         ("chat.update", {"ts": theirs, "text": "x"}, "cant_update_message"),
@@ -138,7 +138,7 @@ def test_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app() -> None:
 def test_permalinks_name_channel_message_and_thread() -> None:
     workspace = idle()
     workspace.url = "http://127.0.0.1:1"
-    people = People(workspace)
+    people = PersonActions(workspace)
     root = people.post(YOU, HELP, "root")
     reply = people.post(YOU, HELP, "reply", root)
     link = call(workspace, "chat.getPermalink", channel=HELP, message_ts=root)["permalink"]
@@ -148,7 +148,7 @@ def test_permalinks_name_channel_message_and_thread() -> None:
 
 def test_another_apps_message_comes_with_its_bot_id() -> None:
     workspace = idle()
-    People(workspace).post_as_other_app(HELP, f"{MENTION} hello")
+    PersonActions(workspace).post_as_other_app(HELP, f"{MENTION} hello")
     mention, message = (one.event for one in workspace.deliveries.log)
     assert mention["bot_id"] == message["bot_id"] == "B0OTHER"
     assert message["app_id"] == "A0OTHER"
@@ -156,8 +156,8 @@ def test_another_apps_message_comes_with_its_bot_id() -> None:
 
 def test_the_app_reacts_once_and_takes_it_back() -> None:
     workspace = idle()
-    ts = People(workspace).post(YOU, HELP, "hello")
-    People(workspace).react(YOU, HELP, ts, "tada")
+    ts = PersonActions(workspace).post(YOU, HELP, "hello")
+    PersonActions(workspace).react(YOU, HELP, ts, "tada")
     where = {"channel": HELP, "timestamp": ts}
     call(workspace, "reactions.add", **where, name=":eyes:")
     got = call(workspace, "reactions.get", **where)

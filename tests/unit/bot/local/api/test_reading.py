@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bot.local.api.call import Call
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import Channel
-from bot.local.page.people import People
+from bot.local.page.people import PersonActions
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, refused
 
 END = {"next_cursor": ""}
@@ -44,7 +44,7 @@ def test_bad_cursors_and_limits_are_refused(arguments: dict[str, Any], error: st
 
 def test_replies_come_oldest_first_with_their_root_and_metadata_on_request() -> None:
     workspace = idle()
-    root = People(workspace).post(YOU, HELP, "root")
+    root = PersonActions(workspace).post(YOU, HELP, "root")
     metadata = {"event_type": "orion_answer", "event_payload": {"turn_id": "1"}}
     for number in range(3):
         call(workspace, "chat.postMessage", channel=HELP, thread_ts=root, text=str(number), metadata=metadata)
@@ -62,7 +62,7 @@ def test_replies_come_oldest_first_with_their_root_and_metadata_on_request() -> 
 
 def test_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     root = people.post(YOU, HELP, "root")
     assert "thread_ts" not in call(workspace, "conversations.replies", channel=HELP, ts=root)["messages"][0]
     reply = people.post(YOU, HELP, "reply", root)
@@ -74,7 +74,7 @@ def test_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> Non
 
 def test_history_is_newest_first_and_keeps_to_its_window() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     stamps = [people.post(YOU, HELP, str(number)) for number in range(4)]
     people.post(YOU, HELP, "a reply", stamps[0])
 
@@ -143,7 +143,7 @@ def test_lists_show_each_one_as_alone() -> None:
 def test_people_bots_and_files_are_known() -> None:
     workspace = idle()
     assert call(workspace, "users.info", user="U0ORION")["user"]["is_bot"] is True
-    file_id = People(workspace).add_file(YOU, "notes.txt", b"hello")
+    file_id = PersonActions(workspace).add_file(YOU, "notes.txt", b"hello")
     file = call(workspace, "files.info", file=file_id)["file"]
     assert (file["mimetype"], file["mode"], file["size"]) == ("text/plain", "snippet", 5)
     for method, arguments, error in (

@@ -5,14 +5,14 @@ import pytest
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.model.messages import MessageLog
-from bot.local.page.people import People
-from bot.local.workspace import Workspace
+from bot.local.page.people import PersonActions
+from bot.local.workspace import WorkspaceState
 from tests.support.clock import Clock
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, refused
 
 
-def started(workspace: Workspace, **arguments: Any) -> str:
-    root = People(workspace).post(YOU, CHAT, "question")
+def started(workspace: WorkspaceState, **arguments: Any) -> str:
+    root = PersonActions(workspace).post(YOU, CHAT, "question")
     return str(call(workspace, "chat.startStream", channel=CHAT, thread_ts=root, **arguments)["ts"])
 
 
@@ -96,7 +96,7 @@ def test_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], second: 
 
 def test_channels_ask_who_receives_a_stream() -> None:
     workspace = idle()
-    root = People(workspace).post(YOU, HELP, "question")
+    root = PersonActions(workspace).post(YOU, HELP, "question")
     for given, error in (
         ({}, "missing_recipient_team_id"),
         ({"recipient_team_id": "T0LOCAL"}, "missing_recipient_user_id"),
@@ -140,7 +140,7 @@ def test_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
 
 def test_streams_of_others_and_odd_session_states_are_refused() -> None:
     workspace = idle()
-    theirs = People(workspace).post(YOU, CHAT, "mine")
+    theirs = PersonActions(workspace).post(YOU, CHAT, "mine")
     own = started(workspace)
     cases = [({"ts": theirs}, "message_not_owned_by_app"), ({"ts": own, "session_status": "odd"}, "invalid_arguments")]
     for arguments, error in cases:

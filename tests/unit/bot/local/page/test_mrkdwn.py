@@ -5,10 +5,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.local.events.payloads import rich_text
-from bot.local.model.messages import Message, MessageLog
+from bot.local.model.messages import LocalMessage, MessageLog
 from bot.local.page.blocks import block_view, message_view, modal_view, rich_html, text_html
 from bot.local.page.mrkdwn import as_slack_text, markdown_html, mrkdwn_html, plain_html
+from bot.local.payloads import rich_text
 
 NAMES = {"U0ORION": "Orion", "U0RELEASE": "Release manager", "C0HELP": "help"}
 # fmt: off
@@ -184,7 +184,7 @@ def test_each_block_has_a_view() -> None:
 
 def test_the_inspector_is_offered_for_answers_only() -> None:
     log = MessageLog()
-    message = Message(channel="C1", ts=log.next_ts(), user="U0ORION", text="hi")
+    message = LocalMessage(channel="C1", ts=log.next_ts(), user="U0ORION", text="hi")
     log.add(message)
     assert message_view(message, log, NAMES)["turn_id"] == ""
     message.metadata = {"event_type": "orion_answer", "event_payload": {"turn_id": "t1", "verified": True}}

@@ -5,14 +5,14 @@ import pytest
 
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
-from bot.local.page.people import People
+from bot.local.page.people import PersonActions
 from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, modal, running
 
 
 def test_an_edit_tells_both_versions_and_no_new_mention() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     ts = people.post(YOU, HELP, f"{MENTION} hello")
     people.edit(HELP, ts, f"{MENTION} goodbye")
     event = workspace.deliveries.log[-1].event
@@ -28,7 +28,7 @@ def test_an_edit_tells_both_versions_and_no_new_mention() -> None:
 
 def test_deleted_question_with_replies_leaves_a_tombstone() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     ts = people.post(YOU, HELP, "question")
     people.post("U0RELEASE", HELP, "reply", ts)
     people.delete(HELP, ts)
@@ -41,7 +41,7 @@ def test_deleted_question_with_replies_leaves_a_tombstone() -> None:
 
 def test_shared_file_comes_with_the_message_but_not_with_the_mention() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     file_id = people.add_file(YOU, "notes.txt", b"remember")
     people.post(YOU, HELP, f"{MENTION} read this", files=[file_id])
     mention, message = (one.event for one in workspace.deliveries.log)
@@ -150,7 +150,7 @@ async def test_the_home_is_opened_published_and_clicked() -> None:
 
 def test_person_reacts_and_takes_it_back() -> None:
     workspace = idle()
-    people = People(workspace)
+    people = PersonActions(workspace)
     ts = people.post(YOU, HELP, "hello")
     message = workspace.log.get(HELP, ts)
     assert message is not None
@@ -165,7 +165,7 @@ def test_person_reacts_and_takes_it_back() -> None:
 def test_joining_is_a_message_with_a_subtype() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0RELEASE")
-    People(workspace).join("U0RELEASE", HELP)
+    PersonActions(workspace).join("U0RELEASE", HELP)
     message, joined = (one.event for one in workspace.deliveries.log[-2:])
     assert (message["subtype"], joined["type"]) == ("channel_join", "member_joined_channel")
     assert "U0RELEASE" in workspace.roster.channels[HELP].members
@@ -185,7 +185,7 @@ async def test_waiting_for_what_never_comes_times_out() -> None:
 def test_events_from_places_the_app_is_not_in_stay_unsent() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0ORION")
-    People(workspace).post(YOU, HELP, f"{MENTION} hello")
+    PersonActions(workspace).post(YOU, HELP, f"{MENTION} hello")
     assert workspace.deliveries.log == []
 
 

@@ -15,8 +15,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.saved_answer import SavedAnswer, parse_saved_answer
 from agent.knowledge.sources.answers import AnswerFolder
 from agent.thread.audience import NOBODY
-from bot.answers.answer_book import AnswerBook, Fault, find_fault
-from bot.answers.proposals import MAX_PROPOSALS, Proposal, Proposals
+from bot.answers import MAX_PROPOSALS, AnswerBook, Fault, Proposal, Proposals, find_fault
 from bot.documents.corpus import Corpus, index_for, sync_now
 
 ANSWER = SavedAnswer(

@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.local.events.socket_mode import MAX_CONNECTIONS
+from bot.local.deliveries import MAX_CONNECTIONS
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing, running

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from slack_sdk.signature import SignatureVerifier
 
-from bot.local.events.socket_mode import NotAcknowledged
+from bot.local.deliveries import NotAcknowledged
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, running

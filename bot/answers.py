@@ -1,15 +1,18 @@
-"""The folder ORION_ANSWERS: one Markdown file for each saved answer, committed if the folder is a Git working tree."""
+"""Answers that people save: their files, who may save them, and proposals that wait for approval."""
 
+import json
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from shutil import which
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import structlog
+from redis.asyncio import Redis
 
 from agent.knowledge.saved_answer import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
 from agent.knowledge.sources.answers import AnswerFolder
@@ -18,6 +21,8 @@ from verification import Draft, Source, check
 log = structlog.get_logger()
 
 GIT_TIMEOUT_S: Final = 20.0
+PROPOSAL_TTL_S: Final = 90 * 86_400
+MAX_PROPOSALS: Final = 200  # of one workspace
 Fault = Literal["empty", "long", "secret", "broadcast", "injection"]
 _RULES: Final[dict[str, Fault]] = {"no_secrets": "secret", "no_broadcast": "broadcast", "no_injection": "injection"}
 
@@ -123,3 +128,106 @@ class AnswerBook:
         except (OSError, subprocess.TimeoutExpired):
             return False
         return ended.returncode == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """An answer that a person who may not save proposed. ``replaces`` is the key of the answer it changes."""
+
+    answer: SavedAnswer
+    proposer: str
+    replaces: str = ""
+
+    def to_json(self) -> str:
+        """Return one line of JSON."""
+        return json.dumps(asdict(self), default=date.isoformat)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """The proposals of all workspaces. Methods raise ``RedisError``."""
+
+    redis: Redis
+    prefix: str = "orion"
+
+    def key(self, team: str) -> str:
+        """Redis key of a workspace's proposals."""
+        return f"{self.prefix}:proposals:{team}"
+
+    async def add(self, team: str, proposal: Proposal) -> bool:
+        """Keep a proposal, in place of an earlier one for the same question. Return False if too many wait."""
+        key, name = self.key(team), proposal.answer.key
+        if await self.redis.hlen(key) >= MAX_PROPOSALS and not await self.redis.hexists(key, name):
+            return False
+        async with self.redis.pipeline(transaction=True) as pipe:
+            pipe.hset(key, name, proposal.to_json())
+            pipe.expire(key, PROPOSAL_TTL_S)
+            await pipe.execute()
+        return True
+
+    async def take(self, team: str, key: str) -> Proposal | None:
+        """Remove a proposal and return it. Only one of two clicks gets it."""
+        async with self.redis.pipeline(transaction=True) as pipe:
+            pipe.hget(self.key(team), key)
+            pipe.hdel(self.key(team), key)
+            stored, _ = await pipe.execute()
+        return parse_proposal(stored)
+
+    async def waiting(self, team: str) -> list[Proposal]:
+        """Return the proposals of a workspace."""
+        stored = await self.redis.hgetall(self.key(team))
+        return [found for text in stored.values() if (found := parse_proposal(text))]
+
+
+def parse_proposal(stored: bytes | str | None) -> Proposal | None:
+    """Return a stored proposal; None if it cannot be read."""
+    try:
+        fields: dict[str, Any] = json.loads(stored or "")
+        answer = fields.pop("answer")
+        days = {name: date.fromisoformat(answer[name]) for name in ("confirmed", "review") if answer[name]}
+        return Proposal(answer=SavedAnswer(**answer | days), **fields)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedAnswers:
+    """The saved answers of an installation. ``sync`` reads them into the index; it blocks and raises nothing."""
+
+    book: AnswerBook
+    proposals: Proposals
+    admins: frozenset[str]
+    editors: frozenset[str]
+    sync: Callable[[], None]
+
+    def may_save(self, user: str) -> bool:
+        """Return whether this person may save without approval."""
+        return user in self.admins | self.editors
+
+    def default_owner(self, user: str) -> str:
+        """Return the owner that the dialog suggests: the person, or one of those who may approve."""
+        return user if self.may_save(user) else min(self.editors or self.admins)
+
+    def editable(self, team: str, user: str) -> dict[str, SavedAnswer]:
+        """Return the answers of a workspace that this person owns, or all for an admin, by key. Blocks."""
+        return {
+            key: answer
+            for key, answer in self.book.answers().items()
+            if user in {answer.owner, *self.admins} and _is_of(answer, team)
+        }
+
+    async def waiting_for(self, team: str, user: str) -> list[Proposal]:
+        """Return the proposals that this person may approve."""
+        waiting = await self.proposals.waiting(team) if self.may_save(user) else []
+        return [proposal for proposal in waiting if proposal.answer.owner == user]
+
+    def publish(self, subject: str, files: list[Path]) -> bool:
+        """Commit and index changed files. Return False if Git refused the commit. Blocks."""
+        committed = self.book.commit(subject, files)
+        self.sync()
+        return committed
+
+
+def _is_of(answer: SavedAnswer, team: str) -> bool:
+    """Return whether an audience lies in this workspace. One that names no workspace was written by an admin."""
+    return all(team == place for place, slash, _ in (e.partition("/") for e in answer.audience.split(",")) if slash)

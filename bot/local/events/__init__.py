@@ -1,1 +1,0 @@
-"""Events that the local workspace sends, over Socket Mode or HTTP."""
