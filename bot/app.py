@@ -37,18 +37,18 @@ from bot.documents.sync import Syncing
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
 from bot.events.clicks import Services
-from bot.events.enqueue import AdminCommands, Enqueuer
 from bot.events.home import HomePage
+from bot.events.intake import AdminCommands, Enqueuer
 from bot.events.listeners import register
 from bot.gates.flow import Flow
-from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
+from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis, take_over
 from bot.install.oauth import InstallPages
-from bot.install.takeover import take_over
 from bot.install.workspaces import TeamBot, Workspaces, open_slack
-from bot.queue.queue import Cancel, Mailbox
+from bot.queue.lease import Cancel
+from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Turns
-from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
-from bot.redis.url import plain_cause
+from bot.redis.client import plain_cause
+from bot.redis.server import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.reports.weekly import WeeklyReports
 from bot.servers.http import ProcessStatus
 from bot.servers.socket_mode import SocketFront
@@ -62,9 +62,8 @@ from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
-from bot.stores.budgets import limits_of
+from bot.stores.limits import Pausing, limits_of
 from bot.stores.stores import Stores
-from bot.stores.switches import Pausing
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
 from bot.turn.engine import Engine, open_engine

@@ -31,8 +31,8 @@ from redis.asyncio import Redis
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from bot.redis.embedded import find_server
-from bot.redis.url import client_of
+from bot.redis.client import client_of
+from bot.redis.server import find_server
 from tests.support.orion_command import Terminal, opened
 from tests.support.postgres_server import PostgresUnavailableError, postgres
 

@@ -34,7 +34,7 @@ def pause(
     local: output.LocalOption = None,
 ) -> None:
     """Answer no questions until `orion resume`. They are stored, and people are told so."""
-    from bot.stores.switches import Pausing
+    from bot.stores.limits import Pausing
 
     output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).pause(reason), local)
     output.print_text("Paused. Running turns end; new questions are kept until `orion resume`.")
@@ -43,7 +43,7 @@ def pause(
 @app.command()
 def resume(local: output.LocalOption = None) -> None:
     """Continue after `orion pause`: stored questions are answered, in order within each thread."""
-    from bot.stores.switches import Pausing
+    from bot.stores.limits import Pausing
 
     was_paused = output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).resume(), local)
     goes_on = "Orion continues; stored questions are answered within seconds."

@@ -77,7 +77,7 @@ async def ask(
 async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
     # Redis's client takes a tenth of a second to import: only a question with a thread needs it.
     from agent.thread.store import ThreadStore
-    from bot.redis.connect import open_redis
+    from bot.redis.server import open_redis
 
     return ThreadStore(await stack.enter_async_context(open_redis(settings)))
 

@@ -21,10 +21,9 @@ from redis.asyncio import Redis
 from agent.packing import decompress
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
-from bot.events.enqueue import DELETED
-from bot.queue.lease import now
-from bot.queue.queue import Cancellation, Mailbox
-from bot.queue.scripts import load_script, split_entry
+from bot.events.intake import DELETED
+from bot.queue.lease import Cancellation, now
+from bot.queue.queue import Mailbox, load_script, split_entry
 from bot.slack.message import Incoming
 from bot.stores.threads import DirectChats, Served
 

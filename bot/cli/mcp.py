@@ -40,15 +40,14 @@ from bot.evals.rows import SourceRow, sources_of
 from bot.evals.verify import verdict_on
 from bot.gates.access import Visit, find_refusal
 from bot.install.identity import find_prefix
-from bot.redis.connect import open_redis
+from bot.redis.server import open_redis
 from bot.settings import Settings
 from bot.slack.client import Workspace, open_client
 from bot.slack.memberships import Memberships
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from bot.stores.budgets import Budgets, TurnTokens, limits_of
-from bot.stores.switches import Pausing
+from bot.stores.limits import Budgets, Pausing, TurnTokens, limits_of
 from bot.stores.turn_records import Recorder, claims_json
 from bot.turn.engine import Engine, open_engine
 from verification.types import Draft

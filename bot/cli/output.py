@@ -135,8 +135,8 @@ def _known_errors() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
 
     from agent.knowledge.types import KnowledgeAwayError
     from bot.cli.signals import EndedAtOnce
-    from bot.redis.embedded import EmbeddedRedisError
-    from bot.redis.url import plain_cause
+    from bot.redis.client import plain_cause
+    from bot.redis.server import EmbeddedRedisError
 
     knowledge = "The shared index cannot be used ({}). Check ORION_KNOWLEDGE_URL and that PostgreSQL runs."
     at_once = "Ended at once. Running turns are resumed at the next start."
@@ -151,7 +151,7 @@ def _known_errors() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
 def with_redis(work: Callable[[Redis, str], Awaitable[Result]], port: int | None = None) -> Result:
     """Run ``work`` over the configured Redis and a key prefix: this Orion's, or the local workspace's on ``port``."""
     from bot.install.identity import find_prefix
-    from bot.redis.connect import open_redis
+    from bot.redis.server import open_redis
 
     settings = configure()
 

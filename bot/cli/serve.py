@@ -16,8 +16,7 @@ from bot.documents.corpus import SYNC_WAIT_S
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
 from bot.install.identity import Identity, identify, recall_identity
-from bot.redis.connect import open_redis
-from bot.redis.embedded import EmbeddedRedisError
+from bot.redis.server import EmbeddedRedisError, open_redis
 from bot.servers.http import ProcessStatus, SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings

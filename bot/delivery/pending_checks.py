@@ -15,8 +15,8 @@ import structlog
 from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
-from bot.queue.lease import raise_if_cancelled
-from bot.queue.queue import LEASE_S, Claimed, Mailbox
+from bot.queue.lease import Claimed, raise_if_cancelled
+from bot.queue.queue import LEASE_S, Mailbox
 
 ENDS_SESSION: Final = "session"
 """Used instead of a question's ts: end the place's agent session again."""

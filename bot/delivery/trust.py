@@ -11,8 +11,7 @@ from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from bot.delivery.blocks import Block, context, dialog, escape, join_lines, plain_text, section, short_id, source_line
-from bot.stores.evidence import MAX_PASSAGES
-from bot.stores.turn_records import sources_of
+from bot.stores.turn_records import MAX_PASSAGES, sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
 
 _MAX_CLAIMS: Final = 30

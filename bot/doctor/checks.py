@@ -26,15 +26,14 @@ from bot.install.identity import find_prefix, list_orions
 from bot.install.installations import Installations, UnreadableInstallation
 from bot.install.workspaces import require_right_key, seal_of, teams_of
 from bot.queue.queue import Mailbox
-from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
-from bot.redis.embedded import EmbeddedRedisError
-from bot.redis.url import plain_cause
+from bot.redis.client import plain_cause
+from bot.redis.server import EVICTS, EVICTS_REMEDY, EmbeddedRedisError, eviction_policy, missing_command, open_redis
 from bot.settings import Settings
 from bot.slack.client import TokenTrial, open_client, try_token
 from bot.slack.hand_off_place import find_fault
 from bot.slack.manifest import OPTIONAL_SCOPES, REQUIRED_SCOPES, SEARCH_SCOPE, UPDATE_APP
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from bot.stores.switches import Pausing
+from bot.stores.limits import Pausing
 from observability.loopback import is_loopback
 
 

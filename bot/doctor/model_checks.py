@@ -17,8 +17,7 @@ from bot.doctor.checks import Finding, Problem
 from bot.documents.meaning import open_meaning
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
-from bot.model_address import embedding_address
-from bot.settings import Settings
+from bot.settings import Settings, embedding_address
 from bot.turn.engine import open_model
 from verification.types import Claim, Source
 

@@ -17,8 +17,7 @@ import structlog
 from agent.knowledge.index.index import KnowledgeIndex, Meaning
 from agent.knowledge.types import KnowledgeAwayError
 from agent.tasks import background_tasks
-from bot.model_address import embedding_address
-from bot.settings import Settings
+from bot.settings import Settings, embedding_address
 
 if TYPE_CHECKING:  # `orion ask` needs no Redis: its client takes a tenth of a second to import
     from observability.stats import Stats

@@ -25,7 +25,7 @@ from bot.evals.rows import percentile
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
-from bot.redis.embedded import connect
+from bot.redis.server import connect
 
 SERVED: Final = (sys.executable, "-m", "bot", "serve")
 HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # folder of the other bots in the repository

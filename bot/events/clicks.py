@@ -20,13 +20,13 @@ from agent.thread.conversation import ThreadKey
 from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
-from bot.events.enqueue import AdminCommands
 from bot.events.home import HomePage
+from bot.events.intake import AdminCommands
 from bot.gates.access import Visit, find_refusal
 from bot.install.workspaces import Workspaces
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.switches import Listening
+from bot.stores.limits import Listening
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.observer import Observers

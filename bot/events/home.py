@@ -15,7 +15,7 @@ from bot.channel_settings import ChannelFile
 from bot.delivery.home import HomeFigures
 from bot.delivery.save_answer import AnswerList
 from bot.documents.figures import available_figures
-from bot.stores.switches import Pausing
+from bot.stores.limits import Pausing
 from bot.turn.engine import Engine
 from bot.turn.observer import Observers
 

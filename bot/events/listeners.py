@@ -49,12 +49,12 @@ from bot.events.clicks import (
     read_click,
     read_shortcut,
 )
-from bot.events.parse import apply_thread_mode, parse_event
+from bot.events.intake import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
 from bot.events.saving import Saving
 from bot.install.oauth import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
-from bot.redis.url import plain_cause
+from bot.redis.client import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT
 from bot.slack.message import BotIdentity, Ignored, Incoming, Kind, Refused
 from bot.slack.web_api import DeliveryFailed

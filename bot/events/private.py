@@ -14,7 +14,7 @@ from bot.delivery.blocks import escape, link
 from bot.delivery.delivery import Delivery
 from bot.delivery.trust import QUOTING
 from bot.events.clicks import Click, Services, read_shortcut
-from bot.events.parse import attached_files
+from bot.events.intake import attached_files
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
 from verification.markup.chunks import split_chunks

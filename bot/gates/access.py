@@ -11,12 +11,11 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import escape
-from bot.queue.queue import OK, Ending, give_up, retry_uncounted
+from bot.queue.lease import OK, Ending, give_up, retry_uncounted
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People, Person
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.budgets import Holder, duration_text
-from bot.stores.switches import Pause
+from bot.stores.limits import Holder, Pause, duration_text
 from bot.turn.job import Job, costs_tokens, gate_wait_s
 from bot.turn.services import TeamServices
 

@@ -14,8 +14,7 @@ from bot.gates.access import cached_refusal, check_access, check_allowance, visi
 from bot.gates.follow_up import check_pending, check_replay, check_thread_member, handle_overheard
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.stop import handle_stop
-from bot.queue.lease import Lease
-from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
+from bot.queue.lease import GIVEBACK, Claimed, Ending, Lease, give_up, retry_uncounted
 from bot.slack.message import MESSAGE_SCHEMA, Incoming, Kind
 from bot.stores.stores import read_facts
 from bot.turn.answer import Answering

@@ -13,7 +13,7 @@ from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadMessage
 from agent.thread.state import is_waiting_for_another, with_messages
 from bot.gates.access import find_refusal, visit_of
-from bot.queue.queue import OK, Ending, retry_uncounted
+from bot.queue.lease import OK, Ending, retry_uncounted
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming, ThreadMode
 from bot.slack.web_api import DeliveryFailed

@@ -18,7 +18,7 @@ from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, escape, join_lines, link, section, source_line
 from bot.delivery.save_answer import SAVE_ACTION
-from bot.queue.queue import OK, Ending, retry_uncounted
+from bot.queue.lease import OK, Ending, retry_uncounted
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed

@@ -25,8 +25,7 @@ from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse
 from bot.install.installations import Installation, Installations, Seal, UnreadableInstallation
 from bot.install.oauth import InstallPages, OAuthCalls, States
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.queue.worker import Handler
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, copy_client, open_client

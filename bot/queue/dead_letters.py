@@ -9,7 +9,7 @@ from typing import Any, Literal
 from redis.asyncio import Redis
 
 from agent.thread.store import shards_of
-from bot.queue.scripts import Wakeup, load_script, shard_tags, split_entry
+from bot.queue.queue import Wakeup, load_script, shard_tags, split_entry
 
 Fate = Literal["retry", "drop"]
 

@@ -1,9 +1,19 @@
-"""A worker's local view of its lease, by its own clock. Checking it needs no call to Redis."""
+"""A message that a worker claimed, its lease on the thread, and how the turn ends.
+
+The lease is the worker's local view, by its own clock. Checking it needs no call to Redis.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent.thread.store import LeaseFence
+
+Verb = Literal["ok", "retry", "dead", "giveback"]
 
 
 def now() -> float:
@@ -59,3 +69,69 @@ class Lease:
     def lose(self) -> None:
         """Note that Redis refused the lease."""
         self._lost = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A message that this worker holds. ``id`` is the same on each try. ``tries`` counts this one.
+
+    ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
+    """
+
+    thread: str
+    id: str
+    body: str
+    tries: int
+    enqueued_at: float
+    leased_until: float
+    fence: LeaseFence
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the message was stored, by Redis' clock and ours."""
+        return max(0.0, time.time() - self.enqueued_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancellation:
+    """A request to end the turn of this message."""
+
+    thread: str
+    reason: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The result of a turn for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
+
+    ``settles`` names a mark that is deleted with it.
+    """
+
+    verb: Verb
+    after_s: float = 0.0
+    reason: str = ""
+    settles: str = field(default="", compare=False)
+
+
+OK = Ending(verb="ok")
+GIVEBACK = Ending(verb="giveback")
+
+
+def retry(after_s: float) -> Ending:
+    """Try the message again after so many seconds. Later messages of its thread wait. This counts as a try."""
+    return Ending(verb="retry", after_s=after_s)
+
+
+def retry_uncounted(after_s: float) -> Ending:
+    """Try the message again after so many seconds without counting this try: a service was away."""
+    return Ending(verb="giveback", after_s=after_s)
+
+
+def give_up(reason: str) -> Ending:
+    """Give the message up. ``reason`` is for the operator. The person is told first."""
+    return Ending(verb="dead", reason=reason)
+
+
+Cancel = Callable[[Cancellation], Awaitable[None]]
+"""Interrupts the turn of one message, on any worker. Raises ``RedisError``."""

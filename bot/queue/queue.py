@@ -6,31 +6,99 @@ A message is stored when ``enqueue`` returns. Only then may Slack get its ack. I
 Theory of operation. Each thread has a list of messages (``mb``) and, once its head was tried, a hash about that head
 (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its workspace's
 ``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts, by
-Redis' clock. A workspace's keys carry one hash tag, so that one script sees all of its work. Structural keys vanish
-when empty. All others but the token counter have a TTL.
+Redis' clock. A workspace's keys carry one hash tag, so that one script sees all of its work, also in a cluster.
+Structural keys vanish when empty. All others but the token counter have a TTL.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from redis.asyncio import Redis
+from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
 from agent.packing import parse_record
-from agent.thread.store import LeaseFence, hash_tag, shards_of, team_of
-from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
-from bot.queue.scripts import MailboxEntry, Wakeup, load_script, shard_tags, split_entry
-from bot.redis.replication import Replication
-from bot.redis.url import impatient
+from agent.thread.store import LeaseFence, hash_tag, shard_tag, shards_of, team_of
+from bot.queue.lease import Cancellation, Claimed, Lease, LeaseLost, Verb, now, raise_if_cancelled
+from bot.redis.client import Replication, impatient
 
-Verb = Literal["ok", "retry", "dead", "giveback"]
+LUA = Path(__file__).parent / "lua"
+BELL_TTL_S = 60
+UNREADABLE_ID = "unreadable"
+MAX_BELL_ENTRIES = 64
+
+
+def load_script(redis: Redis, name: str) -> AsyncScript:
+    """Register a script, prefixed with the part that all scripts share."""
+    return redis.register_script((LUA / "ready.lua").read_text() + (LUA / f"{name}.lua").read_text())
+
+
+def shard_tags(prefix: str, shards: int) -> list[str]:
+    """Hash tags of all shards. Every key of a shard begins with its tag."""
+    return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
+
+
+class MailboxEntry(NamedTuple):
+    """A message in a mailbox, as stored. ``enqueued_at`` is Redis' time in seconds since 1970."""
+
+    id: str
+    enqueued_at: float
+    body: str
+
+
+def split_entry(entry: str) -> MailboxEntry:
+    """Split a stored entry. A damaged one has no body."""
+    message_id, _, rest = entry.partition(" ")
+    stored_ms, _, body = rest.partition(" ")
+    if not (message_id and stored_ms.isascii() and stored_ms.isdecimal()):
+        return MailboxEntry(UNREADABLE_ID, 0.0, "")
+    return MailboxEntry(message_id, int(stored_ms) / 1000, body)
+
+
+class Wakeup:
+    """The list that idle workers block on. With one shard the scripts push to it in the same step as the change.
+
+    With several shards one command cannot block on lists of several nodes. All shards then share one list, pushed to
+    after the script.
+    """
+
+    def __init__(self, redis: Redis, *, prefix: str, shards: int) -> None:
+        self._redis = redis
+        self._shared = shards > 1
+        self.key = f"{prefix}:{{{'bell' if self._shared else 0}}}:bell"
+
+    @property
+    def ttl_in_scripts(self) -> int:
+        """TTL in seconds for a script that rings the bell itself, 0 for one that must not."""
+        return 0 if self._shared else BELL_TTL_S
+
+    async def ring_if_asked(self, answer: int) -> bool:
+        """Ring the shared bell if the script's reply is 2 or -2. Return whether the reply is above 0."""
+        if abs(answer) > 1 and self._shared:
+            with suppress(RedisError):
+                await self.ring()
+        return answer > 0
+
+    async def ring(self) -> None:
+        """Wake one waiting worker. Raises ``RedisError``."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.lpush(self.key, 1)
+            pipe.ltrim(self.key, 0, MAX_BELL_ENTRIES - 1)
+            pipe.expire(self.key, BELL_TTL_S)
+            await pipe.execute()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Block until the bell rings, for ``timeout_s`` at most. Raises ``RedisError``."""
+        await self._redis.brpop([self.key], timeout=timeout_s)
+
 
 LEASE_S = 15.0
 MAX_TRIES = 5
@@ -44,27 +112,6 @@ DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
 
 _SAID = re.compile(r"\d{10}\.\d{6}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """A message that this worker holds. ``id`` is the same on each try. ``tries`` counts this one.
-
-    ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
-    """
-
-    thread: str
-    id: str
-    body: str
-    tries: int
-    enqueued_at: float
-    leased_until: float
-    fence: LeaseFence
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds since the message was stored, by Redis' clock and ours."""
-        return max(0.0, time.time() - self.enqueued_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,51 +134,6 @@ class Waiting:
     id: str
     body: str
     place: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancellation:
-    """A request to end the turn of this message."""
-
-    thread: str
-    reason: str
-    message_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """The result of a turn for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
-
-    ``settles`` names a mark that is deleted with it.
-    """
-
-    verb: Verb
-    after_s: float = 0.0
-    reason: str = ""
-    settles: str = field(default="", compare=False)
-
-
-OK = Ending(verb="ok")
-GIVEBACK = Ending(verb="giveback")
-
-
-def retry(after_s: float) -> Ending:
-    """Try the message again after so many seconds. Later messages of its thread wait. This counts as a try."""
-    return Ending(verb="retry", after_s=after_s)
-
-
-def retry_uncounted(after_s: float) -> Ending:
-    """Try the message again after so many seconds without counting this try: a service was away."""
-    return Ending(verb="giveback", after_s=after_s)
-
-
-def give_up(reason: str) -> Ending:
-    """Give the message up. ``reason`` is for the operator. The person is told first."""
-    return Ending(verb="dead", reason=reason)
-
-
-Cancel = Callable[[Cancellation], Awaitable[None]]
-"""Interrupts the turn of one message, on any worker. Raises ``RedisError``."""
 
 
 class Mailbox:

@@ -19,20 +19,22 @@ from typing import Literal, Protocol
 import structlog
 from redis.exceptions import RedisError
 
-from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
-from bot.queue.queue import (
-    EXTRA_NOTIFY_TRIES,
+from bot.queue.lease import (
     GIVEBACK,
     OK,
     Cancellation,
     Claimed,
     Ending,
-    Mailbox,
+    Lease,
+    LeaseLost,
     give_up,
+    now,
+    raise_if_cancelled,
     retry,
     retry_uncounted,
 )
-from bot.redis.url import OUTAGES, plain_cause
+from bot.queue.queue import EXTRA_NOTIFY_TRIES, Mailbox
+from bot.redis.client import OUTAGES, plain_cause
 
 log = structlog.get_logger()
 

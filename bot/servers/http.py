@@ -1,16 +1,18 @@
 """The HTTP pages of every mode (``/healthz``, ``/readyz``, ``/metrics``), and Slack's events in HTTP mode.
 
-A request from Slack needs a fresh signature over its raw bytes, at most 1 MiB. Bodies are never logged.
+A request from Slack needs a fresh signature over its raw bytes, at most 1 MiB. Bodies are never logged. Connections
+have limits of their own: aiohttp closes one only after its first request, so idle ones could use up all descriptors.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import resource
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -22,14 +24,96 @@ from slack_sdk.signature import Clock, SignatureVerifier
 
 from agent.payload import string
 from bot.install.oauth import InstallPages
-from bot.servers.connections import ConnectionLimits, LimitedProtocol
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.web_api import SET_CLOCK
+
+HEADER_TIMEOUT_S: Final = 10.0
+IDLE_TIMEOUT_S: Final = 30.0
+MIN_CONNECTIONS: Final = 32
+log = structlog.get_logger()
+
+
+def max_connections() -> int:
+    """Half of the descriptors that this process may open: the rest is for Redis, Slack, models and files."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(MIN_CONNECTIONS, (limit if limit != resource.RLIM_INFINITY else 1 << 20) // 2)
+
+
+@dataclass(slots=True)
+class ConnectionLimits:
+    """The open connections of one server. Those without a request have a timer, the one idle for longest first."""
+
+    limit: int = field(default_factory=max_connections)
+    header_s: float = HEADER_TIMEOUT_S
+    idle_s: float = IDLE_TIMEOUT_S
+    _busy: set[asyncio.BaseTransport] = field(default_factory=set)
+    _idle: dict[asyncio.BaseTransport, asyncio.TimerHandle] = field(default_factory=dict)
+
+    def open(self, transport: asyncio.Transport) -> bool:
+        """Admit a connection, in place of the one that is idle for longest if there are too many."""
+        if len(self._busy) + len(self._idle) >= self.limit:
+            for closed in [each for each in (*self._busy, *self._idle) if each.is_closing()]:
+                self._forget(closed)
+        if len(self._busy) + len(self._idle) >= self.limit:
+            if not self._idle:
+                log.warning("connection_refused", open=len(self._busy))
+                return False
+            self._abort(next(iter(self._idle)))
+        self._rest(transport, self.header_s)
+        return True
+
+    def _forget(self, transport: asyncio.BaseTransport) -> None:
+        self._busy.discard(transport)
+        if timer := self._idle.pop(transport, None):
+            timer.cancel()
+
+    @web.middleware
+    async def track(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Stop the timer of a connection while its request is handled."""
+        transport = request.transport
+        if transport is None:
+            return await handler(request)
+        self._forget(transport)
+        self._busy.add(transport)
+        try:
+            return await handler(request)
+        finally:
+            self._busy.discard(transport)
+            if not transport.is_closing():
+                self._rest(transport, self.idle_s)
+
+    def _rest(self, transport: asyncio.BaseTransport, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._idle[transport] = loop.call_later(seconds, self._abort, transport)
+
+    def _abort(self, transport: asyncio.BaseTransport) -> None:
+        self._forget(transport)
+        if isinstance(transport, asyncio.Transport):
+            transport.abort()
+
+
+class LimitedProtocol(asyncio.Protocol):
+    """Admits a connection within ``limits`` and hands it to aiohttp's ``handler``, or aborts it."""
+
+    def __init__(self, handler: asyncio.Protocol, limits: ConnectionLimits) -> None:
+        self._handler = handler
+        self._limits = limits
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Decide once; all that follows on the connection goes to the handler."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a TCP server makes no other
+        if not self._limits.open(transport):
+            transport.abort()
+            return
+        transport.set_protocol(self._handler)
+        self._handler.connection_made(transport)
+
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
 _STAMP: Final = re.compile(r"[0-9]{1,12}")
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
-log = structlog.get_logger()
 
 
 class ProcessStatus:

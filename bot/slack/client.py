@@ -195,6 +195,6 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
         authorize=authorize_event,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
         process_before_response=True,  # else Bolt acknowledges first, and a process that dies loses the event
         request_verification_enabled=False,  # it would log a bad request's body; ``bot.servers.http`` checks
-        ignoring_self_events_enabled=False,  # ``bot.events.parse`` alone sorts out self and bots
+        ignoring_self_events_enabled=False,  # ``bot.events.intake`` alone sorts out self and bots
         attaching_conversation_kwargs_enabled=False,  # no listener uses what Bolt would attach
     )

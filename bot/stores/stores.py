@@ -1,27 +1,71 @@
-"""All stores over one Redis for all workspaces, and the facts about a message that its turn begins with.
+"""All stores over one Redis for all workspaces, the facts that a turn begins with, and the outbox of decided answers.
 
 The facts are read in one round trip and are as old as the turn. A later stop or deletion reaches the running turn as a
-cancellation.
+cancellation. An answer is in the outbox before it is posted, so that a crash repeats the delivery and not the turn.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 import structlog
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 
-from agent.packing import parse_number
+from agent.outcome import OutcomeName
+from agent.packing import compact_json, parse_json, parse_number
 from agent.thread.conversation import ThreadKey
-from agent.thread.state import StateNotSaved, ThreadState
+from agent.thread.state import StateNotSaved, ThreadState, from_json, to_json
 from agent.thread.store import StateFenced, ThreadStore, read_row
-from bot.queue.lease import LeaseLost
-from bot.queue.queue import Claimed, Mailbox
+from agent.tools.builtin.slack_search import without_slack_text
+from bot.queue.lease import Claimed, LeaseLost
+from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.slack.users import CachedPeople, Person, parse_person
-from bot.stores.budgets import Budgets, Holder, Limits
-from bot.stores.switches import Listening, Pause, Pausing, read_pause
+from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, read_pause
 from bot.stores.threads import Cancellations, DirectChats, Served, ThreadModes, stop_after
+from verification.types import Answer, Repair, Source, Violation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxEntry:
+    """One turn's outcome, the answer that goes with it, and the thread's state afterwards."""
+
+    outcome: OutcomeName
+    answer: Answer
+    state: ThreadState
+
+    def to_json(self) -> str:
+        """One line that ``read_entry`` reads back."""
+        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
+        return compact_json({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
+
+
+def read_entry(stored: str | None) -> OutboxEntry | None:
+    """Read an entry; None if it is missing or unreadable."""
+    if not stored:
+        return None
+    try:
+        fields = parse_json(stored)
+        return OutboxEntry(
+            outcome=fields["outcome"], answer=_answer(fields["answer"]), state=from_json(fields["state"])
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _answer(fields: Mapping[str, Any]) -> Answer:
+    return Answer(
+        **{
+            **fields,
+            "chunks": tuple(fields["chunks"]),
+            "claims": (),
+            "sources": tuple(Source(**source) for source in fields["sources"]),
+            "repairs": tuple(Repair(**repair) for repair in fields["repairs"]),
+            "violations": tuple(Violation(**violation) for violation in fields["violations"]),
+        }
+    )
+
 
 log = structlog.get_logger()
 NO_LIMITS = Limits()

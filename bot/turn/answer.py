@@ -34,13 +34,11 @@ from agent.turn.loop import state_after_stop
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
 from bot.delivery.stream import AnswerStream, streaming
-from bot.queue.lease import LeaseLost
-from bot.queue.queue import OK, Ending, give_up, retry_uncounted
+from bot.queue.lease import OK, Ending, LeaseLost, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.outbox import OutboxEntry, read_entry
-from bot.stores.stores import read_facts
+from bot.stores.stores import OutboxEntry, read_entry, read_facts
 from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job, gate_wait_s
 from bot.turn.retry_later import MODEL_AWAY, give_back, retry_delay_s, waiting_since

@@ -16,8 +16,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
 from bot.delivery.pending_checks import ENDS_SESSION, PendingCheck
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease

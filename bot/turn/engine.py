@@ -32,8 +32,7 @@ from agent.turn.progress import Policy, Save
 from bot.documents.corpus import Corpus
 from bot.documents.meaning import open_meaning
 from bot.documents.open import open_index
-from bot.model_address import model_address
-from bot.settings import Settings
+from bot.settings import Settings, model_address
 from bot.timeouts import TurnTimeouts
 from bot.turn.tools import open_toolbox
 

@@ -8,8 +8,7 @@ from typing import Final
 from agent.thread.conversation import Question, ThreadKey, ThreadMessage
 from agent.thread.state import ThreadState
 from bot.delivery.answer_key import AnswerKey, Mark
-from bot.queue.lease import Lease
-from bot.queue.queue import Claimed
+from bot.queue.lease import Claimed, Lease
 from bot.slack.history import sort_key
 from bot.slack.message import ADDRESSES_ORION, Incoming
 from bot.stores.stores import Facts, MarkName, mark_of

@@ -32,7 +32,7 @@ from agent.turn.events import (
 )
 from bot.delivery.stream import AnswerStream
 from bot.settings import Settings
-from bot.stores.budgets import TurnTokens
+from bot.stores.limits import TurnTokens
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus, step_status, stream_tasks

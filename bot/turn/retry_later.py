@@ -12,7 +12,8 @@ import structlog
 
 from agent.model.protocol import RETRYABLE
 from agent.outcome import Failed, TurnOutcome
-from bot.queue.queue import Ending, Mailbox, retry_uncounted
+from bot.queue.lease import Ending, retry_uncounted
+from bot.queue.queue import Mailbox
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.status import WorkingStatus

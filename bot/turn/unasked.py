@@ -16,10 +16,10 @@ from agent.outcome import SILENT, TurnOutcome
 from agent.payload import string
 from agent.texts.truncate import truncate
 from agent.thread.state import with_posted
-from bot.queue.queue import OK, Ending, retry_uncounted
+from bot.queue.lease import OK, Ending, retry_uncounted
 from bot.slack.history import age_s, is_own
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.budgets import TurnTokens
+from bot.stores.limits import TurnTokens
 from bot.turn.job import Job
 from bot.turn.services import TeamServices
 

@@ -16,7 +16,7 @@ import pytest
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import ADMIN, TEAM_ID
-from bot.stores.switches import Pausing
+from bot.stores.limits import Pausing
 from bot.turn.retry_later import MODEL_AWAY
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import VISITOR
-from bot.stores.switches import MAX_POSTS_A_DAY
+from bot.stores.limits import MAX_POSTS_A_DAY
 from bot.turn.unasked import MAX_AGE_S
 from tests.support.clock import Clock
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, fails, says

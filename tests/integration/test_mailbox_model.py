@@ -20,8 +20,8 @@ from redis.asyncio import Redis
 
 from agent.thread.store import team_of
 from bot.queue.dead_letters import DeadLetters
-from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import EXTRA_NOTIFY_TRIES, Claimed, Depth, Mailbox, Verb
+from bot.queue.lease import Claimed, Lease, LeaseLost, Verb, now
+from bot.queue.queue import EXTRA_NOTIFY_TRIES, Depth, Mailbox
 
 THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")
 PER_TEAM = 2

@@ -16,10 +16,10 @@ from structlog.typing import EventDict
 
 from bot.doctor.checks import Check
 from bot.doctor.doctor import examine
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, Mailbox
+from bot.queue.lease import OK, Claimed, Ending, Lease
+from bot.queue.queue import Mailbox
 from bot.queue.worker import Turns
-from bot.redis.url import client_of
+from bot.redis.client import client_of
 from tests.support.handlers import UnusedHandler
 from tests.support.orion_running import settings_in
 from tests.support.redis_fleet import follows, free_port, node

@@ -14,9 +14,9 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import CLUSTER_SHARDS, StateFenced, ThreadStore
 from bot.queue.dead_letters import DeadLetters
-from bot.queue.lease import Lease, now
-from bot.queue.queue import Cancellation, Claimed, Depth, Mailbox
-from bot.redis.url import client_of
+from bot.queue.lease import Cancellation, Claimed, Lease, now
+from bot.queue.queue import Depth, Mailbox
+from bot.redis.client import client_of
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures

@@ -24,7 +24,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
-from bot.stores.switches import Listening
+from bot.stores.limits import Listening
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.visibility import Visibility

@@ -14,11 +14,11 @@ from redis.asyncio import Redis
 from agent.knowledge.index.sqlite import SqliteIndex
 from bot.gates.flow import Flow
 from bot.local.model.roster import VISITOR
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, Mailbox
+from bot.queue.lease import OK, Claimed, Ending, Lease
+from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
-from bot.stores.budgets import Budgets, Limits
+from bot.stores.limits import Budgets, Limits
 from bot.stores.stores import NO_LIMITS, Stores
 from bot.turn.answer import Answering
 from bot.turn.job import Job

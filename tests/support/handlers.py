@@ -1,7 +1,6 @@
 """A handler for tests in which no message is handled."""
 
-from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Ending
+from bot.queue.lease import Claimed, Ending, Lease
 
 
 class UnusedHandler:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.events.parse import apply_thread_mode, parse_event
+from bot.events.intake import apply_thread_mode, parse_event
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, ThreadMode
 
 OWN = BotIdentity(user="UORION", bot="BORION")

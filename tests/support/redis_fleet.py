@@ -25,7 +25,7 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.exceptions import RedisError
 
-from bot.redis.embedded import find_server
+from bot.redis.server import find_server
 from tests.support.waiting import wait_until
 
 SLOTS = 16384

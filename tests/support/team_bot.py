@@ -14,10 +14,10 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.delivery.pending_checks import PendingCheck, PendingChecks
-from bot.events.enqueue import Enqueuer
+from bot.events.intake import Enqueuer
 from bot.gates.flow import GATES, Flow, read_body
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Cancel, Cancellation, Claimed, Ending, Mailbox
+from bot.queue.lease import OK, Cancel, Cancellation, Claimed, Ending, Lease
+from bot.queue.queue import Mailbox
 from bot.slack.client import Workspace
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import SlackCalls

@@ -24,7 +24,7 @@ from bot.cli.local import HANDBOOK
 from bot.install.installations import Installation, Installations, Seal
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR, Channel
-from bot.redis.connect import open_redis
+from bot.redis.server import open_redis
 from tests.process.chaos.crew import Member, crew
 from tests.process.chaos.ledger import Ledger, answered, first_parts, left_behind, read_ledger
 from tests.process.chaos.member import Role

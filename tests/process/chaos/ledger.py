@@ -16,7 +16,7 @@ from typing import Any
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.server import LocalWorkspace
-from bot.redis.connect import open_redis
+from bot.redis.server import open_redis
 from bot.slack.history import ANSWER_EVENT, WORKING_EVENT, sort_key
 from tests.process.chaos.crew import Crew, Member
 from tests.process.chaos.scene import Asked, Scene

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bot.redis.embedded import find_server, probe_server
+from bot.redis.server import find_server, probe_server
 from tests.support.waiting import wait_until
 
 AWAY_S = 0.7

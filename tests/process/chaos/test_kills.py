@@ -22,7 +22,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from bot.queue.queue import Mailbox
-from bot.redis.embedded import connect
+from bot.redis.server import connect
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 

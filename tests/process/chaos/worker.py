@@ -15,10 +15,10 @@ from pathlib import Path
 import structlog
 from redis.asyncio import Redis
 
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, Mailbox
+from bot.queue.lease import OK, Claimed, Ending, Lease
+from bot.queue.queue import Mailbox
 from bot.queue.worker import Turns
-from bot.redis.embedded import connect
+from bot.redis.server import connect
 
 
 class Scribe:

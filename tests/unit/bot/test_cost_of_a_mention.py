@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 from structlog.testing import LogCapture
 
-from bot.queue.scripts import load_script
+from bot.queue.queue import load_script
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in
 from tests.support.redis_tap import tapped

@@ -18,7 +18,8 @@ from agent.actions import Step
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from agent.thread.state import PendingQuestion, Plan, StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, LeaseFence, StateConflict, StateFenced, ThreadStore, hash_tag
-from bot.queue.queue import Claimed, Mailbox
+from bot.queue.lease import Claimed
+from bot.queue.queue import Mailbox
 from verification.types import Source
 
 KEY = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")

@@ -13,7 +13,7 @@ from bot.errors import WrongUse
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.stores.budgets import Budgets, Limits
+from bot.stores.limits import Budgets, Limits
 from tests.support.openai_server import HANGS, ScriptedOpenAI
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in
 from tests.support.waiting import wait_until

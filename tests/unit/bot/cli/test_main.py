@@ -16,7 +16,7 @@ from bot.cli.main import app
 from bot.cli.output import run
 from bot.cli.signals import EndedAtOnce
 from bot.evals import bench
-from bot.redis.embedded import EmbeddedRedisError
+from bot.redis.server import EmbeddedRedisError
 from tests.support.orion_command import LIMITS, QUESTION, Terminal
 
 

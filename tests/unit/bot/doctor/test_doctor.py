@@ -22,7 +22,7 @@ from bot.local.model.roster import Channel
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from bot.slack.manifest import BOT_SCOPES
-from bot.stores.switches import Pausing
+from bot.stores.limits import Pausing
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import GARBAGE, RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import settings_in

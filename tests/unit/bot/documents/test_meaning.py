@@ -17,8 +17,7 @@ from bot.doctor.model_checks import check_embedding
 from bot.documents.meaning import keep_vectors_current, make_vectors, open_meaning
 from bot.documents.open import corpus_of, open_index
 from bot.evals.retrieval import evaluate_retrieval
-from bot.model_address import DEFAULT_EMBED_MODEL, embedding_address
-from bot.settings import find_unknown_names
+from bot.settings import DEFAULT_EMBED_MODEL, embedding_address, find_unknown_names
 from observability.stats import Stats
 from tests.support.documents import SMALL
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says, word_vector

@@ -10,13 +10,13 @@ from redis.exceptions import RedisError
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.events.enqueue import AdminCommands, Enqueuer, admin_order
+from bot.events.intake import AdminCommands, Enqueuer, admin_order
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
 from bot.servers.http import build, serve
 from bot.slack.message import Access, Incoming
+from bot.stores.limits import Pause, Pausing
 from bot.stores.stores import Stores
-from bot.stores.switches import Pause, Pausing
 from tests.support.local_slack import local_slack
 from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, shown
 from tests.support.services import workspaces_of

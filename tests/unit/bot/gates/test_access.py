@@ -16,11 +16,9 @@ from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.gates.access import MAX_LOOKUP_WAIT_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
-from bot.queue.lease import Lease
-from bot.queue.queue import OK
+from bot.queue.lease import OK, Lease
 from bot.slack.message import Access, Incoming
-from bot.stores.budgets import Limits
-from bot.stores.switches import Pausing
+from bot.stores.limits import Limits, Pausing
 from bot.stores.threads import Cancellations, ThreadModes
 from bot.turn.job import turn_id_of
 from tests.support.gates import gates

@@ -12,8 +12,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.gates.follow_up import LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.slack.message import Access, ThreadMode
 from bot.stores.threads import ThreadModes
 from tests.support.gates import GateScene, gates

@@ -16,7 +16,8 @@ from agent.thread.store import ThreadStore
 from bot.gates.access import cached_refusal, visit_of
 from bot.gates.stop import cancel_thread, receive_stop
 from bot.local.model.roster import Member
-from bot.queue.queue import Cancellation, Mailbox
+from bot.queue.lease import Cancellation
+from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
 from bot.stores.stores import Stores, read_facts

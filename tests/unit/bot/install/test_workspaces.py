@@ -33,9 +33,8 @@ from bot.install.installations import Installation, Installations, Seal
 from bot.install.oauth import COOKIE, MAX_STATES_PER_MINUTE, OAuthCalls, States
 from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces, open_slack
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
-from bot.queue.lease import Lease
+from bot.queue.lease import Claimed, Lease
 from bot.queue.lease import now as monotonic
-from bot.queue.queue import Claimed
 from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client

@@ -9,7 +9,8 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.queue.dead_letters import DeadLetters
-from bot.queue.queue import Claimed, Mailbox
+from bot.queue.lease import Claimed
+from bot.queue.queue import Mailbox
 
 THREAD = "T1:C1:1.0"
 

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import EXTRA_NOTIFY_TRIES, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
-from bot.queue.scripts import BELL_TTL_S
+from bot.queue.lease import Claimed, Lease, LeaseLost, now
+from bot.queue.queue import BELL_TTL_S, EXTRA_NOTIFY_TRIES, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Depth, Mailbox
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 

@@ -19,10 +19,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
-from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import GIVEBACK, MAX_TRIES, OK, Cancellation, Claimed, Depth, Ending, Mailbox, give_up
+from bot.queue.lease import GIVEBACK, OK, Cancellation, Claimed, Ending, Lease, LeaseLost, give_up, now
+from bot.queue.queue import MAX_TRIES, Depth, Mailbox
 from bot.queue.worker import Turn, Turns, backoff
-from bot.redis.embedded import connect
+from bot.redis.server import connect
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 

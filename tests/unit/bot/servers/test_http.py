@@ -1,4 +1,4 @@
-"""The HTTP front: G3 pages in every mode, I1 at Slack's door. A real server, a real client."""
+"""The HTTP pages, Slack's endpoint, and the limits on connections."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ import asyncio
 import io
 import json
 import logging
+import resource
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from structlog.testing import capture_logs
 
-from bot.servers.http import MAX_BODY_BYTES, ProcessStatus, SlackEndpoint, build, has_valid_signature, serve
+from bot.servers.http import (
+    MAX_BODY_BYTES,
+    ConnectionLimits,
+    ProcessStatus,
+    SlackEndpoint,
+    build,
+    has_valid_signature,
+    max_connections,
+    serve,
+)
 from tests.support.event_app import SECRET, headers
 
 
@@ -222,3 +233,88 @@ async def test_the_server_binds_to_loopback() -> None:
 @given(stamp=st.text(), signature=st.text(), body=st.binary())
 def test_no_header_makes_the_check_crash(stamp: str, signature: str, body: bytes) -> None:
     assert not has_valid_signature(SECRET, {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}, body)
+
+
+@asynccontextmanager
+async def server(limits: ConnectionLimits) -> AsyncIterator[int]:
+    async def page(request: web.Request) -> web.Response:
+        if "slow" in request.query:
+            await released.wait()
+        return web.Response(text="here")
+
+    async def release(_: web.Request) -> web.Response:
+        released.set()
+        return web.Response()
+
+    released = asyncio.Event()
+    application = web.Application()
+    application.add_routes([web.get("/", page), web.get("/release", release)])
+    async with serve(application, limits=limits) as port:
+        yield port
+
+
+async def closed(port: int, start: bytes, more: bytes = b"") -> bool:
+    """Open a connection, send ``start``, then a byte of ``more`` now and then. Return once the server closes it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(start)
+    async with asyncio.TaskGroup() as group:
+        drip = group.create_task(_drip(writer, more))
+        try:
+            while await reader.read(4096):
+                pass
+        except ConnectionError:
+            pass
+        drip.cancel()
+    writer.close()
+    return True
+
+
+async def _drip(writer: asyncio.StreamWriter, more: bytes) -> None:
+    for byte in more * 1_000:
+        writer.write(bytes([byte]))
+        await asyncio.sleep(0.01)
+
+
+STARTS = {
+    "nothing": (b"", b""),
+    "half a request line": (b"GET / HT", b""),
+    "headers without an end": (b"GET / HTTP/1.1\r\nHost: x\r\n", b""),
+    "a header a byte at a time": (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", b"a"),
+    "a whole request, then silence": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b""),
+    "a whole request, then half a second one": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT", b""),
+}
+
+
+@pytest.mark.parametrize(("start", "more"), STARTS.values(), ids=STARTS)
+async def test_connection_without_a_whole_request_is_closed(start: bytes, more: bytes) -> None:
+    async with server(ConnectionLimits(header_s=0.2, idle_s=0.2)) as port, asyncio.timeout(5):
+        assert await closed(port, start, more)
+
+
+async def test_request_that_takes_longer_than_the_limits_is_answered() -> None:
+    async with server(ConnectionLimits(header_s=0.1, idle_s=0.1)) as port, aiohttp.ClientSession() as client:
+        async with asyncio.TaskGroup() as group:
+            slow = group.create_task(_get(client, f"http://127.0.0.1:{port}/?slow"))
+            assert await closed(port, b"")
+            assert await _get(client, f"http://127.0.0.1:{port}/release") == ""
+        assert slow.result() == "here"
+
+
+async def _get(client: aiohttp.ClientSession, url: str) -> str:
+    async with client.get(url) as reply:
+        return await reply.text()
+
+
+async def test_three_hundred_idle_connections_leave_a_request_its_place() -> None:
+    async with server(ConnectionLimits(limit=100)) as port, AsyncExitStack() as stack:
+        for _ in range(300):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            stack.callback(writer.close)
+        client = await stack.enter_async_context(aiohttp.ClientSession())
+        async with asyncio.timeout(5):
+            assert await _get(client, f"http://127.0.0.1:{port}/") == "here"
+
+
+def test_connections_get_half_of_the_descriptors() -> None:
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert max_connections() <= max(32, soft // 2)

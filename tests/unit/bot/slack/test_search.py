@@ -16,7 +16,7 @@ from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool
-from bot.events.parse import parse_event
+from bot.events.intake import parse_event
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
@@ -26,7 +26,7 @@ from bot.slack.manifest import manifest
 from bot.slack.message import Access, BotIdentity, Incoming
 from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
-from bot.stores.outbox import OutboxEntry
+from bot.stores.stores import OutboxEntry
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in, shown
 from tests.support.waiting import wait_until

@@ -1,14 +1,51 @@
-"""The token of a question is kept for minutes, and nowhere beside where it is looked for."""
+"""The facts that a turn begins with, and the outbox of decided answers."""
 
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from agent.thread.conversation import ThreadKey
-from bot.events.enqueue import Enqueuer
+from agent.thread.conversation import ThreadKey, ThreadMessage
+from agent.thread.state import ThreadState
+from bot.events.intake import Enqueuer
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
-from bot.stores.stores import TOKEN_TTL_S, Stores, read_facts
+from bot.stores.stores import TOKEN_TTL_S, OutboxEntry, Stores, read_entry, read_facts
+from verification.types import Answer, Repair, Source, Violation
+
+words = st.text(max_size=30)
+answers = st.builds(
+    Answer,
+    text=words,
+    chunks=st.lists(words, max_size=3).map(tuple),
+    sources=st.lists(st.builds(Source, id=st.integers(1, 9), title=words, url=words, text=words), max_size=2).map(
+        tuple
+    ),
+    verified=st.booleans(),
+    attempts=st.integers(0, 3),
+    repairs=st.lists(st.builds(Repair, kind=words, count=st.integers(1, 9)), max_size=2).map(tuple),
+    violations=st.lists(
+        st.builds(Violation, rule=st.just("not_empty"), severity=st.just("error"), words=words), max_size=2
+    ).map(tuple),
+    label=words,
+)
+
+
+@given(answers, words)
+def test_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -> None:
+    state = ThreadState(mission=said, history=(ThreadMessage(role="user", text=said),))
+    entry = OutboxEntry(outcome="answered", answer=answer, state=state)
+    assert read_entry(entry.to_json()) == entry
+
+
+@pytest.mark.parametrize(
+    "stored", [None, "", "{", "[]", '{"outcome": "answered"}', '{"outcome":1,"answer":{},"state":""}']
+)
+def test_what_cannot_be_read_counts_as_none(stored: str | None) -> None:
+    assert read_entry(stored) is None
+
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 

@@ -17,11 +17,10 @@ from agent.actions import NoReply
 from agent.model.protocol import DecideContext, Decision, ModelError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.queue.lease import Lease, LeaseLost
-from bot.queue.queue import OK, Cancellation
+from bot.queue.lease import OK, Cancellation, Lease, LeaseLost
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.outbox import OutboxEntry
+from bot.stores.stores import OutboxEntry
 from bot.turn import duplicates
 from bot.turn.job import turn_id_of
 from bot.turn.status import Pace

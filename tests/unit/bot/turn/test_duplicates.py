@@ -21,8 +21,8 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.pending_checks import PendingCheck, PendingChecks
 from bot.gates.flow import read_body
-from bot.queue.lease import Lease
-from bot.queue.queue import OK, Mailbox
+from bot.queue.lease import OK, Lease
+from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.turn import duplicates
 from bot.turn.duplicates import delete_duplicates, run_check

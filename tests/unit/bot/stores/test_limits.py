@@ -1,4 +1,4 @@
-"""Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly."""
+"""Daily budgets of tokens, the pause, and listening channels."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -14,7 +14,16 @@ from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
 from bot.slack.message import Incoming
-from bot.stores.budgets import RESERVATION_TTL_S, Budgets, Holder, Limits, duration_text
+from bot.stores.limits import (
+    MAX_REASON_LENGTH,
+    RESERVATION_TTL_S,
+    Budgets,
+    Holder,
+    Limits,
+    Pause,
+    Pausing,
+    duration_text,
+)
 from tests.support.waiting import wait_until
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).timestamp()
@@ -196,3 +205,31 @@ def test_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
     minutes = parts[0] * 60 + parts[1] if len(parts) == 2 else parts[0]
     assert abs(minutes * 60 - seconds) <= 60
     assert minutes >= 1
+
+
+async def test_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
+    here, there = Pausing(redis_client, clock=lambda: 100.0), Pausing(redis_client, clock=lambda: 200.0)
+    assert await there.current() is None
+    assert await here.pause("The index is being  rebuilt\n") == Pause(since=100.0, reason="The index is being rebuilt")
+    assert await there.current() == Pause(since=100.0, reason="The index is being rebuilt")
+    assert await redis_client.ttl(here.key()) == -1
+    assert await there.pause("Still") == Pause(since=100.0, reason="Still")
+    assert await there.resume()
+    assert not await here.resume()
+    assert await here.current() is None
+    assert await redis_client.get(here.resumed_key()) == "100.0"
+
+
+async def test_one_orions_pause_is_not_anothers(redis_client: Redis) -> None:
+    await Pausing(redis_client, prefix="one").pause("x" * 1_000)
+    assert await Pausing(redis_client, prefix="two").current() is None
+    thread_mode = await Pausing(redis_client, prefix="one").current()
+    assert thread_mode is not None
+    assert len(thread_mode.reason) == MAX_REASON_LENGTH
+
+
+@pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])
+async def test_pause_that_cannot_be_read_holds_all_the_same(redis_client: Redis, stored: str) -> None:
+    pausing = Pausing(redis_client)
+    await redis_client.set(pausing.key(), stored)
+    assert (await pausing.current() is not None) == bool(stored)

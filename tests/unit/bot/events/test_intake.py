@@ -1,4 +1,4 @@
-"""Slack events that count, in the shapes that Slack documents."""
+"""Events from Slack become stored messages, or a reason to ignore them."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
-from bot.events.parse import apply_thread_mode, parse_event
+from bot.events.intake import apply_thread_mode, parse_event
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
 from tests.support.slack_events import envelope, mention, message
 
