@@ -14,8 +14,7 @@ from typing import Any, Final, Literal
 import structlog
 from redis.asyncio import Redis
 
-from agent.knowledge.saved_answer import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
-from agent.knowledge.sources.answers import AnswerFolder
+from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, AnswerFolder, SavedAnswer
 from verification import Draft, Source, check
 
 log = structlog.get_logger()

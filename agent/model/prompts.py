@@ -18,8 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
-from agent.texts.catalogue import age
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import age, truncate
 from agent.thread.conversation import Question, ThreadMessage, as_markdown
 from agent.thread.state import Plan
 from agent.tools.tool import ToolResult

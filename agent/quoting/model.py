@@ -22,8 +22,16 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import RankedPassage, best_passages, closest_sentence, values_differ, windows, word_weights
-from agent.quoting.rendering import render_passages, render_units
+from agent.quoting.passages import (
+    RankedPassage,
+    best_passages,
+    closest_sentence,
+    render_passages,
+    render_units,
+    values_differ,
+    windows,
+    word_weights,
+)
 from agent.quoting.small_talk import (
     asks_for_documents,
     earlier_subjects,

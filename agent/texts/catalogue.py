@@ -76,3 +76,8 @@ def age(updated_at: str, today: date, language: str | None = None) -> str:
         if count := days // length:
             return say(several, language, n=str(count)) if count > 1 else say(one, language)
     return say("today", language)
+
+
+def truncate(text: str, limit: int) -> str:
+    """Return the text in at most ``limit`` characters, with an ellipsis if it was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

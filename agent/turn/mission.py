@@ -17,7 +17,7 @@ import structlog
 
 from agent.actions import Step
 from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import truncate
 from agent.thread.state import Plan, SavedFindings, SavedResult, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH

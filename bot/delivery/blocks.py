@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from agent.texts.catalogue import age, say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import age, say, truncate
 from bot.delivery import tables
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.rich_text import rich_text

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, get_args
 
 from agent.payload import mapping, string
-from agent.texts.catalogue import LANGUAGES, say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import LANGUAGES, say, truncate
 from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelSettings, Mode
 from bot.delivery.blocks import Block, button, dialog, escape, initial_value, input_block, plain_text, section
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from agent.knowledge.types import Document
 from agent.payload import objects, string
-from agent.texts.catalogue import say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import say, truncate
 from bot.channel_settings import ChannelSettings
 from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, escape, join_lines, link, section, short_id, with_age
 from bot.delivery.channel_dialog import channel_blocks

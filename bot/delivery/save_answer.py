@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
 from typing import Final
 
-from agent.knowledge.saved_answer import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
+from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
 from agent.payload import mapping, string
-from agent.texts.catalogue import say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import say, truncate
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.delivery.blocks import (
     Block,

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from agent.payload import objects, string
 from agent.quoting.model import ExtractiveModel
-from agent.texts.catalogue import say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import Block, context, dialog, escape, join_lines, plain_text, section, short_id, source_line
 from bot.stores.turn_records import MAX_PASSAGES, sources_of
 from verification.markup.mrkdwn import strip_mrkdwn

@@ -15,7 +15,7 @@ import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.sources.feed import Feed
+from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.types import DeferredSource, DocumentSource, IndexReport, KnowledgeAwayError, due_at
 from bot.errors import WrongUse
 
@@ -53,7 +53,7 @@ class Corpus:
 
         web = [source for source in self.sources if isinstance(source, WebSource)]
         later = {site.key: DeferredSource(key=site.key, part=site.part, audience=site.audience) for site in web}
-        later |= {feed.key: DeferredSource(key=feed.key) for feed in self.sources if isinstance(feed, Feed)}
+        later |= {feed.key: DeferredSource(key=feed.key) for feed in self.sources if isinstance(feed, FeedSource)}
         return [*self.roots, *(later.get(source.key, source) for source in self.sources)]
 
 

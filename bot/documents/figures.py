@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.readers.formats import advice_for
+from agent.knowledge.readers.reading import advice_for
 from agent.knowledge.types import Holding, KnowledgeAwayError, SourceState
 
 NO_READER: Final = "a format that is not read"

@@ -22,7 +22,7 @@ import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.answers import AnswerFolder
-from agent.knowledge.sources.feed import Feed
+from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, DocumentSource, IndexReport, KnowledgeAwayError
@@ -92,7 +92,7 @@ def _sources(settings: Settings) -> tuple[DocumentSource, ...]:
         sources.append(AnswerFolder(folder=settings.answers))
     if settings.feeds:
         environment = tuple(feed_environment().items())
-        sources += [Feed(command=tuple(shlex.split(entry)), environment=environment) for entry in settings.feeds]
+        sources += [FeedSource(command=tuple(shlex.split(entry)), environment=environment) for entry in settings.feeds]
     if settings.web_docs:
         sources += web_sources(settings)
     return tuple(sources)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agent.payload import mapping, objects, string
-from agent.texts.catalogue import say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import say, truncate
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey, Mark

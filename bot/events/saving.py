@@ -9,8 +9,8 @@ from typing import Final
 
 import structlog
 
-from agent.knowledge.saved_answer import SavedAnswer
 from agent.knowledge.slack_message import read_message
+from agent.knowledge.sources.answers import SavedAnswer
 from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey

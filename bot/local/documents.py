@@ -13,7 +13,7 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from agent.knowledge.readers.chunking import slug
-from agent.knowledge.readers.formats import format_of, suffix_of
+from agent.knowledge.readers.reading import format_of, suffix_of
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "

@@ -7,8 +7,7 @@ from datetime import date
 from itertools import islice
 from typing import Final
 
-from agent.texts.catalogue import say
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import Block, button, context, escape, join_lines, link, section, with_age
 from bot.delivery.save_answer import SAVE_ACTION
 from bot.reports.report import Figures, Hidden, Report, ReportedQuestion, Topic

@@ -16,9 +16,8 @@ from typing import Any, Final
 
 import structlog
 
-from agent.knowledge.index.filtered import SeenBy
-from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.saved_answer import SavedAnswer
+from agent.knowledge.index.index import KnowledgeIndex, SeenBy
+from agent.knowledge.sources.answers import SavedAnswer
 from agent.knowledge.types import PATH
 from agent.payload import string
 from agent.thread.audience import Viewers, may_see

@@ -15,8 +15,7 @@ from typing import Final
 import structlog
 
 from agent.tasks import background_tasks
-from agent.texts.catalogue import LOADING, say, translate_status
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import LOADING, say, translate_status, truncate
 from agent.thread.conversation import ThreadKey
 from agent.turn.events import StepSeen
 from bot.delivery.answer_key import AnswerKey

@@ -14,7 +14,7 @@ from agent.knowledge.slack_message import read_message
 from agent.model.protocol import ModelError
 from agent.outcome import SILENT, TurnOutcome
 from agent.payload import string
-from agent.texts.truncate import truncate
+from agent.texts.catalogue import truncate
 from agent.thread.state import with_posted
 from bot.queue.lease import OK, Ending, retry_uncounted
 from bot.slack.history import age_s, is_own

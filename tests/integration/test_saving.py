@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import SecretStr
 
-from agent.knowledge.saved_answer import SavedAnswer
+from agent.knowledge.sources.answers import SavedAnswer
 from bot.answers import AnswerBook
 from bot.delivery.save_answer import REVIEW_AFTER
 from bot.local.model.roster import VISITOR

@@ -7,8 +7,7 @@ from typing import Any
 
 from agent.knowledge.readers.chunking import chunk_document
 from agent.knowledge.readers.document import DocumentPart, ReadDocument
-from agent.knowledge.readers.formats import format_of
-from agent.knowledge.readers.reading import parse_document, read_bytes
+from agent.knowledge.readers.reading import format_of, parse_document, read_bytes
 from agent.thread.conversation import AttachedFile, FilePart
 
 

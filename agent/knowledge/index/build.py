@@ -13,8 +13,7 @@ from typing import Final
 import structlog
 
 from agent.knowledge.index import tables
-from agent.knowledge.index.results import document_url
-from agent.knowledge.index.tables import Parsed, Session
+from agent.knowledge.index.tables import IndexSession, Parsed, document_url
 from agent.knowledge.readers.process import DocumentReader, FileToRead
 from agent.knowledge.readers.reading import digest_of
 from agent.knowledge.sources.folders import Folders
@@ -42,7 +41,7 @@ _BATCH_CHARS: Final = 2_000_000  # and as much as is in memory meanwhile
 class IndexBuilder:
     """One pass."""
 
-    def __init__(self, session: Session, progress: Callable[[str], None] | None) -> None:
+    def __init__(self, session: IndexSession, progress: Callable[[str], None] | None) -> None:
         self._session = session
         self._progress = progress
         self._known = tables.document_facts(session)

@@ -1,16 +1,22 @@
-"""The index of documents, without the connections and locks in which SQLite and PostgreSQL differ."""
+"""The index of documents, and the part of it that some viewers may see.
+
+Connections and locks, in which SQLite and PostgreSQL differ, are in their own modules.
+"""
+
+from __future__ import annotations
 
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
-from agent.knowledge.index import results, tables
+from agent.knowledge.index import tables
 from agent.knowledge.index.build import IndexBuilder
-from agent.knowledge.index.tables import Session
+from agent.knowledge.index.tables import IndexSession
 from agent.knowledge.search.full_text import best, words_of
 from agent.knowledge.types import (
     DeferredSource,
@@ -21,6 +27,7 @@ from agent.knowledge.types import (
     IndexReport,
     SourceState,
 )
+from agent.thread.audience import Viewers, may_see
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
@@ -60,7 +67,7 @@ class KnowledgeIndex(ABC):
 
     def __init__(self) -> None:
         self.meaning: Meaning | None = None
-        self._idle: list[Session] = []
+        self._idle: list[IndexSession] = []
         self._closed = threading.Event()
 
     def __enter__(self) -> Self:
@@ -98,7 +105,7 @@ class KnowledgeIndex(ABC):
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages for ``query``, best first, none twice; any text is a valid query."""
-        most = results.CANDIDATES * limit
+        most = tables.CANDIDATES * limit
         if self.meaning is None or vector is None or most < 1:
             return self.passages(self.by_words(query, most), limit)
         deep = max(most, COMPARED)
@@ -120,34 +127,34 @@ class KnowledgeIndex(ABC):
         if limit < 1:
             return ()
         with self.session() as session:
-            return results.spread(_read(session, ranked, limit), limit)
+            return tables.spread(_read(session, ranked, limit), limit)
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return the passages of one document from one number to another, both included, in order."""
         reach = (max(0, first), min(last, tables.MAX_PASSAGES - 1))
         with self.session() as session:
-            return tuple(map(results.passage_of, session.execute(results.PART, (document, *reach))))
+            return tuple(map(tables.passage_of, session.execute(tables.PART, (document, *reach))))
 
     def documents(self) -> tuple[Document, ...]:
         """Return all documents without their texts, by id."""
         with self.session() as session:
-            found = map(results.document_of, session.execute(results.DOCUMENTS.format("''")))
+            found = map(tables.document_of, session.execute(tables.DOCUMENTS.format("''")))
             return tuple(sorted(found, key=lambda document: document.id))
 
     def document(self, name_or_id: str) -> Document | None:
         """Return one document with its text, by id, title or file name (case and suffix do not matter)."""
-        found = results.resolve_document_name(self.documents(), name_or_id)
+        found = tables.resolve_document_name(self.documents(), name_or_id)
         if found is None:
             return None
         with self.session() as session:
-            rows = session.execute(results.DOCUMENTS.format("text") + "WHERE id = ?", (found,))
-            return next(map(results.document_of, rows), None)
+            rows = session.execute(tables.DOCUMENTS.format("text") + "WHERE id = ?", (found,))
+            return next(map(tables.document_of, rows), None)
 
     def holdings(self) -> tuple[Holding, ...]:
         """Return the size of each source, in any order."""
         names = ("source", "documents", "passages", "oldest", "newest")
         with self.session() as session:
-            return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(results.HOLDINGS))
+            return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(tables.HOLDINGS))
 
     def states(self) -> dict[str, SourceState]:
         """Return the state of each source, by its name."""
@@ -167,7 +174,7 @@ class KnowledgeIndex(ABC):
             yield mine
 
     @contextmanager
-    def session(self, *, write: bool = False) -> Iterator[Session]:
+    def session(self, *, write: bool = False) -> Iterator[IndexSession]:
         """Lend a connection to one thread. With ``write`` the block is one transaction."""
         with self._telling():
             session = self._take()
@@ -182,21 +189,21 @@ class KnowledgeIndex(ABC):
                 else:
                     session.close()
 
-    def _take(self) -> Session:
+    def _take(self) -> IndexSession:
         while session := self._idle_one():
             if session.is_usable():
                 return session
             session.close()
         return self._connect()
 
-    def _idle_one(self) -> Session | None:
+    def _idle_one(self) -> IndexSession | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
     @abstractmethod
-    def _connect(self) -> Session:
+    def _connect(self) -> IndexSession:
         """Open a connection, and create the tables if needed."""
 
     @abstractmethod
@@ -204,7 +211,7 @@ class KnowledgeIndex(ABC):
         """Turn the driver's errors of an unreachable database into ``KnowledgeAwayError``."""
 
     @abstractmethod
-    def _building(self) -> AbstractContextManager[Session]:
+    def _building(self) -> AbstractContextManager[IndexSession]:
         """Lend a connection that writes; a second builder waits for the first."""
 
     @abstractmethod
@@ -212,9 +219,73 @@ class KnowledgeIndex(ABC):
         """Return a call that tries once to take the lock of this name."""
 
 
-def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[FoundPassage]:
+def _read(session: IndexSession, ranked: Sequence[Ranked], limit: int) -> Iterator[FoundPassage]:
     """Yield these passages in order, read in batches of ``limit``: mostly the first batch is enough."""
     for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]
-        rows = {row[0]: row for row in session.execute(results.FOUND.format(tables.marks(numbers)), numbers)}
-        yield from (results.passage_of(rows[number]) for number in numbers if number in rows)
+        rows = {row[0]: row for row in session.execute(tables.FOUND.format(tables.marks(numbers)), numbers)}
+        yield from (tables.passage_of(rows[number]) for number in numbers if number in rows)
+
+
+_WIDER: Final = 4
+_MAX_LIMIT: Final = 2_000  # passages examined: after this many withheld ones nothing relevant is left
+
+
+class SeenBy:
+    """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further."""
+
+    def __init__(self, index: KnowledgeReader, viewers: Viewers, prefixes: tuple[str, ...] = ()) -> None:
+        self._index = index
+        self._viewers = viewers
+        self._prefixes = prefixes
+
+    async def embed_question(self, query: str) -> Any:
+        """Return the question's vector for ``search``."""
+        return await self._index.embed_question(query)
+
+    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
+        """Return the best passages that all viewers may see."""
+        asked = limit
+        while True:
+            found = self._index.search(query, limit=asked, vector=vector)
+            seen = self._of(found)
+            if len(seen) >= limit or len(found) < asked or asked >= _MAX_LIMIT:
+                return seen[:limit]
+            asked *= _WIDER
+
+    def _of(self, passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:
+        seen = tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
+        return tuple(one for one in seen if one.document in self._named_ids) if self._prefixes else seen
+
+    @cached_property
+    def _named_ids(self) -> frozenset[str]:
+        """Ids of the documents that the prefixes name."""
+        return frozenset(document.id for document in self._index.documents() if self._is_named(document))
+
+    def _is_named(self, document: Document) -> bool:
+        return (
+            not self._prefixes or document.id.startswith(self._prefixes) or document.source.startswith(self._prefixes)
+        )
+
+    def _is_seen(self, document: Document) -> bool:
+        return may_see(document.audience, self._viewers) and self._is_named(document)
+
+    def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
+        """Return a part of a document that all viewers may see."""
+        return self._of(self._index.part(document, first, last))
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return the documents that all viewers may see."""
+        return tuple(filter(self._is_seen, self._index.documents()))
+
+    def document(self, name_or_id: str) -> Document | None:
+        """Return one document. A title that a withheld document shares still finds the other."""
+        found = self._index.document(name_or_id)
+        if found is None or self._is_seen(found):
+            return found
+        wanted = name_or_id.strip().casefold()
+        others = (d.id for d in self.documents() if wanted in {d.id.casefold(), d.title.casefold()})
+        return next((self._index.document(other) for other in others), None)
+
+
+KnowledgeReader = KnowledgeIndex | SeenBy

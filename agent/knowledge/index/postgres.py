@@ -9,7 +9,7 @@ from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import SCHEMA, VERSION, Session, make, put_setting
+from agent.knowledge.index.tables import SCHEMA, VERSION, IndexSession, make, put_setting
 from agent.knowledge.types import KnowledgeAwayError
 
 _NAME: Final = "orion"
@@ -40,8 +40,8 @@ _AWAY: Final = (
 )
 
 
-class _Session:
-    """A ``Session`` over psycopg, which writes ``%s`` for a value and returns bytes as text unless it is asked."""
+class _PostgresSession:
+    """A ``IndexSession`` over psycopg, which writes ``%s`` for a value and returns bytes as text unless it is asked."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection
@@ -83,7 +83,7 @@ class PostgresIndex(KnowledgeIndex):
         with self._building() as session:
             session.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
 
-    def _prepare(self, session: _Session) -> None:
+    def _prepare(self, session: _PostgresSession) -> None:
         with session.transaction():
             session.execute("SELECT pg_advisory_xact_lock(hashtext('orion tables'), hashtext(?))", (self._schema,))
             session.connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
@@ -92,7 +92,7 @@ class PostgresIndex(KnowledgeIndex):
             make(session, _SCHEMA)
             put_setting(session, "version", str(VERSION))
 
-    def _connect(self) -> _Session:
+    def _connect(self) -> _PostgresSession:
         with ExitStack() as stack:
             session = self._open_session(stack)
             if not self._prepared:
@@ -102,8 +102,8 @@ class PostgresIndex(KnowledgeIndex):
             stack.pop_all()
             return session
 
-    def _open_session(self, stack: ExitStack) -> _Session:
-        session = _Session(psycopg.connect(self._url, **_OPTIONS))
+    def _open_session(self, stack: ExitStack) -> _PostgresSession:
+        session = _PostgresSession(psycopg.connect(self._url, **_OPTIONS))
         stack.callback(session.close)
         session.connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
         # Compiling these statements takes longer than running them.
@@ -118,7 +118,7 @@ class PostgresIndex(KnowledgeIndex):
             raise KnowledgeAwayError(type(error).__name__) from None  # the driver's text may hold the address
 
     @contextmanager
-    def _building(self) -> Iterator[_Session]:
+    def _building(self) -> Iterator[_PostgresSession]:
         """A separate connection that holds the lock: the server releases it when this process dies."""
         with self._telling(), ExitStack() as stack:
             session = self._open_session(stack)
@@ -144,7 +144,7 @@ class PostgresIndex(KnowledgeIndex):
                     session.execute("SELECT pg_advisory_unlock(hashtext(?), hashtext(?))", values)
 
 
-def _version(session: Session) -> str:
+def _version(session: IndexSession) -> str:
     if session.execute("SELECT to_regclass('settings')").fetchone() == (None,):
         return ""
     found = session.execute("SELECT value FROM settings WHERE name = 'version'").fetchone()

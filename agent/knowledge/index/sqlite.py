@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import SCHEMA, VERSION, Session, make
+from agent.knowledge.index.tables import SCHEMA, VERSION, IndexSession, make
 from agent.knowledge.types import KnowledgeAwayError
 
 log = structlog.get_logger()
@@ -22,7 +22,7 @@ _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="te
 _WAIT_S: Final = 30.0  # until another process has written its batch: seconds on a busy disk
 
 
-class _Session(sqlite3.Connection):
+class _SqliteSession(sqlite3.Connection):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self.execute("BEGIN IMMEDIATE")
@@ -74,10 +74,10 @@ class SqliteIndex(KnowledgeIndex):
         if fault != "ok":
             raise sqlite3.DatabaseError(fault)
 
-    def _connect(self) -> _Session:
+    def _connect(self) -> _SqliteSession:
         # One thread at a time uses it, but not always the same one; we begin transactions.
         session = sqlite3.connect(
-            self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_Session
+            self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_SqliteSession
         )
         try:
             # A power cut may lose the last batches, which are then read again, but never damages the file.
@@ -99,7 +99,7 @@ class SqliteIndex(KnowledgeIndex):
             raise KnowledgeAwayError(message) from None
 
     @contextmanager
-    def _building(self) -> Iterator[Session]:
+    def _building(self) -> Iterator[IndexSession]:
         with self._writing, self.session() as session:
             yield session
 
@@ -117,7 +117,7 @@ class SqliteIndex(KnowledgeIndex):
             yield take
 
 
-def _is_current(session: Session) -> bool:
+def _is_current(session: IndexSession) -> bool:
     return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
 

@@ -1,19 +1,21 @@
-"""The tables of an index, the same in SQLite and PostgreSQL: writing documents, and finding a query's words.
+"""The tables of an index, the same in SQLite and PostgreSQL: documents, postings, and rows as passages with links.
 
 The rules that create stored words also remove them, so ``VERSION`` must grow whenever those rules change.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, no_changes, revise
-from agent.knowledge.types import Readable, SourceState
+from agent.knowledge.types import Document, FoundPassage, Readable, SourceState
 
 VERSION: Final = 15  # grows with every change of the tables, or of the words and passages made from the same bytes
 MAX_PASSAGES: Final = 1 << 20  # per document: a passage's number has the document's number above its lower 20 bits
@@ -34,7 +36,7 @@ SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM
 Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]  # a document ready to be stored, with its digest
 
 
-class Session(Protocol):
+class IndexSession(Protocol):
     """A connection for one thread at a time. Statements have ``?`` for each value."""
 
     def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Any:
@@ -61,7 +63,7 @@ def marks(values: Sequence[Any]) -> str:
     return ", ".join("?" * len(values))
 
 
-def insert(session: Session, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+def insert(session: IndexSession, statement: str, rows: Iterable[Sequence[Any]]) -> None:
     """Insert these rows, many per statement: a database server replies to each statement separately."""
     every = list(rows)
     for some in parts(every, _AT_ONCE // len(every[0])) if every else ():
@@ -69,18 +71,18 @@ def insert(session: Session, statement: str, rows: Iterable[Sequence[Any]]) -> N
         session.execute(statement.format(values), [value for row in some for value in row])
 
 
-def put_setting(session: Session, name: str, value: str) -> None:
+def put_setting(session: IndexSession, name: str, value: str) -> None:
     """Store one setting."""
     session.execute(_PUT_SETTING, (name, value))
 
 
-def notes(session: Session, prefix: str) -> dict[str, str]:
+def notes(session: IndexSession, prefix: str) -> dict[str, str]:
     """Return the settings whose names begin so."""
     rows = session.execute("SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
     return dict(sorted(rows))
 
 
-def put_notes(session: Session, new_notes: Mapping[str, str]) -> None:
+def put_notes(session: IndexSession, new_notes: Mapping[str, str]) -> None:
     """Store these settings in one transaction; remove those with an empty value."""
     if new_notes:
         with session.transaction():
@@ -91,7 +93,7 @@ def put_notes(session: Session, new_notes: Mapping[str, str]) -> None:
                     session.execute("DELETE FROM settings WHERE name = ?", (name,))
 
 
-def states(session: Session) -> dict[str, SourceState]:
+def states(session: IndexSession) -> dict[str, SourceState]:
     """Return the state of each source, by its name, without states that another version of Orion wrote."""
     found = {name.removeprefix(_STATE): _state(note) for name, note in notes(session, _STATE).items()}
     return {name: state for name, state in found.items() if state}
@@ -105,13 +107,13 @@ def _state(note: str) -> SourceState | None:
         return None
 
 
-def put_states(session: Session, states: Mapping[str, SourceState | None]) -> None:
+def put_states(session: IndexSession, states: Mapping[str, SourceState | None]) -> None:
     """Store these states; None removes one."""
     told = {f"{_STATE}{name}": json.dumps(asdict(state)) if state else "" for name, state in states.items()}
     put_notes(session, told)
 
 
-def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
+def postings(session: IndexSession, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
     """Return how many passages there are, and the blocks of these words."""
     passages, first, place = session.execute(
         "SELECT passages, (SELECT min(number) FROM documents), place FROM totals"
@@ -120,13 +122,13 @@ def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Foun
     return passages, _in_blocks(session, blocks, words)
 
 
-def _in_blocks(session: Session, blocks: Sequence[int], words: Sequence[str]) -> Iterator[Found]:
+def _in_blocks(session: IndexSession, blocks: Sequence[int], words: Sequence[str]) -> Iterator[Found]:
     for some in parts(blocks):
         for these in parts(words):
             yield from session.execute(_POSTINGS.format(marks(some), marks(these)), (*some, *these))
 
 
-def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
+def numbers_of(session: IndexSession, places: Iterable[int]) -> dict[int, int]:
     """Return the numbers of the passages at these places; places of deleted passages are left out."""
     numbers: dict[int, int] = {}
     for some in parts(places):
@@ -135,7 +137,7 @@ def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
     return numbers
 
 
-def make(session: Session, schema: str) -> None:
+def make(session: IndexSession, schema: str) -> None:
     """Create the tables. Those of another version are dropped: the documents are read again."""
     for name in NAMES:
         session.execute(f"DROP TABLE IF EXISTS {name}")
@@ -143,13 +145,13 @@ def make(session: Session, schema: str) -> None:
         session.execute(statement)
 
 
-def document_facts(session: Session) -> dict[str, tuple[str, str, str, str]]:
+def document_facts(session: IndexSession) -> dict[str, tuple[str, str, str, str]]:
     """Return digest, id, audience and link of each document, by key."""
     rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
     return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
 
 
-def replace(session: Session, batch: Sequence[Parsed], gone: Iterable[str] = ()) -> None:
+def replace(session: IndexSession, batch: Sequence[Parsed], gone: Iterable[str] = ()) -> None:
     """Store these documents in place of those with the same keys, and remove ``gone``, in one transaction."""
     by_key = {parsed[0].key: parsed for parsed in batch}
     changes = no_changes()
@@ -163,7 +165,7 @@ def replace(session: Session, batch: Sequence[Parsed], gone: Iterable[str] = ())
         _revise(session, changes)
 
 
-def _insert(session: Session, batch: Iterable[Parsed], changes: Changes) -> None:
+def _insert(session: IndexSession, batch: Iterable[Parsed], changes: Changes) -> None:
     (number,) = session.execute("SELECT place FROM totals").fetchone()
     documents, passages = [], []
     for file, digest, document, chunks in batch:
@@ -181,7 +183,7 @@ def _insert(session: Session, batch: Iterable[Parsed], changes: Changes) -> None
     session.execute("UPDATE totals SET passages = passages + ?, place = ?", (len(passages), number))
 
 
-def _remove(session: Session, number: int, title: str, changes: Changes) -> None:
+def _remove(session: IndexSession, number: int, title: str, changes: Changes) -> None:
     reach = (number << 20, (number << 20) + MAX_PASSAGES - 1)
     rows = session.execute("SELECT number, path, text FROM passages WHERE number BETWEEN ? AND ?", reach)
     passages = rows.fetchall()
@@ -192,10 +194,90 @@ def _remove(session: Session, number: int, title: str, changes: Changes) -> None
     session.execute("UPDATE totals SET passages = passages - ?", (len(passages),))
 
 
-def _revise(session: Session, changes: Changes) -> None:
+def _revise(session: IndexSession, changes: Changes) -> None:
     for block, words in sorted(changes.items()):
         held = {word: data for word, _, data in _in_blocks(session, (block,), sorted(words))}
         rows = [(block, word, revise(held.get(word, b""), words[word])) for word in sorted(words)]
         insert(session, _REVISE, (row for row in rows if row[2]))
         for gone in parts(word for _, word, data in rows if not data):
             session.execute(_DELETE.format(marks(gone)), (block, *gone))
+
+
+_PASSAGE: Final = """
+SELECT p.number, p.anchor, d.url, d.place, (SELECT value FROM settings WHERE name = 'docs_url'),
+  d.id, d.title, p.path, p.text, p.line, p.page, d.updated_at, d.audience, d.chunks
+FROM passages p JOIN documents d ON d.number = p.number >> 20
+"""
+_FIELDS: Final = ("document", "title", "heading", "text", "line", "page", "updated_at", "audience", "of")
+"""Columns of a passage, from the second line of the statement."""
+FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"  # the passages of these numbers, in any order
+# The passages of the document of this id from one number to another.
+PART: Final = (
+    _PASSAGE + "WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ? ORDER BY p.number"
+)
+# Columns that `document_of` reads, with or without the text.
+DOCUMENTS: Final = """
+SELECT id, title, updated_at, audience, source, chunks, {}, url, (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents
+"""
+HOLDINGS: Final = """
+SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updated_at, '')), ''),
+  max(updated_at) FROM documents GROUP BY source
+"""
+CANDIDATES: Final = 4  # times the requested number, so that other documents and other texts can be preferred
+
+
+def spread(passages: Iterable[FoundPassage], limit: int) -> tuple[FoundPassage, ...]:
+    """Return the best ``limit`` passages, no text twice: one document gets at most half of the places."""
+    first: list[FoundPassage] = []
+    later: list[FoundPassage] = []
+    taken: Counter[str] = Counter()
+    texts: set[str] = set()
+    for passage in passages:
+        if passage.text in texts:
+            continue
+        texts.add(passage.text)
+        taken[passage.document] += 1
+        (first if taken[passage.document] <= max(1, limit // 2) else later).append(passage)
+        if len(first) == limit:  # the others need not be read
+            break
+    return (*first, *later)[:limit]
+
+
+def passage_of(row: Sequence[Any]) -> FoundPassage:
+    """Return one passage; its link leads to the page, the line or the heading, as the link's host understands it."""
+    number, anchor, url, place, docs_url, *rest = row
+    fields = dict(zip(_FIELDS, rest, strict=True))
+    link = url or document_url(docs_url or "", fields["document"])
+    fragment = {"line": f"L{fields['line']}", "anchor": quote(anchor)}.get(place, "")
+    if fields["page"]:
+        fragment = f"page={fields['page']}"
+    whole = f"{link}#{fragment}" if link and fragment else link
+    return FoundPassage(**fields, url=whole, number=number % MAX_PASSAGES)
+
+
+def document_of(row: Sequence[Any]) -> Document:
+    """Return one document."""
+    *rest, url, docs_url = row
+    fields = dict(zip(("id", "title", "updated_at", "audience", "source", "passages", "text"), rest, strict=True))
+    return Document(**fields, url=url or document_url(docs_url or "", fields["id"]))
+
+
+def document_url(docs_url: str, document: str) -> str:
+    """Return the link to a document, empty without a configured prefix."""
+    if not docs_url:
+        return ""
+    return f"{docs_url}{'' if docs_url.endswith(('/', '=')) else '/'}{quote(document)}"
+
+
+def resolve_document_name(documents: Iterable[Document], name_or_id: str) -> str | None:
+    """Return the id of the document that a name fits best (case and suffix do not matter)."""
+    wanted = name_or_id.strip().casefold()
+    ranked = [(names.index(wanted), each.id) for each in documents if wanted in (names := _names(each))]
+    return min(ranked)[1] if ranked else None
+
+
+def _names(document: Document) -> tuple[str, ...]:
+    shown = document.id.casefold()
+    file_name = shown.rpartition("/")[2]
+    return shown, document.title.casefold(), file_name, file_name.rpartition(".")[0]

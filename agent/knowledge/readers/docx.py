@@ -17,12 +17,12 @@ from agent.knowledge.readers.document import (
     ReadLimits,
     clean,
     markdown_table,
+    open_package,
     part_note_marks,
     raise_or_lower,
     refusing_damage,
     whole,
 )
-from agent.knowledge.readers.package import open_package
 
 _MAX_HEADING: Final = 6
 _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")

@@ -14,10 +14,10 @@ from agent.knowledge.readers.document import (
     clean,
     join_parts,
     markdown_table,
+    open_package,
     raise_or_lower,
     refusing_damage,
 )
-from agent.knowledge.readers.package import open_package
 
 _INDENT: Final = "    "
 _MAX_SHAPE_DEPTH: Final = 20

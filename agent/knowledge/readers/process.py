@@ -24,9 +24,8 @@ import orjson
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
 from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, DocumentPart, ReadDocument, ReadLimits
-from agent.knowledge.readers.formats import format_of
-from agent.knowledge.readers.links import resolve_links
-from agent.knowledge.readers.reading import digest_of, parse_document
+from agent.knowledge.readers.reading import digest_of, format_of, parse_document
+from agent.knowledge.readers.text import resolve_links
 from agent.knowledge.types import ReadError
 
 ATTACHMENT_TIMEOUT_S: Final = 10.0

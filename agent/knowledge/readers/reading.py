@@ -1,18 +1,206 @@
-"""Turns a file into text with title, date and positions. ``ReadError`` says in plain words why a file has no text."""
+"""The table of document formats, and how a file becomes text with title and date. A new format is a row and a reader.
+
+``ReadError`` says in plain words why a file has no text.
+"""
 
 import hashlib
 import os
 import re
 import stat
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from importlib import import_module
+from pathlib import Path, PurePath
 from typing import Final
 
-from agent.knowledge.readers.dates import date_of
-from agent.knowledge.readers.document import ReadDocument, ReadLimits, one_line
-from agent.knowledge.readers.formats import format_of, is_template, reason_not_read
+from agent.knowledge.readers.document import Content, Form, ReadDocument, ReadLimits, one_line
 from agent.knowledge.readers.text import strip_template_code
 from agent.knowledge.types import ReadError
+from verification.values.dates import moments
+
+MAX_BYTES: Final = 10_000_000
+MAX_PACKED_BYTES: Final = 50_000_000  # of a PDF or an Office document: most of it is pictures
+
+Reader = Callable[[bytes, ReadLimits], Content]
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A document format. ``reader`` is ``module:function`` below this package, loaded for the first such file.
+
+    ``types`` are its media types. ``packed`` formats are binary. ``name_is_title`` is for programs. ``advice`` says how
+    to handle a format that is not read.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    reader: str = "text:read_text"
+    form: Form = "markdown"
+    types: tuple[str, ...] = ()
+    packed: bool = False
+    name_is_title: bool = False
+    advice: str = ""
+
+    @property
+    def max_bytes(self) -> int:
+        """Size limit of a file."""
+        return MAX_PACKED_BYTES if self.packed else MAX_BYTES
+
+    def load_reader(self) -> Reader:
+        """Import the reader: most installations need few of them."""
+        module, _, function = self.reader.partition(":")
+        reader: Reader = getattr(import_module(f"agent.knowledge.readers.{module}"), function)
+        return reader
+
+
+# Data and settings (JSON, YAML, TOML, INI …) are not read: they contain secrets more often than answers.
+FORMATS: Final = (
+    Format(name="Markdown", suffixes=(".md", ".markdown"), reader="text:read_markdown",
+           types=("text/markdown", "text/x-markdown")),
+    Format(name="MDX", suffixes=(".mdx",), reader="text:read_mdx"),
+    Format(name="HTML", suffixes=(".html", ".htm"), reader="html:read_html",
+           types=("text/html", "application/xhtml+xml")),
+    Format(name="Word", suffixes=(".docx",), reader="docx:read_docx", packed=True,
+           types=(f"{_OFFICE}wordprocessingml.document",)),
+    Format(name="PowerPoint", suffixes=(".pptx",), reader="pptx:read_pptx", packed=True,
+           types=(f"{_OFFICE}presentationml.presentation",)),
+    Format(name="Excel", suffixes=(".xlsx",), reader="spreadsheet:read_xlsx", packed=True,
+           types=(f"{_OFFICE}spreadsheetml.sheet",)),
+    Format(name="CSV", suffixes=(".csv", ".tsv"), reader="spreadsheet:read_csv", types=("text/csv",)),
+    Format(name="Jupyter notebook", suffixes=(".ipynb",), reader="text:read_notebook"),
+    Format(name="PDF", suffixes=(".pdf",), reader="pdf:read_pdf", form="text", packed=True, types=("application/pdf",)),
+    Format(name="reStructuredText", suffixes=(".rst",), reader="text:read_rst", form="text"),
+    Format(name="plain text", suffixes=(".txt", ".text", ".adoc", ".org", ".log", ".tex"), form="text",
+           types=("text/plain",)),
+    Format(name="program", form="text", name_is_title=True, suffixes=(
+        ".py", ".pyi", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".go", ".java", ".kt", ".rb", ".rs", ".c", ".h", ".cc",
+        ".cpp", ".hpp", ".cs", ".php", ".swift", ".scala", ".sh", ".sql", ".proto", ".lua", ".r", ".ex", ".exs", ".vue",
+    )),
+    Format(name="not read", suffixes=(".odt", ".ods", ".odp"), advice="save it as .docx, .xlsx, .pptx or PDF"),
+    Format(name="not read", suffixes=(".doc", ".rtf", ".pages"), advice="save it as .docx or PDF"),
+    Format(name="not read", suffixes=(".ppt", ".key"), advice="save it as .pptx or PDF"),
+    Format(name="not read", suffixes=(".xls", ".xlsb", ".numbers"), advice="save it as .xlsx or .csv"),
+    Format(name="not read", suffixes=(".epub", ".mobi"), advice="convert it to HTML or PDF"),
+)  # fmt: skip
+_BY_SUFFIX: Final = {suffix: each for each in FORMATS for suffix in each.suffixes}
+_BY_TYPE: Final = {kind: each for each in FORMATS for kind in each.types}
+_TEMPLATES: Final = frozenset(
+    {".erb", ".j2", ".jinja", ".jinja2", ".njk", ".liquid", ".tmpl", ".tpl", ".hbs", ".ejs", ".in"}
+)
+
+
+def is_template(name: str) -> bool:
+    """Return whether a file is a template of a known format (``page.html.erb``)."""
+    return PurePath(name.lower()).suffix in _TEMPLATES and suffix_of(name) in _BY_SUFFIX
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix that determines a file's format, in lower case: ``.html`` for ``page.html.erb``."""
+    *_, before, last = ("", "", *PurePath(name.lower()).suffixes)
+    return before if last in _TEMPLATES and before in _BY_SUFFIX else last
+
+
+def format_of(name: str) -> Format | None:
+    """Return the format of a file name; None if it is not read."""
+    found = _BY_SUFFIX.get(suffix_of(name))
+    return None if found is None or found.advice else found
+
+
+def format_of_type(media_type: str) -> Format | None:
+    """Return the format of a media type; None if it is not read."""
+    return _BY_TYPE.get(media_type)
+
+
+def reason_not_read(name: str) -> str:
+    """Return why a file of this name is not read, and what to do."""
+    suffix = suffix_of(name)
+    advice = f": {advised}" if (advised := advice_for(suffix)) else ""
+    return f"has a format that is not read ({suffix or 'no suffix'}){advice}"
+
+
+def advice_for(suffix: str) -> str:
+    """Return the advice for files of a format that is not read; empty for a suffix without advice."""
+    found = _BY_SUFFIX.get(suffix)
+    return found.advice if found else ""
+
+
+# Labels of a document's age in seven languages.
+_AGES: Final = (
+    r"(?:last[ _-]?)?(?:updated|modified|reviewed|changed|revised)(?:[ _-](?:on|at))?|lastmod|date[ _-]?modified"
+    r"|update[ _-]date|as of|stand|(?:version|versión|fassung) (?:of|vom|du|del?)"
+    r"|(?:zuletzt )?(?:aktualisiert|geändert|überarbeitet)(?: am)?|(?:dernière )?mise? à jour(?: le)?"
+    r"|dernière modification|(?:última )?(?:actualización|modificación)|actualizado(?: el)?"
+    r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于"
+)
+_CREATED: Final = (
+    r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-](?:on|at))?|published(?:[ _-](?:on|at))?|pub[ _-]?date"
+)
+_LABELS: Final = (re.compile(_AGES, re.IGNORECASE), re.compile(_CREATED, re.IGNORECASE))
+# A label begins a line, or follows another fact: "Owner: Sales. Last updated: 2024-01-10".
+_HEAD_DATE: Final = re.compile(
+    rf"(?:^|(?<=[.;·•–—][ \t]))[*_>#\- \t(]{{0,6}}(?:(?:{_AGES})|(?:{_CREATED})(?=[*_ ]{{0,3}}[:：]))"
+    r"[*_]{0,2}[ \t]*[:：]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEAD_CHARS: Final = 600
+_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_NOT_PROSE: Final = re.compile(
+    r"^(?:[ \t]*\|.*|(?: {4}|\t).*)$|^(?P<fence>```|~~~).*?(?:^(?P=fence)|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+def date_of(fields: Mapping[str, str], text: str, *, committed: float, changed: float) -> str:
+    """Return an ISO 8601 date or an empty string. ``committed`` and ``changed`` are seconds since 1970, 0 if unknown.
+
+    Front matter comes first, modified before created; then the last commit, the label in the text's head, the file.
+    """
+    head = _NOT_PROSE.sub("", text[:_HEAD_CHARS])
+    stated = next(_field_dates(fields), "") or _day(committed)
+    return (
+        stated or next(filter(None, (_read(found["rest"]) for found in _HEAD_DATE.finditer(head))), "") or _day(changed)
+    )
+
+
+def parse_timestamp(text: str) -> float:
+    """Return an ISO 8601 date or time in seconds since 1970; 0 if it is invalid."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _field_dates(fields: Mapping[str, str]) -> Iterator[str]:
+    for label in _LABELS:
+        values = [value for name, value in fields.items() if label.fullmatch(name.replace("_", " "))]
+        yield from filter(None, (_iso(value) or _read(value) for value in values))
+
+
+def _read(text: str) -> str:
+    """Return the date at the start of a text; for a month its first day. "03/04/2026" is ambiguous and ignored."""
+    found = moments(text.rstrip("*_) "))
+    begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
+    days = {(m.year, m.month, m.day or 1) for m in found if m.start == begins and m.month}
+    if len(days) != 1:
+        return ""
+    year, month, day = days.pop()
+    return _iso(f"{year or 0:04}-{month:02}-{day:02}")
+
+
+def _iso(text: str) -> str:
+    """Return the day of an ISO 8601 date or time; empty if there is not one."""
+    found = _ISO.match(text)
+    try:
+        return date.fromisoformat(found[0]).isoformat() if found else ""
+    except ValueError:
+        return ""
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else ""
+
 
 MAX_TITLE_CHARS: Final = 300
 _READ_TRIES: Final = 3  # a file that changes while it is read is read again

@@ -13,11 +13,11 @@ from agent.knowledge.readers.document import (
     DocumentPart,
     ReadLimits,
     clean,
+    open_package,
     raise_or_lower,
     refusing_damage,
     table_row,
 )
-from agent.knowledge.readers.package import open_package
 from agent.knowledge.readers.text import decode
 
 MAX_ROWS: Final = 100_000  # of a sheet

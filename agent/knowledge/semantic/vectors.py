@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
+from agent.knowledge.index.tables import IndexSession, insert, marks, parts, put_setting
 
 Vectors = NDArray[np.float32]  # one row per text, each of length one
 
@@ -230,7 +230,7 @@ def text_to_embed(title: str, heading: str, text: str) -> str:
     return "\n".join([*above, body])
 
 
-def _put_stamp(session: Session, space: str) -> None:
+def _put_stamp(session: IndexSession, space: str) -> None:
     put_setting(session, "vectors", f"{space} {uuid4().hex}")
 
 

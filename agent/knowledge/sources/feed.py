@@ -23,9 +23,8 @@ from typing import IO, Any, Final
 
 import orjson
 
-from agent.knowledge.readers.dates import parse_timestamp
-from agent.knowledge.readers.reading import read_bytes
-from agent.knowledge.sources.names import is_storable
+from agent.knowledge.readers.reading import parse_timestamp, read_bytes
+from agent.knowledge.sources.file_rules import is_storable
 from agent.knowledge.types import FETCHED, DocumentSource, IndexRun, NotModifiedError, Readable, ReadError
 from agent.thread.audience import NOBODY, parse_audience
 
@@ -37,7 +36,7 @@ _TOO_SLOW: Final = "took too long and was ended; its documents stay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feed(DocumentSource):
+class FeedSource(DocumentSource):
     """A program, or a file of such lines. The program gets only this ``environment``; ``timeout_s`` ends a run."""
 
     command: tuple[str, ...]

@@ -11,9 +11,8 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from agent.knowledge.readers.reading import read_bytes
-from agent.knowledge.sources.audience_file import Audiences
+from agent.knowledge.sources.file_rules import Audiences, is_document, is_left_out, is_left_out_path, is_storable
 from agent.knowledge.sources.git import GitSource
-from agent.knowledge.sources.names import is_document, is_left_out, is_left_out_path, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
 
 _MIN_COPIED: Final = 2  # two files may well change on one day

@@ -14,8 +14,7 @@ from typing import IO, Final
 from urllib.parse import quote
 
 from agent.knowledge.readers.reading import check_size
-from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
-from agent.knowledge.sources.names import is_document, is_left_out_path, is_storable
+from agent.knowledge.sources.file_rules import FILE_NAME, Audiences, is_document, is_left_out_path, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
 from agent.thread.audience import PUBLIC
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
+from agent.knowledge.index.index import KnowledgeReader, SeenBy
 from agent.knowledge.search.hits import Stretch, expand_hits
 from agent.knowledge.types import Document, FoundPassage, KnowledgeAwayError
 from agent.thread.audience import Viewers

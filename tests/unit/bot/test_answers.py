@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.saved_answer import SavedAnswer, parse_saved_answer
-from agent.knowledge.sources.answers import AnswerFolder
+from agent.knowledge.sources.answers import AnswerFolder, SavedAnswer, parse_saved_answer
 from agent.thread.audience import NOBODY
 from bot.answers import MAX_PROPOSALS, AnswerBook, Fault, Proposal, Proposals, find_fault
 from bot.documents.corpus import Corpus, index_for, sync_now

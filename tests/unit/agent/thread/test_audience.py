@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent.knowledge.index.filtered import SeenBy
-from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.sources.audience_file import FILE_NAME
+from agent.knowledge.index.index import KnowledgeIndex, SeenBy
+from agent.knowledge.sources.file_rules import FILE_NAME
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import IndexRun
 from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, parse_audience, viewers_of

@@ -17,7 +17,7 @@ from rich.console import Console
 from structlog.testing import capture_logs
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.saved_answer import SavedAnswer
+from agent.knowledge.sources.answers import SavedAnswer
 from agent.thread.audience import Viewers
 from bot.answers import AnswerBook
 from bot.channel_settings import ChannelFile

@@ -12,7 +12,7 @@ import pytest
 
 from agent.knowledge.feeds.confluence import narrow_audience
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.sources.feed import Feed
+from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.types import IndexReport
 from tests.support.paths import ROOT
 from tests.support.wikis import Note, WikiPage, Wikis
@@ -27,15 +27,15 @@ def wikis() -> Iterator[Wikis]:
         yield running
 
 
-def feed(system: str, folder: Path, config: str) -> Feed:
+def feed(system: str, folder: Path, config: str) -> FeedSource:
     """Return the shipped program with a settings file, as ORION_FEEDS would name it."""
     file = folder / f"{system}.toml"
     file.write_text(config)
     environment = (("PATH", os.defpath), ("PYTHONPATH", str(ROOT)))
-    return Feed(command=(sys.executable, "-m", "bot", "feed", system, str(file)), environment=environment)
+    return FeedSource(command=(sys.executable, "-m", "bot", "feed", system, str(file)), environment=environment)
 
 
-def confluence(wikis: Wikis, folder: Path, more: str = "") -> Feed:
+def confluence(wikis: Wikis, folder: Path, more: str = "") -> FeedSource:
     return feed("confluence", folder, f'url = "{wikis.url}/wiki"\ntoken = "t"\n[spaces]\nENG = "public"\n{more}')
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.index.results import document_url, passage_of, resolve_document_name, spread
+from agent.knowledge.index.tables import document_url, passage_of, resolve_document_name, spread
 from agent.knowledge.types import Document, FoundPassage
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index.results import PART
 from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.index.tables import PART
 from agent.knowledge.types import KnowledgeAwayError
 from tests.support.paths import ROOT
 
@@ -107,7 +107,7 @@ def test_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs: P
 _INDEXING = """
 import sys
 from pathlib import Path
-from agent.knowledge.index.results import PART
+from agent.knowledge.index.tables import PART
 from agent.knowledge.index.sqlite import SqliteIndex
 SqliteIndex.open(Path(sys.argv[1])).index([Path(sys.argv[2])])
 """

@@ -17,8 +17,7 @@ from openpyxl.styles import Font
 from pptx import Presentation
 
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.readers.formats import FORMATS, Format, format_of, suffix_of
-from agent.knowledge.readers.reading import parse_document
+from agent.knowledge.readers.reading import FORMATS, Format, format_of, parse_document, suffix_of
 
 PAGE = Path(__file__).parents[5] / "docs" / "knowledge.md"
 SAYS = "Forty seats"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.knowledge.readers.document import DocumentPart, ReadDocument
-from agent.knowledge.readers.links import resolve_links
+from agent.knowledge.readers.text import resolve_links
 
 BASE = "https://docs.example/guide/intro.md"
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.readers.formats import MAX_BYTES
-from agent.knowledge.readers.reading import parse_document, read_bytes
+from agent.knowledge.readers.reading import MAX_BYTES, parse_document, read_bytes
 from agent.knowledge.types import ReadError
 from tests.support.documents import read_document
 

@@ -15,8 +15,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from agent.knowledge.index.filtered import SeenBy
-from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex, SeenBy
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.ranking import SemanticRanker

@@ -13,7 +13,7 @@ import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources import feed as feed_source
-from agent.knowledge.sources.feed import Feed
+from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.types import IndexReport
 from agent.thread.audience import NOBODY
 
@@ -25,13 +25,13 @@ def lines(*documents: object) -> str:
     return "".join(f"{json.dumps(document)}\n" for document in documents)
 
 
-def program(folder: Path, code: str, *documents: object, timeout_s: float = 30.0) -> Feed:
+def program(folder: Path, code: str, *documents: object, timeout_s: float = 30.0) -> FeedSource:
     """Return a feed whose program runs ``code`` after it has printed the documents."""
     file = folder / "wiki.py"
     file.write_text(
         f"import os, sys, time, json\nsys.stdout.write({lines(*documents)!r})\nsys.stdout.flush()\n{code}\n"
     )
-    return Feed(command=(sys.executable, str(file)), environment=(("PATH", os.defpath),), timeout_s=timeout_s)
+    return FeedSource(command=(sys.executable, str(file)), environment=(("PATH", os.defpath),), timeout_s=timeout_s)
 
 
 def titles(index: KnowledgeIndex) -> dict[str, str]:
@@ -97,7 +97,7 @@ def test_a_program_that_fails_keeps_what_was_there(
 def test_a_bad_line_is_named_and_the_others_count(garbage: str, index: KnowledgeIndex, tmp_path: Path) -> None:
     file = tmp_path / "wiki.jsonl"
     file.write_text(f"{garbage}\n{lines(LUNCH)}{garbage}")
-    report = index.index([Feed(command=(str(file),))])
+    report = index.index([FeedSource(command=(str(file),))])
     assert report.added == 1
     assert report.failed
     source = program(tmp_path, f"print({garbage!r}[:20_000] + {garbage!r}[20_000:])", LUNCH)
@@ -129,7 +129,7 @@ def test_a_program_sees_nothing_of_orion_and_reads_only_its_own_folder(
 
 
 def test_a_missing_program_or_file_is_said(index: KnowledgeIndex, tmp_path: Path) -> None:
-    missing = [Feed(command=(str(tmp_path / "no-program"),)), Feed(command=(str(tmp_path / "no.jsonl"),))]
+    missing = [FeedSource(command=(str(tmp_path / "no-program"),)), FeedSource(command=(str(tmp_path / "no.jsonl"),))]
     assert [reason for _, reason in index.index(missing).failed] == [
         "cannot be started (No such file or directory)",
         "cannot be read (No such file or directory)",

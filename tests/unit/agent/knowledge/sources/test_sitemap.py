@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.sources.sitemap import looks_like_sitemap, read_sitemap
+from agent.knowledge.sources.web import looks_like_sitemap, read_sitemap
 from agent.knowledge.types import ReadError
 
 SPACE = (

@@ -1,13 +1,14 @@
-"""``orion-audience.toml``: who may see the documents of a folder and of those below it.
+"""Rules for the files of folders and repositories: which are read, and who may see them (``orion-audience.toml``).
 
-The nearest file up to the configured folder counts. An invalid file hides its documents from everyone.
+The nearest audience file up to the configured folder counts. An invalid file hides its documents from everyone.
 """
 
 import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
+from agent.knowledge.readers.reading import format_of
 from agent.thread.audience import NOBODY, PUBLIC, parse_audience
 
 FILE_NAME: Final = "orion-audience.toml"
@@ -58,3 +59,27 @@ class Audiences:
             self.failed.append((name, _WRONG))
             return NOBODY
         return audience
+
+
+_PACKAGES: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+"""Folders of installed packages: thousands of files that people do not ask about."""
+
+
+def is_left_out(name: str) -> bool:
+    """Return whether a file or folder of this name is skipped."""
+    return name.startswith(".") or name in _PACKAGES
+
+
+def is_document(path: PurePath) -> bool:
+    """Return whether a path is read, according to its name and the folders above it."""
+    return format_of(path.name) is not None and not is_left_out_path(path)
+
+
+def is_left_out_path(path: PurePath) -> bool:
+    """Return whether a path belongs to Orion, is hidden, or lies in a folder that is skipped."""
+    return path.name == FILE_NAME or any(map(is_left_out, path.parts))
+
+
+def is_storable(name: str) -> bool:
+    """Return whether a name is valid text: file systems allow any bytes."""
+    return name.encode("utf-8", "replace").decode("utf-8") == name
