@@ -27,8 +27,8 @@ from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.answers import AnswerBook, Proposals, SavedAnswers
 from bot.channel_settings import ChannelFile
+from bot.delivery.answer_key import PendingChecks
 from bot.delivery.delivery import Delivery
-from bot.delivery.pending_checks import PendingChecks
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus, sync_now
 from bot.documents.figures import available_figures
@@ -53,25 +53,24 @@ from bot.reports.weekly import WeeklyReports
 from bot.servers.http import ProcessStatus
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
-from bot.slack.client import TokenCheck, Workspace, build_app
+from bot.slack.client import SlackWorkspace, TokenCheck, build_app
+from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
-from bot.slack.memberships import Memberships
 from bot.slack.message import Access
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearch
-from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
 from bot.stores.limits import Pausing, limits_of
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
 from bot.turn.engine import Engine, open_engine
+from bot.turn.history import Visibility
+from bot.turn.job import TeamServices
 from bot.turn.observer import Observers, open_observers
-from bot.turn.queue_position import QueueNotices
-from bot.turn.services import TeamServices
+from bot.turn.status import QueueNotices
 from bot.turn.unasked import UnaskedAnswers
-from bot.turn.visibility import Visibility
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
@@ -285,9 +284,9 @@ class _TeamBots:
             client, patience_s=self.timeouts.call_s, attempt_s=self.timeouts.attempt_s,
             first_pause_s=self.timeouts.first_pause_s, watcher=self.observers, breaker=circuit, limits=limits,
         )  # fmt: skip
-        workspace = Workspace(client, calls)
+        workspace = SlackWorkspace(client, calls)
         delivery = Delivery(workspace, checks=PendingChecks(stores.mailbox))
-        people = People(workspace, redis, prefix=prefix)
+        people = SlackDirectory(workspace, redis, prefix=prefix)
         streams = Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None
         services = TeamServices(
             engine=self.engine, stores=stores, observers=self.observers, delivery=delivery, people=people,

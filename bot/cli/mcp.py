@@ -42,10 +42,9 @@ from bot.gates.access import Visit, find_refusal
 from bot.install.identity import find_prefix
 from bot.redis.server import open_redis
 from bot.settings import Settings
-from bot.slack.client import Workspace, open_client
-from bot.slack.memberships import Memberships
+from bot.slack.client import SlackWorkspace, open_client
+from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.limits import Budgets, Pausing, TurnTokens, limits_of
 from bot.stores.turn_records import Recorder, claims_json
@@ -67,8 +66,8 @@ _TOKENS: Final = (
 class SlackPeople:
     """The people of the workspace of the bot token."""
 
-    workspace: Workspace
-    people: People
+    workspace: SlackWorkspace
+    people: SlackDirectory
     memberships: Memberships
 
 
@@ -215,8 +214,8 @@ async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
         if token := settings.slack_bot_token.get_secret_value():
             client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
             calls = SlackCalls(client)
-            workspace = Workspace(client, calls)
-            people = People(workspace, redis, prefix=prefix)
+            workspace = SlackWorkspace(client, calls)
+            people = SlackDirectory(workspace, redis, prefix=prefix)
             memberships = Memberships(calls, people, engine.index, engine.audiences)
             slack = SlackPeople(workspace=workspace, people=people, memberships=memberships)
         budgets = Budgets(redis, limits_of(settings), prefix=prefix)

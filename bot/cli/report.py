@@ -59,9 +59,9 @@ async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefi
     from agent.thread.audience import Viewers
     from agent.thread.conversation import ThreadKey
     from bot.reports.report import Places
-    from bot.slack.client import Workspace, open_client
+    from bot.slack.client import SlackWorkspace, open_client
+    from bot.slack.directory import SlackDirectory
     from bot.slack.hand_off_place import HandOffPlace
-    from bot.slack.users import People
     from bot.slack.web_api import DeliveryFailed, SlackCalls
 
     everyone = Viewers(team="", channel="")
@@ -73,8 +73,8 @@ async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefi
         return Places(viewers=everyone)
     client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
     calls = SlackCalls(client, patience_s=0)
-    workspace = Workspace(client, calls)
-    people = People(workspace, redis, prefix=prefix)
+    workspace = SlackWorkspace(client, calls)
+    people = SlackDirectory(workspace, redis, prefix=prefix)
     try:
         team = (await workspace.identity()).team
         nowhere = ThreadKey(team=team, channel="", thread_ts="")

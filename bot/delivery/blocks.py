@@ -10,15 +10,20 @@ from datetime import date
 from typing import Any
 
 from agent.texts.catalogue import age, say, truncate
-from bot.delivery import tables
 from bot.delivery.answer_key import AnswerKey, Mark
-from bot.delivery.rich_text import rich_text
+from bot.delivery.rich_text import (
+    Block,
+    is_native_table,
+    is_readable_list,
+    list_block,
+    rich_text,
+    split_tables,
+    table_block,
+)
 from verification.markup.chunks import group_messages
 from verification.rules.citations import citations
 from verification.rules.injection import safe_title
 from verification.types import Answer, Source
-
-Block = dict[str, Any]
 
 HELPFUL_ACTION = "orion_feedback"
 NOT_HELPFUL_ACTION = "orion_not_helpful"
@@ -76,12 +81,12 @@ def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
     """Yield the chunks' blocks. Slack takes one table a message, so further tables become lists."""
     free = True
     for chunk in chunks:
-        for part in tables.split_tables(chunk):
-            if free and part.rows and tables.is_native_table(part.rows):
+        for part in split_tables(chunk):
+            if free and part.rows and is_native_table(part.rows):
                 free = False
-                yield tables.table_block(part.rows, answer.sources)
-            elif tables.is_readable_list(part.rows):
-                yield tables.list_block(part.rows, answer.sources)
+                yield table_block(part.rows, answer.sources)
+            elif is_readable_list(part.rows):
+                yield list_block(part.rows, answer.sources)
             elif (block := rich_text(part.text))["elements"]:
                 yield block
 

@@ -16,13 +16,13 @@ import structlog
 
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import AnswerKey, assign_messages, message_to_reuse
-from bot.delivery.blocks import Block, Post, blocks_under_stream, context, render, section
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, PendingChecks, assign_messages, message_to_reuse
+from bot.delivery.blocks import Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
-from bot.delivery.pending_checks import ENDS_SESSION, PendingChecks
+from bot.delivery.rich_text import Block
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
-from bot.slack.client import Workspace
+from bot.slack.client import SlackWorkspace
 from bot.slack.history import (
     ANSWER_EVENT,
     NOTICE_EVENT,
@@ -59,7 +59,7 @@ class Delivery:
     ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
     """
 
-    workspace: Workspace
+    workspace: SlackWorkspace
     today: Callable[[], date] = today_utc
     checks: PendingChecks | None = None
     sessions: AgentSessions = field(init=False)

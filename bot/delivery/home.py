@@ -9,10 +9,9 @@ from agent.knowledge.types import Document
 from agent.payload import objects, string
 from agent.texts.catalogue import say, truncate
 from bot.channel_settings import ChannelSettings
-from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, escape, join_lines, link, section, short_id, with_age
-from bot.delivery.channel_dialog import channel_blocks
-from bot.delivery.feedback import REASONS
-from bot.delivery.save_answer import AnswerList
+from bot.delivery.blocks import MAX_TEXT_LENGTH, button, escape, join_lines, link, section, short_id, with_age
+from bot.delivery.dialogs import REASONS, AnswerList, channel_blocks
+from bot.delivery.rich_text import Block
 from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"

@@ -9,7 +9,8 @@ from typing import Any, Final
 from agent.payload import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say, truncate
-from bot.delivery.blocks import Block, context, dialog, escape, join_lines, plain_text, section, short_id, source_line
+from bot.delivery.blocks import context, dialog, escape, join_lines, plain_text, section, short_id, source_line
+from bot.delivery.rich_text import Block
 from bot.stores.turn_records import MAX_PASSAGES, sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
 

@@ -21,7 +21,7 @@ from bot.doctor import checks, model_checks
 from bot.doctor.checks import Check, CheckLine, Finding, Problem
 from bot.errors import WrongUse
 from bot.settings import Settings, find_unknown_names, unreadable_lines
-from bot.turn.tools import RESERVED, mcp_servers
+from bot.turn.engine import RESERVED, mcp_servers
 from observability.redaction import known_secrets, redact
 
 if TYPE_CHECKING:  # the SDK takes a third of a second to import

@@ -7,7 +7,8 @@ import structlog
 from agent.payload import string
 from agent.texts.catalogue import say
 from bot.channel_settings import ChannelSettings, ChannelSettingsError, parse_settings
-from bot.delivery.channel_dialog import (
+from bot.delivery.delivery import Delivery
+from bot.delivery.dialogs import (
     DOCUMENTS,
     HANDOFF,
     INSTRUCTION,
@@ -15,7 +16,6 @@ from bot.delivery.channel_dialog import (
     channel_dialog,
     read_channel_dialog,
 )
-from bot.delivery.delivery import Delivery
 from bot.events.clicks import Click, Services
 
 log = structlog.get_logger()

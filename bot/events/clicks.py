@@ -29,8 +29,8 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Listening
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
+from bot.turn.history import Visibility
 from bot.turn.observer import Observers
-from bot.turn.visibility import Visibility
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
 # A fault in the view for one click must not end the process that takes everyone's questions.

@@ -12,8 +12,8 @@ from agent.texts.catalogue import SUGGESTED_PROMPTS, say
 from agent.thread.audience import Viewers, may_see
 from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
+from bot.delivery.dialogs import AnswerList
 from bot.delivery.home import HomeFigures
-from bot.delivery.save_answer import AnswerList
 from bot.documents.figures import available_figures
 from bot.stores.limits import Pausing
 from bot.turn.engine import Engine

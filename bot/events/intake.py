@@ -20,7 +20,7 @@ from bot.gates.stop import receive_stop, turn_at_head
 from bot.install.workspaces import Workspaces
 from bot.queue.lease import Cancel, Cancellation
 from bot.slack.history import is_own
-from bot.slack.message import Access, Addressed, BotIdentity, Command, Ignored, Incoming, Kind, Refused, ThreadMode
+from bot.slack.message import Access, AccessDenied, Addressed, BotIdentity, Command, Ignored, Incoming, Kind, ThreadMode
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores, read_facts
 
@@ -131,7 +131,7 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     )
     external = shared and not access.allow_external
     refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
-    return Refused(reason=refusal, incoming=incoming) if refusal else incoming
+    return AccessDenied(reason=refusal, incoming=incoming) if refusal else incoming
 
 
 def _message_key(team: str, incoming: Incoming) -> str:

@@ -32,11 +32,18 @@ from bot.delivery.blocks import (
     UNASKED_DISLIKE_ACTION,
     escape,
 )
-from bot.delivery.channel_dialog import CHANNEL_DIALOG, EDIT_CHANNEL
 from bot.delivery.delivery import Delivery
-from bot.delivery.feedback import COMPLAINT, feedback_modal, read_complaint
+from bot.delivery.dialogs import (
+    CHANNEL_DIALOG,
+    COMPLAINT,
+    DECISIONS,
+    EDIT_CHANNEL,
+    SAVE_ACTION,
+    SAVE_DIALOG,
+    feedback_modal,
+    read_complaint,
+)
 from bot.delivery.home import TRY_ACTION, HomeFigures
-from bot.delivery.save_answer import DECISIONS, SAVE_ACTION, SAVE_DIALOG
 from bot.delivery.trust import trust_modal
 from bot.events.channels import ChannelDialogs
 from bot.events.clicks import (
@@ -56,7 +63,7 @@ from bot.install.oauth import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.client import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT
-from bot.slack.message import BotIdentity, Ignored, Incoming, Kind, Refused
+from bot.slack.message import AccessDenied, BotIdentity, Ignored, Incoming, Kind
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
@@ -121,7 +128,7 @@ class Listeners:
     async def take(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, including one that was looked up. Return when it is durable, or raise."""
         incoming = parse_event(body, own, self.services.access)
-        if isinstance(incoming, Refused):
+        if isinstance(incoming, AccessDenied):
             incoming = incoming.without_content()
         elif isinstance(incoming, Incoming) and incoming.addressed == "overheard":
             incoming = incoming if self._listens(incoming) else Ignored(reason="not_addressed")

@@ -15,9 +15,9 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.answers import Proposal, SavedAnswers, find_fault
-from bot.delivery.blocks import Block, button, escape, section
+from bot.delivery.blocks import button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
-from bot.delivery.save_answer import (
+from bot.delivery.dialogs import (
     ANSWER,
     AUDIENCE,
     OWNER,
@@ -31,6 +31,7 @@ from bot.delivery.save_answer import (
     read_submission,
     save_dialog,
 )
+from bot.delivery.rich_text import Block
 from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, ClickHandler, Services
 from bot.slack.history import ANSWER_EVENT, is_direct
 from bot.slack.web_api import DeliveryFailed

@@ -12,12 +12,11 @@ import structlog
 from agent.texts.catalogue import say
 from bot.delivery.blocks import escape
 from bot.queue.lease import OK, Ending, give_up, retry_uncounted
+from bot.slack.directory import Person, SlackDirectory
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People, Person
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Holder, Pause, duration_text
-from bot.turn.job import Job, costs_tokens, gate_wait_s
-from bot.turn.services import TeamServices
+from bot.turn.job import Job, TeamServices
 
 log = structlog.get_logger()
 
@@ -57,7 +56,7 @@ def visit_of(incoming: Incoming, person: Person | None = None, *, shared: bool |
     )
 
 
-async def find_refusal(visit: Visit, access: Access, people: People) -> str:
+async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> str:
     """Return the reason to refuse this person here, or an empty text. Raises ``DeliveryFailed`` while Slack is down."""
     if refusal := access.refusal(visit.user, visit.channel):
         return refusal
@@ -129,7 +128,7 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
         await _reject(job, at, refusal)
         return OK
     engaged = job.facts.thread_mode == "engaged"
-    if incoming.addressed == "mention" and costs_tokens(incoming) and job.facts.is_wanted and not engaged:
+    if incoming.addressed == "mention" and incoming.costs_tokens and job.facts.is_wanted and not engaged:
         await at.stores.thread_modes.confirm(incoming.thread)
     return None
 
@@ -141,7 +140,7 @@ async def _wait_for_lookup(job: Job, at: TeamServices, failure: DeliveryFailed) 
         return give_up("Slack did not say who asked")
     if waited_s > NOTICE_AFTER_S and job.incoming.addressed != "follow_up":
         await at.notify_person_once(job.incoming, "checking", job.incoming.ts)
-    return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
+    return retry_uncounted(failure.again_s or job.gate_wait_s)
 
 
 async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
@@ -171,14 +170,14 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
     A message that was not addressed to Orion gets no notice.
     """
     facts = job.facts
-    if not costs_tokens(job.incoming) or not facts.is_wanted:
+    if not job.incoming.costs_tokens or not facts.is_wanted:
         return None
     try:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
             if job.addressed:
                 await _post_pause_notice(job, at, facts.pause)
-            return retry_uncounted(gate_wait_s(job.claimed))  # not left unclaimed: deletions go on (decision 5)
+            return retry_uncounted(job.gate_wait_s)  # not left unclaimed: deletions go on (decision 5)
         if facts.exhausted is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.exhausted)
@@ -188,7 +187,7 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
         log.warning("notice_not_delivered", reason=failure.reason)
         if failure.permanent:
             return give_up(failure.reason)
-        return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
+        return retry_uncounted(failure.again_s or job.gate_wait_s)
     return OK
 
 

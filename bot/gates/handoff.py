@@ -16,15 +16,15 @@ from agent.payload import mapping, objects, string
 from agent.texts.catalogue import say
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, escape, join_lines, link, section, source_line
-from bot.delivery.save_answer import SAVE_ACTION
+from bot.delivery.blocks import HAND_OFF_ACTION, button, context, escape, join_lines, link, section, source_line
+from bot.delivery.dialogs import SAVE_ACTION
+from bot.delivery.rich_text import Block
 from bot.queue.lease import OK, Ending, retry_uncounted
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
-from bot.turn.job import Job
-from bot.turn.services import TeamServices
+from bot.turn.job import Job, TeamServices
 from verification.text.language import detect_language
 
 log = structlog.get_logger()

@@ -19,8 +19,7 @@ from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 from bot.stores.threads import stop_after
-from bot.turn.job import Job
-from bot.turn.services import TeamServices
+from bot.turn.job import Job, TeamServices
 from verification.text.language import detect_language
 
 log = structlog.get_logger()

@@ -28,9 +28,9 @@ from bot.install.oauth import InstallPages, OAuthCalls, States
 from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.queue.worker import Handler
 from bot.settings import Settings
-from bot.slack.client import NotAuthorized, Workspace, copy_client, open_client
+from bot.slack.client import NotAuthorized, SlackWorkspace, copy_client, open_client
+from bot.slack.directory import SlackDirectory
 from bot.slack.message import BotIdentity
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
@@ -59,9 +59,9 @@ log = structlog.get_logger()
 class TeamBot:
     """The parts that serve one workspace."""
 
-    workspace: Workspace
+    workspace: SlackWorkspace
     delivery: Delivery
-    people: People
+    people: SlackDirectory
     handler: Handler
 
 
@@ -97,7 +97,7 @@ class Workspaces(ABC):
         """Return the delivery of a team. Raises ``DeliveryFailed``."""
         return (await self.of(team)).delivery
 
-    async def people_of(self, team: str) -> People:
+    async def people_of(self, team: str) -> SlackDirectory:
         """Return the look-up of a team's people. Raises ``DeliveryFailed``."""
         return (await self.of(team)).people
 

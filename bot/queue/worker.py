@@ -82,7 +82,7 @@ class Handler(Protocol):
 
 
 class Sweeper(Protocol):
-    """Periodic work, every few seconds (``bot.turn.queue_position``)."""
+    """Periodic work, every few seconds (``bot.turn.status``)."""
 
     async def sweep(self) -> None:
         """Run once. Raises ``RedisError``."""

@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Final
 
 from agent.texts.catalogue import say, truncate
-from bot.delivery.blocks import Block, button, context, escape, join_lines, link, section, with_age
-from bot.delivery.save_answer import SAVE_ACTION
+from bot.delivery.blocks import button, context, escape, join_lines, link, section, with_age
+from bot.delivery.dialogs import SAVE_ACTION
+from bot.delivery.rich_text import Block
 from bot.reports.report import Figures, Hidden, Report, ReportedQuestion, Topic
 from observability.stats import percent
 

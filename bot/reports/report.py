@@ -22,10 +22,10 @@ from agent.knowledge.types import PATH
 from agent.payload import string
 from agent.thread.audience import Viewers, may_see
 from bot.answers import AnswerBook
-from bot.slack.users import People
+from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.turn_records import UNANSWERED, TurnRecords, sources_of
-from bot.turn.visibility import Visibility
+from bot.turn.history import Visibility
 from observability.stats import Stats, Tally
 from observability.stats_table import Prices, cost, read_prices
 from verification.types import Source
@@ -131,7 +131,7 @@ class Places:
 
     viewers: Viewers
     calls: SlackCalls | None = None
-    people: People | None = None
+    people: SlackDirectory | None = None
     all_open: bool = False
 
     async def is_open(self, channel: str) -> bool:

@@ -126,7 +126,7 @@ class TokenCheck:
 
 
 @dataclass(slots=True, eq=False)
-class Workspace:
+class SlackWorkspace:
     """One workspace, and Orion's identity there, asked of Slack once."""
 
     client: AsyncWebClient

@@ -11,7 +11,7 @@ from agent.payload import mapping, objects, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.channel_settings import ChannelFile
-from bot.slack.users import People, find_channel
+from bot.slack.directory import SlackDirectory, find_channel
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 
 MAX_LABEL_CHARS: Final = 80
@@ -24,7 +24,7 @@ class HandOffPlace:
 
     name: str
     calls: SlackCalls
-    people: People
+    people: SlackDirectory
     channels: ChannelFile | None = None
     _channel: str = ""  # the id of a ``#name``, once it was looked up
 

@@ -12,7 +12,7 @@ import structlog
 from agent.knowledge.slack_message import plain_text, read_message
 from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey, ThreadMessage
-from bot.slack.client import Workspace
+from bot.slack.client import SlackWorkspace
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed, Urgency
 
@@ -97,7 +97,7 @@ def age_s(ts: str) -> float:
 class ThreadReader:
     """Reads conversations of one workspace. Raises ``DeliveryFailed``: the place is gone, or Slack away too long."""
 
-    workspace: Workspace
+    workspace: SlackWorkspace
 
     async def read_conversation(
         self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200

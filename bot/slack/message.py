@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -84,6 +85,16 @@ class Incoming:
     origin: str = ""  # channel and thread_ts of the message that a private question is about
     user_team: str = ""  # the asker's own workspace, where the event names it
 
+    @property
+    def turn_id(self) -> str:
+        """32 hex digits, equal on every try of the same version of the message. Also the trace's id."""
+        return turn_id_for(self.thread, self.ts, self.edited_ts)
+
+    @property
+    def costs_tokens(self) -> bool:
+        """True if answering may use tokens. A bare mention may have a file, which the event does not show."""
+        return self.kind in {"question", "edit"} or (self.kind == "help" and self.files != "none")
+
     def question(self) -> Question:
         """The message as the agent's question."""
         return Question(
@@ -127,8 +138,13 @@ class Incoming:
             return None
 
 
+def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
+    """Return the turn's id of the message with this ts, as it was edited last."""
+    return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(Ignored):
+class AccessDenied(Ignored):
     """A message of a person or a place without access. It must not be stored as it is."""
 
     incoming: Incoming

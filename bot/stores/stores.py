@@ -20,8 +20,8 @@ from agent.thread.store import StateFenced, ThreadStore, read_row
 from agent.tools.builtin.slack_search import without_slack_text
 from bot.queue.lease import Claimed, LeaseLost
 from bot.queue.queue import Mailbox
+from bot.slack.directory import CachedDirectory, Person, parse_person
 from bot.slack.message import Incoming
-from bot.slack.users import CachedPeople, Person, parse_person
 from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, read_pause
 from bot.stores.threads import Cancellations, DirectChats, Served, ThreadModes, stop_after
 from verification.types import Answer, Repair, Source, Violation
@@ -87,7 +87,7 @@ class Stores:
         self.listening = Listening(redis, prefix=prefix)
         self.pausing = Pausing(redis, prefix=prefix)
         self.budgets = Budgets(redis, limits, prefix=prefix)
-        self.people = CachedPeople(redis, prefix=prefix)
+        self.people = CachedDirectory(redis, prefix=prefix)
 
     def token_key(self, incoming: Incoming) -> str:
         """Redis key of the token with which Orion may search Slack for this version of a message."""

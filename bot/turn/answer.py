@@ -40,11 +40,18 @@ from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import OutboxEntry, read_entry, read_facts
 from bot.turn.history import load_chat_context, load_earlier
-from bot.turn.job import Job, gate_wait_s
-from bot.turn.retry_later import MODEL_AWAY, give_back, retry_delay_s, waiting_since
-from bot.turn.services import TeamServices
+from bot.turn.job import Job, TeamServices
+from bot.turn.recovery import (
+    MODEL_AWAY,
+    delete_plan,
+    earlier_stream,
+    end_streams,
+    give_back,
+    open_stream,
+    retry_delay_s,
+    waiting_since,
+)
 from bot.turn.status import THINKING, Pace, WorkingStatus
-from bot.turn.stream_recovery import delete_plan, earlier_stream, end_streams, open_stream
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -57,7 +64,7 @@ NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 
 FIRST_STATUS_S: Final = 0.5  # a faster answer needs no status
 QUEUE_NOTICE_S: Final = 2.0
-"""After this wait the question may have a status already: ``bot.turn.queue_position`` sets one after 3 seconds."""
+"""After this wait the question may have a status already: ``bot.turn.status`` sets one after 3 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +187,7 @@ class Answering:
                 return await self._drop_cancelled(job)
             if not (entry or await self.at.stores.budgets.reserve(job.turn_id, job.incoming)):
                 log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
-                return retry_uncounted(gate_wait_s(job.claimed))  # turns under way may leave enough of the budget
+                return retry_uncounted(job.gate_wait_s)  # turns under way may leave enough of the budget
             result = await (self._deliver_decided(job, entry) if entry else self._begin_turn(job))
         except asyncio.CancelledError:
             if not job.lease.stopped:
@@ -249,7 +256,7 @@ class Answering:
             # rest on what was said in the direct chat before.
             context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.at.stores)
             job = replace(job, context=context)
-            earlier = await load_earlier(job, state, self.at.delivery.reader)
+            earlier = await load_earlier(job.incoming, state, self.at.delivery.reader, job.facts.thread)
             job = replace(job, read=earlier.read)
             files = await self.at.read_files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)

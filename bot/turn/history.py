@@ -1,27 +1,34 @@
-"""Load the messages of a thread before a question: Orion's own state, completed from Slack's history.
+"""The thread before a question, and the sources of earlier turns that may still be seen.
 
-Messages that Slack does not let Orion read are left out.
+Orion's own state is completed from Slack's history. Messages that Slack does not let Orion read are left out. A source
+is stored with the audience that it had when it was found: the document may have been closed to some people since.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import shared_files
+from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.packing import compact_json, compress, decompress, parse_json
+from agent.payload import objects
+from agent.thread.audience import Viewers, may_see
 from agent.thread.conversation import ThreadMessage
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
-from bot.turn.job import Job
+from bot.stores.turn_records import sources_of
+from verification.types import Source
 
 log = structlog.get_logger()
 
-_LIMITED: Final = Conversation(messages=(), first={})
+_PATH: Final = " › "  # between a document's title and its headings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,30 +47,40 @@ class EarlierThread:
     read: str = ""
 
 
-async def load_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> EarlierThread:
-    """Load the thread before this question. Raises ``DeliveryFailed`` while Slack is away.
+async def load_earlier(
+    incoming: Incoming, state: ThreadState, reader: ThreadReader, stored: str | None = None
+) -> EarlierThread:
+    """Load the thread before this question, as an earlier delivery try ``stored`` it or from Slack.
 
-    Do not make people wait for Slack's limits (one such call a minute for some apps).
+    Raises ``DeliveryFailed`` while Slack is away. People do not wait for its limits (one such call a minute for some
+    apps).
     """
-    incoming = job.incoming
-    opens, in_chat = job.place.thread_ts == incoming.ts, job.place.channel.startswith("D")
-    unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
+    place = incoming.thread
+    opens, in_chat = place.thread_ts == incoming.ts, place.channel.startswith("D")
     # If Slack delivers a question late, an earlier turn may have read it as part of the thread.
-    remembered_messages = tuple(message for message in state.history if message.ts != incoming.ts)
+    remembered = tuple(message for message in state.history if message.ts != incoming.ts)
     # A thread whose questions were all stopped has no answer and was not read completely.
-    remembered = any(message.role == "assistant" for message in remembered_messages)
-    knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or in_chat)
+    answered = any(message.role == "assistant" for message in remembered)
+    knows = answered and (incoming.kind == "edit" or incoming.addressed != "mention" or in_chat)
     if opens or knows:
-        return EarlierThread(state=replace(state, history=remembered_messages), first=unread)
-    last = max((message.ts for message in remembered_messages if remembered), key=sort_key, default="")
-    stamps = {message.ts for message in remembered_messages}
-    read = read_stored_conversation(job.facts.thread) or await _read_thread(job, reader, after=last)
+        unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
+        return EarlierThread(state=replace(state, history=remembered), first=unread)
+    read, limited = read_stored_conversation(stored), False
+    if read is None:
+        last = max((message.ts for message in remembered if answered), key=sort_key, default="")
+        try:
+            read = await reader.read_conversation(place, before=incoming.ts, after=last)
+        except DeliveryFailed as failure:
+            if not (failure.permanent or failure.again_s):
+                raise
+            log.warning("thread_not_read", reason=failure.reason)
+            read, limited = Conversation(messages=(), first={}), bool(failure.again_s)
+    stamps = {message.ts for message in remembered}
     # Questions to Orion have turns of their own, and Orion's answers are in the state.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
     # Orion's own "Stopped." must not count as an answer.
-    spoken = tuple(m for m in read.messages if m.role == "user" or not remembered_messages)
-    history = (*remembered_messages, *missed) if remembered else spoken or remembered_messages
-    limited = read is _LIMITED
+    spoken = tuple(m for m in read.messages if m.role == "user" or not remembered)
+    history = (*remembered, *missed) if answered else spoken or remembered
     packed = "" if limited else _pack_conversation(read)
     earlier = replace(state, history=history)
     return EarlierThread(state=earlier, first=read.first, asked=read.asked, limited=limited, read=packed)
@@ -92,11 +109,60 @@ async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[ThreadM
     return history[question_indexes[-1] :] if question_indexes else ()
 
 
-async def _read_thread(job: Job, reader: ThreadReader, after: str) -> Conversation:
-    try:
-        return await reader.read_conversation(job.place, before=job.incoming.ts, after=after)
-    except DeliveryFailed as failure:
-        if not (failure.permanent or failure.again_s):
-            raise
-        log.warning("thread_not_read", reason=failure.reason)
-        return _LIMITED if failure.again_s else Conversation(messages=(), first={})
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Knows the audiences of one index. While it cannot be read, no document is visible."""
+
+    index: KnowledgeIndex
+
+    async def visible_sources(self, sources: Sequence[Source], viewers: Viewers) -> tuple[Source, ...]:
+        """Return the sources that all viewers may see now."""
+        documents: Iterable[Document] = ()
+        if any(source.origin == "document" for source in sources):
+            try:
+                documents = await asyncio.to_thread(self.index.documents)
+            except KnowledgeAwayError as error:
+                log.warning("audiences_not_read", cause=str(error))
+        return tuple(source for source in sources if _is_visible(source, documents, viewers))
+
+    async def visible_record(self, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
+        """Return a turn's record without the sources and passages that a viewer may not see now.
+
+        If a source is removed, so are the sentences left out of the answer: they may quote it, and were
+        not checked.
+        """
+        sources = sources_of(record)
+        visible = {source.id for source in await self.visible_sources(sources, viewers)}
+        hidden: dict[str, Any] = {} if len(visible) == len(sources) else {"objected": []}
+        return {
+            **record,
+            "attempts": [{**attempt, **hidden} for attempt in objects(record, "attempts")],
+            "sources": [source for source in objects(record, "sources") if source.get("id") in visible],
+            "claims": [
+                {**claim, "passages": [one for one in objects(claim, "passages") if one.get("source") in visible]}
+                for claim in objects(record, "claims")
+            ],
+        }
+
+    async def visible_state(self, state: ThreadState, viewers: Viewers) -> ThreadState:
+        """Return a thread's state without content that its viewers may no longer see."""
+        if state.found is None or not state.found.sources:
+            return state
+        findings = replace(state.found, sources=await self.visible_sources(state.found.sources, viewers))
+        if len(findings.sources) == len(state.found.sources):
+            return state
+        log.info("findings_hidden", count=len(state.found.sources) - len(findings.sources))
+        return replace(state, found=findings)
+
+
+def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers) -> bool:
+    if source.origin != "document":
+        return may_see(source.audience, viewers)
+    same = [one for one in documents if _is_of(source, one)]
+    return bool(same) and all(may_see(one.audience, viewers) for one in same)
+
+
+def _is_of(source: Source, document: Document) -> bool:
+    if source.url and document.url and source.url.partition("#")[0] != document.url.partition("#")[0]:
+        return False
+    return source.title == document.title or source.title.startswith(document.title + _PATH)

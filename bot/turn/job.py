@@ -1,19 +1,35 @@
-"""A claimed message with its lease and facts, as every gate and every step of its turn gets it."""
+"""A claimed message with its lease and facts, and the services of its workspace: every gate and turn gets both."""
 
-import hashlib
 import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agent.thread.conversation import Question, ThreadKey, ThreadMessage
+import structlog
+
+from agent.texts.catalogue import say
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage
 from agent.thread.state import ThreadState
-from bot.delivery.answer_key import AnswerKey, Mark
+from bot.channel_settings import ChannelFile
+from bot.delivery.answer_key import AnswerKey, Mark, PendingChecks
+from bot.delivery.delivery import Delivery
+from bot.delivery.stream import Streams
 from bot.queue.lease import Claimed, Lease
+from bot.slack.directory import Memberships, Names, SlackDirectory
+from bot.slack.files import Attachments
+from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.history import sort_key
-from bot.slack.message import ADDRESSES_ORION, Incoming
-from bot.stores.stores import Facts, MarkName, mark_of
+from bot.slack.message import ADDRESSES_ORION, Access, Incoming
+from bot.slack.search import SlackSearch
+from bot.slack.web_api import DeliveryFailed
+from bot.stores.stores import Facts, MarkName, Stores, mark_of
+from bot.timeouts import TurnTimeouts
+from bot.turn.engine import Engine
+from bot.turn.history import EarlierThread, Visibility
+from bot.turn.observer import Observers
 from verification.text.language import detect_language
 
+log = structlog.get_logger()
 MAX_NEW_AGE_S: Final = 3_600  # an older question may be repeated: from a dead letter, or after a lost Redis
 MIN_GATE_WAIT_S: Final = 2.0
 MAX_GATE_WAIT_S: Final = 15.0
@@ -77,6 +93,11 @@ class Job:
         return bool(asks_nothing or self.facts.outbox or self.facts.streams)
 
     @property
+    def gate_wait_s(self) -> float:
+        """Seconds until a waiting message is checked again, growing with its wait."""
+        return min(MAX_GATE_WAIT_S, max(MIN_GATE_WAIT_S, self.claimed.waited_s / 4))
+
+    @property
     def _answered_before(self) -> bool:
         written = sort_key(self.incoming.ts)[0]  # by Slack's clock
         return bool(self.incoming.edited_ts) or time.time() - written > MAX_NEW_AGE_S
@@ -98,21 +119,80 @@ class Job:
         )
 
 
-def turn_id_of(incoming: Incoming) -> str:
-    """Return the turn's id: 32 hex digits, equal on every try of the same version of a message. Also the trace's id."""
-    return turn_id_for(incoming.thread, incoming.ts, incoming.edited_ts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamServices:
+    """The same for every message of a workspace.
 
+    ``handoff`` is where people are asked. Without ``streams`` every answer is posted. ``saves_answers``: a folder for
+    answers is configured.
+    """
 
-def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
-    """Return the turn's id of the message with this ts, as it was edited last."""
-    return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
+    engine: Engine
+    stores: Stores
+    observers: Observers
+    delivery: Delivery
+    people: SlackDirectory
+    memberships: Memberships
+    attachments: Attachments
+    search: SlackSearch
+    handoff: HandOffPlace
+    channels: ChannelFile
+    access: Access = field(default_factory=Access)
+    timeouts: TurnTimeouts = field(default_factory=TurnTimeouts)
+    streams: Streams | None = None
+    saves_answers: bool = False
 
+    @property
+    def visibility(self) -> Visibility:
+        """Decides which sources of an earlier turn may be shown."""
+        return Visibility(self.engine.index)
 
-def gate_wait_s(claimed: Claimed) -> float:
-    """Return the seconds until a waiting message is checked again, growing with its wait."""
-    return min(MAX_GATE_WAIT_S, max(MIN_GATE_WAIT_S, claimed.waited_s / 4))
+    async def read_files(self, incoming: Incoming, earlier: EarlierThread) -> tuple[AttachedFile, ...]:
+        """Return the files of the question and of the thread's first message; a marker if Slack's limits forbid it."""
+        unseen = (AttachedFile(name="", trouble="unseen"),)
+        if earlier.limited:
+            return unseen
+        try:
+            return await self.attachments.read_all(incoming, earlier.first, earlier.asked)
+        except DeliveryFailed as failure:
+            if not failure.again_s:
+                raise
+            return unseen
 
+    async def prepare(self, question: Question, state: ThreadState) -> tuple[Question, ThreadState]:
+        """Add names and the channel's settings; remove sources that the answer's readers may no longer see."""
+        settings = self.channels.of(question.thread.team, question.thread.channel)
+        question = replace(
+            question,
+            memberships=await self.memberships.of(question),
+            instruction=settings.model_instruction,
+            documents=settings.documents,
+            language=settings.language,
+        )
+        question, history = await Names(self.people).put_into(question, state.history)
+        return question, await self.visibility.visible_state(replace(state, history=history), viewers_of(question))
 
-def costs_tokens(incoming: Incoming) -> bool:
-    """Return whether answering may use tokens. A bare mention may have a file, which the event does not show."""
-    return incoming.kind in {"question", "edit"} or (incoming.kind == "help" and incoming.files != "none")
+    async def check_again(self, job: Job) -> None:
+        """Leave a check of this question: two workers had it, or Slack may still begin a stream for it."""
+        await PendingChecks(self.stores.mailbox).add_for(job.claimed, job.place, job.incoming.ts)
+
+    async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
+        """Post a text that only the author sees. Return the failure if Slack did not take it."""
+        place = incoming.thread
+        if place.thread_ts == incoming.ts:  # Slack shows no ephemeral message in a thread without replies
+            place = replace(place, thread_ts=place.channel)
+        try:
+            await self.delivery.post_ephemeral(place, incoming.user, text)
+        except DeliveryFailed as failure:
+            log.warning("notice_not_delivered", reason=failure.reason)
+            return failure
+        return None
+
+    async def notify_person_once(self, incoming: Incoming, name: str, subject: str) -> None:
+        """Post the text ``name`` the same way, once a day for each subject. A failed post may be tried again."""
+        team, user = incoming.thread.team, incoming.user
+        if not await self.people.claim_notice(team, user, subject):
+            return
+        failure = await self.notify_person(incoming, say(name, await self.people.notice_language(incoming)))
+        if failure and not failure.permanent:
+            await self.people.release_notice(team, user, subject)

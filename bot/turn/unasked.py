@@ -20,8 +20,7 @@ from bot.queue.lease import OK, Ending, retry_uncounted
 from bot.slack.history import age_s, is_own
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import TurnTokens
-from bot.turn.job import Job
-from bot.turn.services import TeamServices
+from bot.turn.job import Job, TeamServices
 
 log = structlog.get_logger()
 

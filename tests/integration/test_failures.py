@@ -25,7 +25,7 @@ from bot.local.deliveries import EventDelivery
 from bot.local.model.faults import Faults
 from bot.local.model.limits import LENIENT, Strictness
 from bot.timeouts import TurnTimeouts
-from bot.turn.retry_later import DOCUMENTS_AWAY
+from bot.turn.recovery import DOCUMENTS_AWAY
 from tests.process.chaos.scene import PLANNED
 from tests.support.local_slack import crowded
 from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says

@@ -17,7 +17,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import ADMIN, TEAM_ID
 from bot.stores.limits import Pausing
-from bot.turn.retry_later import MODEL_AWAY
+from bot.turn.recovery import MODEL_AWAY
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from agent.knowledge.sources.answers import SavedAnswer
 from bot.answers import AnswerBook
-from bot.delivery.save_answer import REVIEW_AFTER
+from bot.delivery.dialogs import REVIEW_AFTER
 from bot.local.model.roster import VISITOR
 from bot.reports.weekly import latest_due
 from tests.support.langfuse_receiver import LangfuseReceiver

@@ -16,13 +16,12 @@ from bot.gates.flow import Flow
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
+from bot.slack.directory import SlackDirectory
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
 from bot.stores.limits import Budgets, Limits
 from bot.stores.stores import NO_LIMITS, Stores
 from bot.turn.answer import Answering
-from bot.turn.job import Job
-from bot.turn.services import TeamServices
+from bot.turn.job import Job, TeamServices
 from bot.turn.unasked import UnaskedAnswers
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import calls
@@ -52,7 +51,7 @@ class GateScene:
     mailbox: Mailbox
     services: TeamServices
     flow: Flow
-    people: People
+    people: SlackDirectory
     answerer: Answerer
 
     @property

@@ -18,7 +18,7 @@ from bot.local.deliveries import MAX_CONNECTIONS
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
-from bot.slack.client import Workspace, open_client
+from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import ThreadReader
 from bot.slack.web_api import SlackCalls
 
@@ -34,7 +34,7 @@ class Slack:
     server: LocalWorkspace
     client: AsyncWebClient
     calls: SlackCalls
-    workspace: Workspace
+    workspace: SlackWorkspace
     delivery: Delivery
     reader: ThreadReader
     breaker: CircuitBreaker
@@ -70,7 +70,7 @@ async def local_slack(
     ):
         breaker = CircuitBreaker("slack", first_pause_s=0.01, max_pause_s=0.02)
         calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01, breaker=breaker)
-        workspace = Workspace(client, calls)
+        workspace = SlackWorkspace(client, calls)
         delivery = Delivery(workspace, today=lambda: TODAY)
         yield Slack(
             server=started,

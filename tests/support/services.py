@@ -18,17 +18,16 @@ from agent.turn.progress import Policy
 from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID
+from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
-from bot.slack.memberships import Memberships
 from bot.slack.search import SlackSearch
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn.engine import Engine
+from bot.turn.job import TeamServices
 from bot.turn.observer import Observers
-from bot.turn.services import TeamServices
 from observability.langfuse.connection import Connection
 from observability.langfuse.tracer import Tracer
 from observability.metrics import Metrics
@@ -64,7 +63,7 @@ def workspaces_of(slack: Slack, redis: Redis) -> Workspaces:
         if team != TEAM_ID:
             reason = "not_installed"
             raise DeliveryFailed(reason, permanent=True)
-        people = People(slack.workspace, redis)
+        people = SlackDirectory(slack.workspace, redis)
         return TeamBot(workspace=slack.workspace, delivery=slack.delivery, people=people, handler=UnusedHandler())
 
     return WorkspacesBy(of)
@@ -73,7 +72,7 @@ def workspaces_of(slack: Slack, redis: Redis) -> Workspaces:
 def services_in(
     slack: Slack, redis: Redis, stores: Stores, index: SqliteIndex, model: Model | None = None, **more: Any
 ) -> TeamServices:
-    people = People(slack.workspace, redis)
+    people = SlackDirectory(slack.workspace, redis)
     engine = Engine(
         model=model or ExtractiveModel(),
         tools={"search": PassageTool(LIMITS)},

@@ -6,7 +6,7 @@ from typing import Any
 from agent.thread.conversation import ThreadKey
 from bot.delivery.stream import AnswerStream, Streams
 from bot.slack.web_api import no_lease
-from bot.turn.services import TeamServices
+from bot.turn.job import TeamServices
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack
 from tests.support.team_bot import TeamBot

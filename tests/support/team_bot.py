@@ -13,19 +13,19 @@ from redis.asyncio import Redis
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.delivery.pending_checks import PendingCheck, PendingChecks
+from bot.delivery.answer_key import PendingCheck, PendingChecks
 from bot.events.intake import Enqueuer
 from bot.gates.flow import GATES, Flow, read_body
 from bot.queue.lease import OK, Cancel, Cancellation, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
-from bot.slack.client import Workspace
+from bot.slack.client import SlackWorkspace
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import SlackCalls
 from bot.stores.stores import Stores
 from bot.stores.threads import Cancellations
-from bot.turn import duplicates
+from bot.turn import recovery
 from bot.turn.answer import Answering
-from bot.turn.services import TeamServices
+from bot.turn.job import TeamServices
 from bot.turn.unasked import UnaskedAnswers
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import Slack, local_slack
@@ -145,7 +145,7 @@ async def team_bot(
     mailbox = Mailbox(redis)
     async with local_slack() as slack:
         delivery = type(slack.delivery)(
-            Workspace(
+            SlackWorkspace(
                 slack.client,
                 SlackCalls(
                     slack.client,
@@ -173,7 +173,7 @@ async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
 async def settled(at: TeamBot) -> None:
     """Every message that asks for a second look is done, without its wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "CHECK_AT_S", (0.0,))
+        patch.setattr(recovery, "CHECK_AT_S", (0.0,))
         for thread in at.resting:
             await at.mailbox.make_due_now(thread)
         while messages := await at.mailbox.claim("w", 9):

@@ -9,7 +9,7 @@ from typing import get_args
 from agent.texts.catalogue import LANGUAGES, LOADING, say, texts, translate_status
 from agent.thread.conversation import FileTrouble
 from bot.answers import Fault
-from bot.delivery.feedback import REASONS
+from bot.delivery.dialogs import REASONS
 from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair
 

@@ -8,7 +8,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.home import HomeFigures
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.duplicates import delete_duplicates
+from bot.turn.recovery import delete_duplicates
 from tests.support.local_slack import CHANNEL, CHAT, answer_texts, local_slack
 from tests.support.posted_answers import LONG, answer, answers, texts
 

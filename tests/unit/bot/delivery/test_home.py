@@ -8,7 +8,7 @@ import pytest
 
 from agent.knowledge.types import Document
 from agent.texts.catalogue import LANGUAGES, say
-from bot.delivery.feedback import REASONS, feedback_modal
+from bot.delivery.dialogs import REASONS, feedback_modal
 from bot.delivery.home import HomeFigures, home_view
 from bot.local.model.limits import block_faults
 from observability.stats import Summary, VerifierFigures

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from agent.thread.conversation import ThreadKey
 from bot.delivery.stream import join_bold
 from bot.local.model.limits import LENIENT
-from bot.slack.client import Workspace, open_client
+from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import STREAM_UNKNOWN, ThreadReader
 from bot.slack.web_api import SlackCalls
 from tests.support.openai_server import says
@@ -216,7 +216,7 @@ async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Pat
         here = at.setting.workspace
         async with open_client(here.bot_token, api_url=here.api_url) as client:
             calls = SlackCalls(client)
-            reader = ThreadReader(Workspace(client, calls))
+            reader = ThreadReader(SlackWorkspace(client, calls))
             (said,) = [m.text for m in (await reader.read_conversation(place)).messages if m.role == "assistant"]
             assert "600 requests" in said
             (posted,) = await reader.find_posts(place, ts, STREAM_UNKNOWN)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from slack_bolt.async_app import AsyncBoltContext
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.feedback import read_complaint
+from bot.delivery.dialogs import read_complaint
 from bot.events.clicks import Click, Services, as_message, read_click, read_shortcut
 
 JSON = st.recursive(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
 from bot.events.intake import apply_thread_mode, parse_event
-from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
+from bot.slack.message import Access, AccessDenied, BotIdentity, Ignored, Incoming
 from tests.support.slack_events import envelope, mention, message
 
 OWN = BotIdentity(user="UORION", bot="BORION")
@@ -409,7 +409,7 @@ def test_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_
     said: dict[str, Any], *, told: bool
 ) -> None:
     found = parse_event(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))
-    assert isinstance(found, Refused)
+    assert isinstance(found, AccessDenied)
     telling = found.without_content()
     if told:
         assert isinstance(telling, Incoming)

@@ -20,7 +20,6 @@ from bot.queue.lease import OK, Lease
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Limits, Pausing
 from bot.stores.threads import Cancellations, ThreadModes
-from bot.turn.job import turn_id_of
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
@@ -317,7 +316,7 @@ async def test_question_given_up_after_crashes_frees_what_it_reserved(redis_clie
     async with gates(redis_client, limits=Limits(channel=2_000)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
-        assert await at.budgets.reserve(turn_id_of(incoming), incoming)
+        assert await at.budgets.reserve(incoming.turn_id, incoming)
         assert not await at.budgets.reserve("other", incoming)
         await at.flow.notify_given_up(claimed, lease, "crashed")
         assert await at.budgets.reserve("other", incoming)
@@ -329,7 +328,7 @@ async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_c
         incoming = Incoming.from_json(claimed.body)
         async with at.budgets.count_turn("t", incoming) as tokens:
             tokens.add(1)
-        await at.mailbox.mark(claimed, f"outbox:{turn_id_of(incoming)}", "{}")
+        await at.mailbox.mark(claimed, f"outbox:{incoming.turn_id}", "{}")
         assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1
 

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.gates.follow_up import LATE_S, RETRY_S
+from bot.gates.flow import LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.slack.message import Access, ThreadMode

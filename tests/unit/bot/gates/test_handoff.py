@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
 from bot.local.model.roster import VISITOR, Json
+from bot.slack.directory import SlackDirectory
 from bot.slack.hand_off_place import HandOffPlace
-from bot.slack.users import People
 from bot.timeouts import TurnTimeouts
 from tests.support.fakes import THREAD
 from tests.support.local_slack import local_slack
@@ -148,7 +148,7 @@ async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp
 
 async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis) -> None:
     async with local_slack() as slack:
-        people, labels = People(slack.workspace, redis_client), {}
+        people, labels = SlackDirectory(slack.workspace, redis_client), {}
         for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
             labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)
         assert labels == {

@@ -18,8 +18,8 @@ from bot.gates.stop import cancel_thread, receive_stop
 from bot.local.model.roster import Member
 from bot.queue.lease import Cancellation
 from bot.queue.queue import Mailbox
+from bot.slack.directory import Person
 from bot.slack.message import Access, Incoming, Kind
-from bot.slack.users import Person
 from bot.stores.stores import Stores, read_facts
 from tests.support.gates import ASKS
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says

@@ -37,9 +37,9 @@ from bot.queue.lease import Claimed, Lease
 from bot.queue.lease import now as monotonic
 from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.settings import Settings
-from bot.slack.client import NotAuthorized, Workspace, open_client
+from bot.slack.client import NotAuthorized, SlackWorkspace, open_client
+from bot.slack.directory import SlackDirectory
 from bot.slack.manifest import SEARCH_SCOPE
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.handlers import UnusedHandler
 from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
@@ -365,8 +365,8 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
 
 class Bots:
     def open(self, client: AsyncWebClient) -> TeamBot:
-        workspace = Workspace(client, SlackCalls(client, patience_s=0.1))
-        people = People(workspace, Redis())
+        workspace = SlackWorkspace(client, SlackCalls(client, patience_s=0.1))
+        people = SlackDirectory(workspace, Redis())
         return TeamBot(workspace=workspace, delivery=Delivery(workspace), people=people, handler=UnusedHandler())
 
 

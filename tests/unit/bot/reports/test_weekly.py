@@ -21,13 +21,13 @@ from agent.knowledge.sources.answers import SavedAnswer
 from agent.thread.audience import Viewers
 from bot.answers import AnswerBook
 from bot.channel_settings import ChannelFile
-from bot.delivery.save_answer import SAVE_ACTION
+from bot.delivery.dialogs import SAVE_ACTION
 from bot.install.workspaces import OneWorkspace, TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID, Channel
 from bot.reports.report import Gathering, Places
 from bot.reports.table import report_tables
 from bot.reports.weekly import WeeklyReports, latest_due
-from bot.slack.users import People
+from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
 from observability.stats import Stats, TurnFigures
@@ -56,7 +56,7 @@ class Setting:
         bot = TeamBot(
             workspace=slack.workspace,
             delivery=slack.delivery,
-            people=People(slack.workspace, self.redis),
+            people=SlackDirectory(slack.workspace, self.redis),
             handler=UnusedHandler(),
         )
         (self.folder / "prices.toml").write_text("[m]\ninput = 1.0\noutput = 2.0\n")

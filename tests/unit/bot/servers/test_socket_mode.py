@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from bot.events.listeners import register
 from bot.servers.http import serve
 from bot.servers.socket_mode import SocketFront
-from bot.slack.client import Workspace, build_app, open_client
+from bot.slack.client import SlackWorkspace, build_app, open_client
 from bot.slack.message import Access
 from bot.slack.web_api import SlackCalls
 from tests.support.event_app import PROMPT, Ledger, services
@@ -95,7 +95,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
 
 async def test_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
-        front = SocketFront(build_app(client, Workspace(client, SlackCalls(client)).authorize), "xapp-1")
+        front = SocketFront(build_app(client, SlackWorkspace(client, SlackCalls(client)).authorize), "xapp-1")
         async with asyncio.TaskGroup() as group:
             running = group.create_task(front.run())
             await wait_until(front.ready, "the socket is connected")

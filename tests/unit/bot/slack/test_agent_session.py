@@ -5,7 +5,7 @@ import pytest
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.slack.agent_session import MAX_TITLE_CHARS, SESSION_METHOD, STATUS_METHOD
-from bot.turn.retry_later import MODEL_AWAY
+from bot.turn.recovery import MODEL_AWAY
 from bot.turn.status import Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 

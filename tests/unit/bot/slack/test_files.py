@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
-from bot.slack.client import Workspace, open_client
+from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.files import MAX_BYTES, Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
@@ -78,7 +78,7 @@ async def far_end(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[FarEn
         there.url = str(server.make_url("")).rstrip("/")
         async with open_client(TOKEN, api_url=f"{there.url}/api/") as client:
             calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
-            reader = ThreadReader(Workspace(client, calls))
+            reader = ThreadReader(SlackWorkspace(client, calls))
             yield there, Attachments(client, calls, reader, fetch_timeout_s=fetch_timeout_s)
 
 

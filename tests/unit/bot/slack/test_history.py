@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.local.model.messages import LocalMessage
 from bot.servers.http import serve
-from bot.slack.client import Workspace, open_client
+from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import Posted, ThreadReader, sort_key
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -142,7 +142,7 @@ async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> N
     application.router.add_get("/api/conversations.replies", again)
     async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
         place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
-        workspace = Workspace(client, SlackCalls(client))
+        workspace = SlackWorkspace(client, SlackCalls(client))
         workspace.use_installation("xoxb-1", BotIdentity(user="U0ORION", bot="B0ORION"))
         read = (await ThreadReader(workspace).read_conversation(place)).messages
     assert [message.text for message in read] == ["first"]

@@ -7,13 +7,13 @@ from redis.asyncio import Redis
 
 from bot.local.model.roster import TEAM_ID, Channel, Member, sample_roster
 from bot.local.server import LocalWorkspace
-from bot.slack.users import People, Person, is_shared_outside, read_person
+from bot.slack.directory import Person, SlackDirectory, is_shared_outside, read_person
 from bot.slack.web_api import DeliveryFailed
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 
 
-def people_of(slack: Slack, redis: Redis) -> People:
-    return People(slack.workspace, redis)
+def people_of(slack: Slack, redis: Redis) -> SlackDirectory:
+    return SlackDirectory(slack.workspace, redis)
 
 
 @pytest.mark.parametrize(

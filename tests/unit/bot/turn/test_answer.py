@@ -21,8 +21,7 @@ from bot.queue.lease import OK, Cancellation, Lease, LeaseLost
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import OutboxEntry
-from bot.turn import duplicates
-from bot.turn.job import turn_id_of
+from bot.turn import recovery
 from bot.turn.status import Pace
 from observability.stats import Stats
 from tests.support.local_slack import CHANNEL
@@ -162,7 +161,7 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
         edit = await at.store(ts, place, kind="edit", edited_ts=f"{float(ts) + 60:.6f}")
         long = Answer(text="long", chunks=tuple(f"Paragraph {number}." for number in range(100)), sources=())
         decided = OutboxEntry(outcome="answered", answer=long, state=await at.threads.load(place))
-        await at.redis.set(at.mailbox.mark_key(str(place), f"outbox:{turn_id_of(edit)}"), decided.to_json(), ex=60)
+        await at.redis.set(at.mailbox.mark_key(str(place), f"outbox:{edit.turn_id}"), decided.to_json(), ex=60)
 
         at.slack.server.faults.lose_response("chat.postMessage")
         assert await at.interrupt(lambda: len(at.said(place)) > 1) is None
@@ -180,7 +179,7 @@ async def test_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Pat
         incoming = await at.store(ts, place)
         claimed, lease = await at.claim()
         await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
-        assert turn_id_of(incoming)[:12] in at.said(place)[0]
+        assert incoming.turn_id[:12] in at.said(place)[0]
 
         other, second = at.slack.ask()
         await at.store(second, other)
@@ -301,7 +300,7 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
-        monkeypatch.setattr(duplicates, "CHECK_AT_S", (0.0,))
+        monkeypatch.setattr(recovery, "CHECK_AT_S", (0.0,))
         at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)

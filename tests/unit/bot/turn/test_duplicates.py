@@ -18,15 +18,13 @@ from structlog.testing import capture_logs
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import AnswerKey
-from bot.delivery.pending_checks import PendingCheck, PendingChecks
+from bot.delivery.answer_key import AnswerKey, PendingCheck, PendingChecks
 from bot.gates.flow import read_body
 from bot.queue.lease import OK, Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.turn import duplicates
-from bot.turn.duplicates import delete_duplicates, run_check
-from bot.turn.job import turn_id_of
+from bot.turn import recovery
+from bot.turn.recovery import delete_duplicates, run_check
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.posted_answers import LONG, answer
 from tests.support.redis_fleet import node
@@ -188,12 +186,12 @@ async def test_of_two_versions_the_answer_to_the_latest_stays() -> None:
     """The older one landed between the newer one's look and post: it stands first, and answers nothing any more."""
     async with local_slack() as slack:
         place, ts = slack.ask()
-        older = turn_id_of(Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention"))
+        older = Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention").turn_id
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))
         slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release on Fridays?")
         edited_ts = slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
         incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
-        answer_key = AnswerKey(question_ts=ts, turn_id=turn_id_of(incoming), may_exist=False)
+        answer_key = AnswerKey(question_ts=ts, turn_id=incoming.turn_id, may_exist=False)
         (latest,) = await slack.delivery.answer(place, answer("Not at all."), answer_key)
         await delete_duplicates(slack.delivery, place, ts)
         assert stamps(slack, place) == [latest]
@@ -241,7 +239,7 @@ async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
         await PendingChecks(at.mailbox).add(place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         pending_check = PendingCheck(place=place, question_ts=ts)
-        monkeypatch.setattr(duplicates, "CHECK_AT_S", (2.0, 4.0, 8.0))
+        monkeypatch.setattr(recovery, "CHECK_AT_S", (2.0, 4.0, 8.0))
         rests: list[float] = []
         for age_s in (0.0, 2.5, 4.5, 9.0):
             aged = replace(incoming, enqueued_at=time.time() - age_s)

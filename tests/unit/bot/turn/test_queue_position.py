@@ -12,8 +12,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.turn.queue_position import BEHIND, QueueNotices
-from bot.turn.status import WorkingStatus
+from bot.turn.status import BEHIND, QueueNotices, WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
 from tests.support.services import workspaces_of
 from tests.support.shown_statuses import cleared, shown

@@ -17,8 +17,8 @@ from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.stores.stores import Facts, Stores, read_facts
 from bot.timeouts import TurnTimeouts
-from bot.turn.job import Job, turn_id_of
-from bot.turn.retry_later import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s, waiting_since
+from bot.turn.job import Job
+from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s, waiting_since
 from bot.turn.status import WorkingStatus
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
@@ -47,7 +47,7 @@ async def team_bot(redis: Redis) -> AsyncIterator[TeamBot]:
         incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="How?")
         await mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
         (claimed,) = await mailbox.claim("w", 1)
-        job = Job(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=turn_id_of(incoming))
+        job = Job(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=incoming.turn_id)
         yield TeamBot(slack=slack, mailbox=mailbox, job=job)
         await mailbox.aclose()
 

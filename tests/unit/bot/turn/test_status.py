@@ -6,7 +6,7 @@ import pytest
 
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
-from bot.turn.retry_later import MODEL_AWAY
+from bot.turn.recovery import MODEL_AWAY
 from bot.turn.status import Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, local_slack
 from tests.support.posted_answers import answer, answers, texts

@@ -19,7 +19,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.queue.lease import OK
 from bot.slack.history import STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.duplicates import delete_duplicates
+from bot.turn.recovery import delete_duplicates
 from tests.support.clock import Clock
 from tests.support.fakes import Slow
 from tests.support.local_slack import CHANNEL, Slack, local_slack

@@ -11,7 +11,7 @@ import pytest
 
 from bot.errors import WrongUse
 from bot.settings import Settings, load_settings
-from bot.turn.tools import RESERVED, mcp_servers, open_toolbox
+from bot.turn.engine import RESERVED, mcp_servers, open_toolbox
 from tests.support.orion_running import settings_in
 
 

@@ -1,17 +1,17 @@
-"""The dialog that saves an answer, and the lists of answers in App Home. Pure."""
+"""The dialogs for feedback, a channel's settings and a saved answer, and their lists in App Home. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
-from typing import Final
+from typing import Any, Final, get_args
 
 from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
-from agent.payload import mapping, string
-from agent.texts.catalogue import say, truncate
+from agent.payload import mapping, objects, string
+from agent.texts.catalogue import LANGUAGES, say, truncate
 from agent.thread.conversation import ThreadKey, ThreadMessage
+from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelSettings, Mode
 from bot.delivery.blocks import (
-    Block,
     button,
     confirmation,
     dialog,
@@ -21,14 +21,115 @@ from bot.delivery.blocks import (
     plain_text,
     section,
 )
+from bot.delivery.rich_text import Block
 from bot.slack.history import sort_key
+
+COMPLAINT: Final = "orion_complaint"
+"""The dialog's ``callback_id``. Its ``private_metadata`` is the turn's id and the answer's place."""
+REASONS: Final = ("wrong", "outdated", "incomplete", "beside_the_point", "hard_to_read")
+REASONS_FIELD, COMMENT_FIELD = "why", "said"
+MAX_COMMENT_LENGTH: Final = 1_000
+
+
+def feedback_modal(about: str, language: str | None = None) -> Block:
+    """Return the dialog as a view; ``about`` comes back with the submission."""
+    options = [{"text": plain_text(say(f"wrong_{reason}", language)), "value": reason} for reason in REASONS]
+    comment = {"type": "plain_text_input", "multiline": True, "max_length": MAX_COMMENT_LENGTH}
+    inputs = [
+        input_block(
+            REASONS_FIELD, say("wrong_which", language), {"type": "checkboxes", "options": options}, optional=True
+        ),
+        input_block(COMMENT_FIELD, say("wrong_said", language), comment, optional=True),
+    ]
+    send = plain_text(say("wrong_send", language))
+    return dialog("wrong_title", inputs, language, callback_id=COMPLAINT, private_metadata=about, submit=send)
+
+
+def read_complaint(body: object) -> tuple[tuple[str, ...], str]:
+    """Read the sent dialog: some of ``REASONS``, and the person's own words."""
+    values = mapping(body, "view", "state", "values")
+    chosen = {string(option, "value") for option in objects(values, REASONS_FIELD, REASONS_FIELD, "selected_options")}
+    comment = string(values, COMMENT_FIELD, COMMENT_FIELD, "value").strip()[:MAX_COMMENT_LENGTH]
+    return tuple(reason for reason in REASONS if reason in chosen), comment
+
+
+EDIT_CHANNEL: Final = "orion_channel"  # its value is the channel's id; empty: one that is chosen in the dialog
+CHANNEL_DIALOG: Final = "orion_channel_settings"
+WHICH, DOCUMENTS, INSTRUCTION, MODE = "which", "documents", "instruction", "mode"
+HANDOFF, LANGUAGE = "handoff", "language"
+_ASKERS: Final = "asker"  # Slack takes no empty value for an option
+_MAX_LISTED_CHANNELS: Final = 15
+_MAX_LINE_CHARS: Final = 300
+
+
+def channel_blocks(channels: Mapping[str, ChannelSettings], language: str | None) -> list[Block]:
+    """Return the section of App Home: a line and a button for each channel, and a button for another one."""
+    blocks = [section(f"*{say('channel_heading', language)}*")]
+    for channel, settings in list(channels.items())[:_MAX_LISTED_CHANNELS]:
+        parts = [say(f"channel_{settings.mode}", language), settings.language, settings.handoff]
+        parts += [*settings.documents, settings.instruction]
+        line = truncate(" · ".join(filter(None, parts)), _MAX_LINE_CHARS)
+        change = button(say("save_edit", language), EDIT_CHANNEL, channel)
+        blocks.append(section(f"<#{channel}> · {escape(line)}") | {"accessory": change})
+    if more := len(channels) - _MAX_LISTED_CHANNELS:
+        blocks += [section(say("and_more", language, n=str(more)))] if more > 0 else []
+    add = button(say("channel_add", language), EDIT_CHANNEL, "new")
+    return [*blocks, {"type": "actions", "elements": [add]}]
+
+
+def channel_dialog(channel: str, settings: ChannelSettings, language: str | None = None) -> Block:
+    """Return the dialog as a view. Without a ``channel`` it asks for one."""
+    text = {"type": "plain_text_input"}
+    filters = {"include": ["public", "private"], "exclude_bot_users": True}
+    modes = {mode: say(f"channel_{mode}", language) for mode in get_args(Mode)}
+    languages = {_ASKERS: say("channel_asker", language), **{code: code for code in LANGUAGES}}
+    long = {**text, "multiline": True}
+    inputs: dict[str, Block] = {
+        WHICH: {"type": "conversations_select", "filter": filters},
+        DOCUMENTS: {**long, **initial_value("\n".join(settings.documents))},
+        INSTRUCTION: {**long, "max_length": MAX_INSTRUCTION_CHARS, **initial_value(settings.instruction)},
+        MODE: _select(modes, settings.mode),
+        HANDOFF: {**text, **initial_value(settings.handoff)},
+        LANGUAGE: _select(languages, settings.language or _ASKERS),
+    }
+    optional = {DOCUMENTS, INSTRUCTION, HANDOFF}
+    blocks = [section(f"<#{channel}>")] if channel else []
+    blocks += [
+        input_block(name, say(f"channel_{name}", language), element, optional=name in optional)
+        for name, element in inputs.items()
+        if not (channel and name == WHICH)
+    ]
+    submit = plain_text(say("save_submit", language))
+    return dialog(
+        "channel_title", blocks, language, callback_id=CHANNEL_DIALOG, private_metadata=channel, submit=submit
+    )
+
+
+def read_channel_dialog(body: object) -> tuple[str, dict[str, Any]]:
+    """Read a submitted dialog: the channel, and its table as it would be in the file."""
+    values = mapping(body, "view", "state", "values")
+    texts = {name: string(values, name, name, "value").strip() for name in (DOCUMENTS, INSTRUCTION, HANDOFF)}
+    picked = {name: string(values, name, name, "selected_option", "value") for name in (MODE, LANGUAGE)}
+    table: dict[str, Any] = {
+        **texts,
+        **picked,
+        DOCUMENTS: [line.strip() for line in texts[DOCUMENTS].splitlines() if line.strip()],
+        LANGUAGE: "" if picked[LANGUAGE] == _ASKERS else picked[LANGUAGE],
+    }
+    return string(body, "view", "private_metadata") or string(values, WHICH, WHICH, "selected_conversation"), table
+
+
+def _select(options: Mapping[str, str], chosen: str) -> Block:
+    made = {value: {"text": plain_text(text), "value": value} for value, text in options.items()}
+    return {"type": "static_select", "options": [*made.values()], "initial_option": made[chosen]}
+
 
 SAVE_ACTION: Final = "orion_save_answer"
 SAVE_DIALOG: Final = "orion_answer"
 DECISIONS: Final = "orion_answer_"  # beginning of the action ids in App Home
 REVIEW_AFTER: Final = timedelta(days=180)
-MAX_LISTED: Final = 8
-MAX_SHOWN_CHARS: Final = 500
+_MAX_LISTED_ANSWERS: Final = 8
+_MAX_SHOWN_CHARS: Final = 500
 QUESTION, ANSWER, AUDIENCE, OWNER, REVIEW = "question", "answer", "audience", "owner", "review"
 
 
@@ -125,12 +226,12 @@ class AnswerList:
     def blocks(self, today: date, language: str | None) -> list[Block]:
         """Return the sections of App Home: what waits for approval, then the answers with the earliest review."""
         entries: list[Block] = []
-        for proposer, answer in self.proposals[:MAX_LISTED]:
+        for proposer, answer in self.proposals[:_MAX_LISTED_ANSWERS]:
             words = say("save_proposed", language, who=f"<@{proposer}>", question=escape(answer.question))
-            shown = escape(truncate(answer.answer, MAX_SHOWN_CHARS))
+            shown = escape(truncate(answer.answer, _MAX_SHOWN_CHARS))
             entries += _entry(f"{words}\n{shown}", answer.key, language, ("approve", "reject"))
         latest = sorted(self.answers.items(), key=lambda item: item[1].review or date.max)
-        for key, answer in latest[:MAX_LISTED]:
+        for key, answer in latest[:_MAX_LISTED_ANSWERS]:
             text = f"{escape(answer.question)}\n_{escape(answer.confirmation(today))}_"
             entries += _entry(text, key, language, ("edit", "withdraw"))
         return [{"type": "divider"}, section(f"*{say('save_heading', language)}*"), *entries] if entries else []

@@ -1,4 +1,4 @@
-"""People, channels and groups of one workspace as Slack describes them.
+"""People, channels and groups of one workspace as Slack describes them, their names, and who belongs to what.
 
 Slack is asked once an hour for each. While Slack is unreachable, ``DeliveryFailed`` is raised, and the question waits.
 """
@@ -6,16 +6,23 @@ Slack is asked once an hour for each. While Slack is unreachable, ``DeliveryFail
 import asyncio
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+import time
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
+import structlog
 from redis.asyncio import Redis
 
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.slack_message import named_ids, with_names
+from agent.knowledge.types import KnowledgeAwayError
 from agent.packing import parse_record
 from agent.payload import mapping, objects, string
-from bot.slack.client import Workspace
+from agent.thread.audience import needs_memberships
+from agent.thread.conversation import Question, ThreadKey, ThreadMessage
+from bot.slack.client import SlackWorkspace
 from bot.slack.message import Incoming
 from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls
 from verification.text.language import detect_language
@@ -43,7 +50,7 @@ class Person:
 
 
 @dataclass(eq=False)
-class CachedPeople:
+class CachedDirectory:
     """Slack's replies of the last hour, for any workspace. ``prefix`` separates several Orions on one Redis."""
 
     redis: Redis
@@ -66,10 +73,10 @@ class CachedPeople:
         return parse_person(await self.redis.get(self.person_key(team, user)))
 
 
-class People(CachedPeople):
+class SlackDirectory(CachedDirectory):
     """Looks up people, channels and groups of one workspace."""
 
-    def __init__(self, workspace: Workspace, redis: Redis, *, prefix: str = "orion") -> None:
+    def __init__(self, workspace: SlackWorkspace, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
         self._calls = workspace.calls
         self._workspace = workspace
@@ -227,3 +234,117 @@ def channel_label(channel: Mapping[str, Any]) -> str:
     """Return ``#name``, marked as private if it is not for those who are not in the channel."""
     name, mark = string(channel, "name"), _PRIVATE if channel.get("is_private") else ""
     return f"{mark}#{name}" if name and not channel.get("is_mpim") else ""
+
+
+MAX_NAMES: Final = 12  # ids of one turn that are looked up; most are cached
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Finds the names of people, channels and groups of one workspace."""
+
+    people: SlackDirectory
+
+    async def put_into(
+        self, question: Question, history: Sequence[ThreadMessage]
+    ) -> tuple[Question, tuple[ThreadMessage, ...]]:
+        """Return question and history with names in place of ids, the latest first where there are many.
+
+        The question gets the asker's time zone, and the names of those who spoke.
+        """
+        latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
+        team = question.thread.team
+        names = await self._find(question.thread, dict.fromkeys([question.user, *named_ids(question.text), *latest]))
+        try:
+            tz = (await self.people.find_person(team, question.user)).tz
+        except DeliveryFailed:
+            tz = ""
+        named = replace(question, text=with_names(question.text, names), tz=tz, names=names)
+        return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
+
+    async def _find(self, place: ThreadKey, ids: Iterable[str]) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for found in list(ids)[:MAX_NAMES]:
+            try:
+                names[found] = await self._name(place, found)
+            except DeliveryFailed as failure:
+                log.info("name_not_found", reason=failure.reason)
+                if not failure.permanent:
+                    break  # an answer does not wait for names
+        return {found: name for found, name in names.items() if name}
+
+    async def _name(self, place: ThreadKey, found: str) -> str:
+        team = place.team
+        if found.startswith("S"):
+            return await self.people.group_name(team, found)
+        if found.startswith(("C", "G")):
+            return await self.people.channel_name(team, found, within=place.channel)
+        person = await self.people.find_person(team, found) if found.startswith(("U", "W")) else None
+        return f"@{person.name}" if person and person.name else ""
+
+
+Found = TypeVar("Found")
+
+MEMBERSHIPS_TTL_S: Final = 600
+LOOKUP_TIMEOUT_S: Final = 4.0  # the question waits for it
+
+
+@dataclass(slots=True, eq=False)
+class Memberships:
+    """Looks up one workspace's people.
+
+    Documents of the ``index``, or the ``audiences`` of MCP servers, tell whether any asks for more than ids of people.
+    """
+
+    calls: SlackCalls
+    people: SlackDirectory
+    index: KnowledgeIndex
+    audiences: tuple[str, ...] = ()
+    _needed: bool = False
+    _asked_at: float = field(default=float("-inf"))
+
+    async def of(self, question: Question) -> frozenset[str]:
+        """Return the asker's memberships, in a direct chat. Without a reply from Slack there are none."""
+        if not question.thread.channel.startswith("D") or not await self._are_needed():
+            return frozenset()
+        team, user = question.thread.team, question.user
+        key = f"{self.people.prefix}:memberships:{team}:{user}"
+        if (stored := await self.people.redis.get(key)) is not None:
+            return frozenset(json.loads(stored))
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                person = await self.calls.read("users.info", user=user)
+                email = string(person, "user", "profile", "email")
+                groups = await _if_granted(self.calls.read("usergroups.list", include_users="true"), {})
+                channels = await _if_granted(self.people.channels_of(user), [])
+                own = [one for one in objects(groups, "usergroups") if user in (mapping(one).get("users") or ())]
+                found = {email.lower(), *channels, *(string(one, "id") for one in own)} - {""}
+        except (DeliveryFailed, TimeoutError) as failure:
+            log.warning("memberships_unknown", reason=getattr(failure, "reason", "slow"))
+            return frozenset()
+        await self.people.redis.set(key, json.dumps(sorted(found)), ex=MEMBERSHIPS_TTL_S)
+        return frozenset(found)
+
+    async def _are_needed(self) -> bool:
+        if time.monotonic() - self._asked_at > MEMBERSHIPS_TTL_S:
+            try:
+                documents = await asyncio.to_thread(self.index.documents)
+            except KnowledgeAwayError:
+                return False
+            self._needed = any(
+                map(needs_memberships, {*self.audiences, *(document.audience for document in documents)})
+            )
+            self._asked_at = time.monotonic()
+        return self._needed
+
+
+async def _if_granted(lookup: Awaitable[Found], nothing: Found) -> Found:
+    """Return what Slack says, or ``nothing`` if an admin did not grant the scope for it."""
+    try:
+        return await lookup
+    except DeliveryFailed as failure:
+        if not failure.permanent:
+            raise
+        log.info("memberships_in_part", reason=failure.reason)
+        return nothing

@@ -1,0 +1,217 @@
+"""Leave a turn to a later delivery try, finish what an earlier one began, and delete what was posted twice.
+
+**The model or the documents are away**: the question goes back, under a status that says so.
+``agent.model.protocol.RETRYABLE`` names the temporary failures, and the turn ends with one as ``Failed``.
+``bot.timeouts`` sets the wait between tries and in all. The waiting time begins when the service first failed this
+question. After it the person gets the text of ``agent.turn.replies``.
+
+**Streams**: a mark is written before a stream begins, and its ts right after, so that the next worker can finish it.
+
+**Duplicates**: a worker that freezes, or loses Redis, between its last lease check and Slack's reply can post after
+another worker has answered. Slack can also carry out a post without a reply long after the next try, and has no
+idempotency key that would refuse it. So a worker that takes over a question, loses its lease or gets no reply leaves a
+check in a mailbox of its own. Any worker then looks into the thread several times within a minute.
+"""
+
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from agent.model.protocol import RETRYABLE
+from agent.outcome import Failed, TurnOutcome
+from agent.texts.catalogue import say
+from agent.thread.conversation import ThreadKey
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, PendingCheck, duplicate_posts, is_empty_stream
+from bot.delivery.delivery import Delivery
+from bot.delivery.stream import AnswerStream
+from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
+from bot.queue.queue import Mailbox
+from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage, age_s
+from bot.slack.message import Incoming, turn_id_for
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
+from bot.stores.stores import Stores
+from bot.timeouts import TurnTimeouts
+from bot.turn.job import Job, TeamServices
+from bot.turn.status import WorkingStatus
+
+log = structlog.get_logger()
+
+MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
+DOCUMENTS_AWAY: Final = "can't reach the documents and keeps trying…"
+CONVERSATION_TTL_S: Final = 3_600
+
+
+def retry_delay_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | None:
+    """Return the seconds until the next try; None for a permanent failure or after the longest wait."""
+    if not isinstance(outcome, Failed) or outcome.reason not in RETRYABLE:
+        return None
+    since = waiting_since(job)
+    waited_s = max(0.0, time.time() - since) if since else 0.0
+    wait_s = max(timeouts.pause_s(waited_s), outcome.retry_after_s or 0.0)
+    return wait_s if waited_s + wait_s <= timeouts.model_s else None
+
+
+async def give_back(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
+    """Give the question back for ``wait_s`` seconds, under a status that says so."""
+    documents = isinstance(outcome, Failed) and outcome.reason == "KnowledgeAwayError"
+    log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
+    await mailbox.mark(job.claimed, job.mark("waits"), f"{time.time():.3f}")
+    if job.read:
+        await mailbox.mark(job.claimed, job.mark("thread"), job.read, ttl_s=CONVERSATION_TTL_S)
+    await status.leave_text(DOCUMENTS_AWAY if documents else MODEL_AWAY)
+    return retry_uncounted(wait_s)
+
+
+def waiting_since(job: Job) -> float:
+    """Return when a service first failed this question, in seconds since 1970; 0.0 if none has."""
+    # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
+    return max(float(job.facts.waits), job.claimed.enqueued_at) if job.facts.waits else 0.0
+
+
+def earlier_stream(job: Job) -> StreamedMessage:
+    """Return the message that an earlier delivery try of the turn streamed."""
+    if job.facts.streams is None:
+        return STREAM_UNKNOWN if job.claimed.tries > 1 else NOT_STREAMED
+    return StreamedMessage("begun", job.facts.stream) if job.facts.stream else STREAM_UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class StreamMarks:
+    """The marks of one turn's stream. Slack removes the status when the stream appears, so it is sent again."""
+
+    mailbox: Mailbox
+    job: Job
+    status: WorkingStatus
+
+    async def expect_start(self) -> None:
+        """Mark that a stream may begin."""
+        await self.mailbox.mark(self.job.claimed, self.job.mark("streams"), "begun")
+
+    async def record_start(self, ts: str) -> None:
+        """Mark the stream's ts."""
+        await self.mailbox.mark(self.job.claimed, self.job.mark("stream"), ts)
+        self.status.resend()
+
+
+def open_stream(at: TeamServices, job: Job, before: StreamedMessage, status: WorkingStatus) -> AnswerStream | None:
+    """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
+
+    A bot without a user account gets a post: Slack shows streams to users, and would refuse the channel.
+    """
+    streams, first = at.streams, not before.is_begun and not job.may_be_answered
+    without_account = job.incoming.user.startswith("B")
+    if streams is None or without_account or not first or not streams.may_be_tried(job.place):
+        return None
+    return AnswerStream(
+        streams=streams,
+        place=job.place,
+        user=job.incoming.user,
+        user_team=job.incoming.user_team,
+        lease_check=job.lease.require,
+        record=StreamMarks(at.stores.mailbox, job, status),
+    )
+
+
+async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:
+    """Delete a streamed plan without a word of an answer: its turn has ended, or continues elsewhere.
+
+    An empty stream goes too: a step may still be on its way to it.
+    """
+    if streamed.ts:
+        key = replace(job.answer_key(), streamed=streamed)
+        with suppress(DeliveryFailed):
+            await at.delivery.delete_streams(job.place, key, wordless=True)
+
+
+async def end_streams(at: TeamServices, job: Job) -> None:
+    """End the streams of a stopped question: with the note "stopped", deleted, or left for its edit."""
+    streamed, stop = earlier_stream(job), job.facts.stop_ts
+    if not streamed.is_begun:
+        return
+    await delete_plan(at, job, streamed)
+    answer_key = replace(job.answer_key(), streamed=streamed)
+    with suppress(DeliveryFailed):
+        if job.facts.is_deleted:
+            await at.delivery.delete_streams(job.place, answer_key)
+        elif await at.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
+            # The stream shows the note already: post no other.
+            await at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
+    if streamed.state == "unknown":  # Slack may still begin one
+        await at.check_again(job)
+
+
+CHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Check times in seconds since the message. A late post is visible for no longer than it was late."""
+_SLACK_AWAY_S: Final = 60.0
+_SESSION_RETRY_S: Final = 3.0
+
+
+async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+    """Carry out a pending check and return when to check again."""
+    try:
+        return await _check(check, claimed, lease, stores, delivery)
+    except DeliveryFailed as failure:
+        log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
+        return OK if failure.permanent else retry_uncounted(failure.again_s or _SLACK_AWAY_S)
+
+
+async def _check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+    mailbox, place, question_ts = stores.mailbox, check.place, check.question_ts
+    if question_ts == ENDS_SESSION:
+        if await mailbox.list_messages(str(place)):
+            return retry_uncounted(_SESSION_RETRY_S)  # a turn is at work there, or about to be
+        await delivery.sessions.end(place, lease.require)
+        return OK
+    if len(await mailbox.list_messages(claimed.thread)) > 1:
+        return OK  # the check after this one runs for longer
+    age_s = claimed.waited_s
+    if age_s >= CHECK_AT_S[0]:
+        if await stores.cancellations.is_deleted(place, question_ts):
+            await delivery.delete_answer(place, question_ts, lease.require)
+        else:
+            messages = (Incoming.from_body(stored.body) for stored in await mailbox.list_messages(str(place)))
+            at_work = {incoming.ts for incoming in messages if incoming}
+            await delete_duplicates(delivery, place, question_ts, lease.require, at_work=at_work)
+    next_s = next((look_s for look_s in CHECK_AT_S if look_s > age_s), None)
+    return OK if next_s is None else retry_uncounted(next_s - age_s)
+
+
+async def delete_duplicates(
+    delivery: Delivery,
+    place: ThreadKey,
+    question_ts: str,
+    lease_check: LeaseCheck = no_lease,
+    *,
+    at_work: Collection[str] = (),
+) -> int:
+    """Delete duplicate and abandoned messages of a question. Return how many.
+
+    Duplicate notices always go. If the question's ts is not in ``at_work`` (a running turn replaces these messages
+    itself), duplicate answers, a placeholder next to an answer and a status under it go too.
+    """
+    seen = await delivery.reader.find_status(place, question_ts)
+    # An empty stream may be another turn's that has just begun: it gets its first words within moments.
+    messages = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
+    over = question_ts not in at_work
+    duplicates = [
+        p for p in duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about
+    ]
+    answered = any(not (posted.placeholder or posted.about) for posted in messages)
+    # Without an answer, the next delivery try replaces the placeholder.
+    placeholders = [posted for posted in messages if posted.placeholder and answered and over]
+    answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
+    deleted = 0
+    for posted in (*duplicates, *placeholders):
+        if await delivery.delete_post(place, posted, answer_key):
+            deleted += 1
+            what = "placeholder" if posted in placeholders else "second_notice" if posted.about else "second_answer"
+            event = f"{what}_deleted"
+            log.warning(event, part=posted.part, stood_s=round(age_s(posted.ts), 1))
+    if answered and not at_work and seen.last_word:  # a thread has one status, which may be another question's
+        with suppress(DeliveryFailed):  # a workspace may have no statuses
+            await delivery.set_status(place, "", lease_check=lease_check)
+    return deleted
