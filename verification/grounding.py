@@ -14,13 +14,18 @@ from verification.checks.wording import quote_findings, wording_findings
 from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
-from verification.evidence.verbatim import is_quoted, is_row_in_words, is_verbatim_sentence, join_wrapped_lines
+from verification.evidence.verbatim import (
+    is_quoted,
+    is_row_in_words,
+    is_verbatim_sentence,
+    join_wrapped_lines,
+    text_as_read,
+)
 from verification.markup.edits import Edit, apply_edits
 from verification.markup.link_targets import KnownLinks, normalise_url
-from verification.markup.reading import text_as_read
 from verification.rules.citations import citations
 from verification.rules.injection import orders_in, without_orders
-from verification.text.invisible import remove_unsendable
+from verification.text.disguise import remove_unsendable
 from verification.text.language import detect_language
 from verification.types import Claim, Draft, Repair, Source, Violation
 

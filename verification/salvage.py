@@ -16,7 +16,7 @@ from sentencex import segment  # type: ignore[import-untyped]  # a compiled whee
 from verification.check import check
 from verification.claims.small_talk import is_bare_answer
 from verification.markup.lines import TextLine, ends_in_colon, lines
-from verification.text.lexicon import compile_pattern
+from verification.text.language import compile_pattern
 from verification.types import Claim, Draft, Verdict
 
 _CONNECTIVE: Final = r"(?:(?:{connectives}),?\s+|(?:{connectives_unparted})[、，]?)"

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from agent.knowledge.search.full_text import subject_tokens
 from agent.thread.conversation import ThreadMessage
-from verification.text.lexicon import words_by_language as listed_words
+from verification.text.language import words_by_language as listed_words
 
 Line = Literal["quoted", "also", "part", "also_part", "differ", "hello", "welcome", "unclear"]
 

@@ -31,9 +31,8 @@ from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import end_trace, open_tracer, reason_of, trace_event
 from observability.langfuse.connection import trace_id_of
-from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item, push, read_dataset
-from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import TurnTrace
+from observability.langfuse.datasets import TO_BE_REFUSED, Experiment, Item, push_experiment, read_dataset
+from observability.langfuse.tracing import Tracer, TurnTrace
 from verification.types import Draft, Source
 
 # A label cannot foresee the positions of citations and bold text.
@@ -146,7 +145,9 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> EvalRun:
         shares = {shown: figures[shown] for shown in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
         shares["as_expected_share"] = share(_right(replies), len(replies))
         # Only now: no figure waits for Langfuse (decision 16).
-        pushed = await push(tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about))
+        pushed = await push_experiment(
+            tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about)
+        )
     finally:
         await tracer.aclose(timeout_s=1.0)  # a Langfuse that hangs must not hold the report back
     return EvalRun(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)

@@ -22,7 +22,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
 from agent.payload import mapping, objects, string
 from bot.slack.rate_limits import CallWatcher, Keeps, RateLimits
-from verification.text.invisible import remove_unsendable
+from verification.text.disguise import remove_unsendable
 
 Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]

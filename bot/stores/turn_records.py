@@ -14,9 +14,8 @@ from agent.payload import objects, string
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
-from verification.evidence.verbatim import Span, is_quoted, mark_shared_words, without_citations
+from verification.evidence.verbatim import Span, is_quoted, mark_shared_words, text_as_read, without_citations
 from verification.judgement import Line, source_lines
-from verification.markup.reading import text_as_read
 from verification.markup.tables import is_delimiter, split_cells
 from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 

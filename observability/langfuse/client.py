@@ -33,6 +33,7 @@ log = structlog.get_logger()
 
 API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 """Errors of a call of its API: refused, unreachable, a reply in another form, a client closed meanwhile."""
+_SPANS: Final = "/api/public/otel/v1/traces"
 _REJECTED: Final = re.compile(r'"rejected"\s*:\s*([1-9]\d*)')
 _REMEDIES: Final = {
     "scores": "Scores need Langfuse 4.59 or newer; `orion doctor` reads its version.",
@@ -58,36 +59,23 @@ class DeliveryLog:
         self._is_failing = bool(fault)
 
 
-class _SpanSession(requests.Session):
-    """The exporter's HTTP session. ``requests`` offers no hook for a connection that fails."""
+def _watch_requests(client: Any, deliveries: DeliveryLog, path: str) -> None:
+    """Let each request to ``path`` of a ``requests`` or ``httpx`` client say how it ended: neither has such a hook."""
+    send = client.send
 
-    deliveries: DeliveryLog
-
-    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+    def send_and_record(request: Any, **options: Any) -> Any:
+        is_watched = str(request.url).endswith(path)
         try:
-            reply = super().send(request, **options)
-        except requests.RequestException as error:
-            self.deliveries.record(type(error).__name__)
+            reply = send(request, **options)
+        except (requests.RequestException, httpx.HTTPError) as error:
+            if is_watched:
+                deliveries.record(type(error).__name__)
             raise
-        self.deliveries.record(_fault_of(reply))
+        if is_watched:
+            deliveries.record(_fault_of(reply))
         return reply
 
-
-class _ApiClient(httpx.Client):
-    """The API's HTTP client. It reads the result for scores: a 207 may reject all of them."""
-
-    deliveries: DeliveryLog
-
-    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        if not request.url.path.endswith("/api/public/scores"):
-            return super().send(request, **options)
-        try:
-            reply = super().send(request, **options)
-        except httpx.HTTPError as error:
-            self.deliveries.record(type(error).__name__)
-            raise
-        self.deliveries.record(_fault_of(reply))
-        return reply
+    client.send = send_and_record
 
 
 def _fault_of(reply: httpx.Response | requests.Response) -> str:
@@ -102,14 +90,14 @@ def _fault_of(reply: httpx.Response | requests.Response) -> str:
 
 def span_exporter(connection: Connection) -> OTLPSpanExporter:
     """Return the exporter that sends spans to Langfuse as OTLP in protobuf."""
-    session = _SpanSession()
-    session.deliveries = DeliveryLog(connection.host, "traces")
+    session = requests.Session()
+    _watch_requests(session, DeliveryLog(connection.host, "traces"), _SPANS)
     session.trust_env = not is_loopback(connection.host)  # a proxy would look for "localhost" on its own machine
     # The library has its own bundle; without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()
     basic = b64encode(f"{connection.public_key}:{connection.secret_key}".encode()).decode()
     return OTLPSpanExporter(
-        endpoint=f"{connection.host}/api/public/otel/v1/traces",
+        endpoint=f"{connection.host}{_SPANS}",
         headers={
             "Authorization": f"Basic {basic}",
             "x-langfuse-public-key": connection.public_key,
@@ -149,8 +137,9 @@ class Client(Langfuse):
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
-        self._http = _ApiClient(**http_options(connection.host, connection.timeout_s))
-        self._http.deliveries = DeliveryLog(connection.host, "scores")
+        self._http = httpx.Client(**http_options(connection.host, connection.timeout_s))
+        # The result for scores counts, too: a 207 may reject all of them.
+        _watch_requests(self._http, DeliveryLog(connection.host, "scores"), "/api/public/scores")
         super().__init__(
             public_key=connection.public_key,
             secret_key=connection.secret_key,

@@ -1,23 +1,24 @@
-"""The trace of one turn in Langfuse, and its scores.
+"""A process's tracing: the trace of each turn in Langfuse, its scores, and people's feedback.
 
-No call here raises or waits. Without a client each one is a no-op.
+No call on a trace raises or waits. Without keys each one is a no-op. The SDK is loaded when the first turn needs it.
 """
 
-from __future__ import annotations
-
+import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from functools import partial, wraps
+from threading import Thread
+from typing import Any, Final, ParamSpec
 
 import structlog
 
-if TYPE_CHECKING:
-    from observability.langfuse.client import Client
+from observability.langfuse.connection import Connection, trace_id_of
+from observability.redaction import redact
 
 log = structlog.get_logger()
 
@@ -25,6 +26,7 @@ P = ParamSpec("P")
 NAME: Final = "turn"  # name of a trace and of its root, used by charts
 MAX_TEXT: Final = 50_000  # characters of a text that are sent: more than a person reads in a trace
 MAX_ID: Final = 200  # characters of a session in Langfuse, which takes only ASCII for it
+SHUTDOWN_TIMEOUT_S: Final = 3.0
 # Langfuse's type of a tool, if it has a more specific one than `tool`.
 KINDS: Final = {
     **dict.fromkeys(("search", "list_documents", "get_document", "web_search", "slack_search"), "retriever"),
@@ -101,12 +103,12 @@ class Generation:
 class TurnTrace:
     """The trace of one turn, made by ``Tracer.turn``."""
 
-    def __init__(self, client: Client | None, trace_id: str, *, send_content: bool) -> None:
-        self.client: Any = client  # the SDK overloads each method by literal types of observations
+    def __init__(self, client: Any, trace_id: str, *, send_content: bool) -> None:
+        self.client = client  # untyped: the SDK overloads each method by literal types of observations
         self.trace_id = trace_id
         self._send_content = send_content
         self._root: Any = None
-        self._context: Context | None = None
+        self._context = Context()  # with the attributes of the root
         self._open: dict[tuple[str, str], Any] = {}
         self._has_text = False
         self._may_store = True
@@ -116,8 +118,9 @@ class TurnTrace:
     def begin(self, *, thread: str, user: str, question: str, tag: str, version: str) -> None:
         """Start the turn. ``user`` is hashed; ``thread`` becomes the session."""
         common = {
-            "session_id": _ascii_id(thread),
-            "user_id": hashlib.sha256(user.encode()).hexdigest(),
+            # Langfuse takes only ASCII for a session.
+            "session_id": thread if thread.isascii() and len(thread) <= MAX_ID else _hash(thread),
+            "user_id": _hash(user),
             "trace_name": NAME,
             "tags": [tag],
             "version": version or None,
@@ -210,8 +213,6 @@ class TurnTrace:
             self._score("verify_first_pass", self._attempts[0].passed)
 
     def _child(self, name: str, kind: str, **facts: Any) -> Any:
-        if self._context is None:
-            raise RuntimeError
         return self._context.run(self._root.start_observation, name=name, as_type=kind, **facts)
 
     def _start(self, key: tuple[str, str], name: str, kind: str, **facts: Any) -> None:
@@ -263,14 +264,97 @@ def content_of(value: Any, *, send: bool) -> Any:
     """Return a text or arguments as they may be sent: truncated, or only their length."""
     if not send:
         return {"length": len(value if isinstance(value, str) else str(value))}
-    return _truncate(value) if isinstance(value, str) else value
+    return f"{value[:MAX_TEXT]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
 
 
-def _ascii_id(text: str) -> str:
-    """Return ``text`` if Langfuse takes it as an id, else its hash."""
-    fits = text.isascii() and len(text) <= MAX_ID
-    return text if fits else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
+class Tracer:
+    """Sends to Langfuse through its SDK, which is loaded when the first turn needs it. Without keys, a no-op."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        tag: str = "slack",
+        version: str = "",
+        send_content: bool = True,
+        known: re.Pattern[str] | None = None,
+    ) -> None:
+        """``version`` is that of the prompts; ``known`` matches the configured secrets."""
+        self.connection = connection
+        self.send_content = send_content
+        self._redact = partial(redact, known=known)
+        self.client: Any = None
+        self._tag = tag
+        self._version = version
+        self._loading = asyncio.Lock()
+        self._is_closed = False
+
+    async def connect(self) -> None:
+        """Load the SDK in a thread and open its client, once."""
+        if self.client is not None or self._is_closed or not self.connection.is_configured:
+            return
+        async with self._loading:
+            if self.client is None and not self._is_closed:
+                try:
+                    self.client = await asyncio.to_thread(_open_client, self.connection, self._redact)
+                except (ImportError, OSError, RuntimeError, ValueError) as error:
+                    log.warning("langfuse_not_opened", error_type=type(error).__name__)
+                    self._is_closed = True
+
+    async def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
+        """Return the trace of a turn, begun."""
+        await self.connect()
+        trace = TurnTrace(self.client, trace_id_of(turn_id), send_content=self.send_content)
+        trace.begin(thread=thread, user=user, question=question, tag=self._tag, version=self._version)
+        return trace
+
+    async def feedback(
+        self, turn_id: str, *, user: str, good: bool, reasons: Sequence[str] = (), comment: str = ""
+    ) -> None:
+        """Score an answer as a person judged it. Their second click replaces the first.
+
+        ``comment`` is sent only if texts may be.
+        """
+        await self.connect()
+        trace_id, person = trace_id_of(turn_id), _hash(user)[:16]
+        text = ": ".join(filter(None, (", ".join(reasons), comment if self.send_content else "")))
+        self._score(
+            name="user_feedback", value=float(good), data_type="BOOLEAN", trace_id=trace_id,
+            score_id=score_id(trace_id, "user_feedback", person), comment=self._redact(text) or None,
+        )  # fmt: skip
+
+    async def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
+        """Score the verifier itself, as measured on labelled texts, in a session of its own."""
+        await self.connect()
+        rates = {"verifier_false_accept_rate": false_accept_rate, "verifier_false_reject_rate": false_reject_rate}
+        for name, rate in rates.items():
+            self._score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
+
+    async def aclose(self, *, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
+        """Send the rest within ``timeout_s``. Data that a failing host did not accept by then is dropped."""
+        client, self.client, self._is_closed = self.client, None, True
+        if client is None:
+            return
+        closing = Thread(target=client.close, name="langfuse-close", daemon=True)  # a daemon never delays the exit
+        closing.start()
+        await asyncio.to_thread(closing.join, timeout_s)
+        if closing.is_alive():
+            log.warning("trace_shutdown_cut_short", timeout_s=timeout_s)
+
+    def text(self, text: str) -> Any:
+        """Return a text in redacted form, for calls that the SDK's mask does not see."""
+        return self._redact(content_of(text, send=self.send_content))
+
+    @log_exceptions
+    def _score(self, **facts: Any) -> None:
+        self.client.create_score(**facts)
+
+
+def _open_client(connection: Connection, redact_all: Callable[[Any], Any]) -> Any:
+    from observability.langfuse.client import Client  # noqa: PLC0415 (a third of a second and 25 MB)
+
+    return Client(connection, redact_all)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from verification.checks.derived import is_derivable_moment, may_be_derived
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.values.dates import Moment, agrees
-from verification.values.units import UNITS
+from verification.values.quantity_words import UNITS
 
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 _MAX_SENTENCES = 3  # sentences

@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeVar
 
 from verification.evidence.evidence import MAX_VALUES, Evidence
 from verification.evidence.passages import Passage
-from verification.text.lexicon import all_words, compile_pattern
+from verification.text.language import all_words, compile_pattern
 from verification.values.amounts import is_result, is_same_kind
 from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
-from verification.values.units import CURRENCIES, UNITS, Unit, is_span, seconds
+from verification.values.quantity_words import CURRENCIES, UNITS, Unit, is_span, seconds
 
 _MAX_SENTENCES = 4  # sentences: with more, any small number would follow from something
 _MAX_NUMBERS, _MAX_TIMES = 16, 24  # values: all pairs are tried

@@ -17,7 +17,7 @@ from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Find
 from verification.evidence.passages import Passage
 from verification.values.amounts import is_result, is_same_kind, matches
 from verification.values.numbers import ORDINALS, Quantity
-from verification.values.units import HUNDREDTHS, UNITS, rate_end
+from verification.values.quantity_words import HUNDREDTHS, UNITS, rate_end
 
 _MAX_UNNAMED_COUNT = 5  # "the two", "three ways": the source has a list and no number
 _MIN_TOPIC_SHARE = 0.5  # below this, a retry copied an unrelated 400 in place of 900

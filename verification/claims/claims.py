@@ -25,7 +25,7 @@ from verification.claims.small_talk import (
 from verification.evidence.passages import clean_text, sentence_spans
 from verification.markup.lines import CITATION, TextLine, cited_numbers, code_runs, ends_in_colon, lines
 from verification.markup.lines import Kind as LineKind
-from verification.text.lexicon import compile_pattern
+from verification.text.language import compile_pattern
 from verification.types import Claim
 
 Kind = Literal["text", "intro", "heading", "item", "lead", "row", "head"]

@@ -7,7 +7,7 @@ only with a number of their own or a whole sentence.
 
 import re
 
-from verification.text.lexicon import compile_pattern
+from verification.text.language import compile_pattern
 
 _MARKUP = re.compile(r"[*_~`]|:[a-z0-9_+-]{2,30}:|<@[A-Z0-9]+>|[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]")
 _WORD = re.compile(r"[^\W_]+")

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from propcache.api import cached_property
 
 from verification.evidence.passages import PREFIX, Passage, prefixes, union_of
-from verification.text.lexicon import is_negation
+from verification.text.language import is_negation
 from verification.text.words import Term, normalise_text, terms
 from verification.values.identifiers import is_whole_word_in
 

@@ -1,15 +1,18 @@
 """Recognise quotations: claims that repeat a sentence of a source, or a row of a table, word for word.
 
-In doubt a claim is not a quotation and is checked closely. ``mark_shared_words`` marks a passage for people to read.
+In doubt a claim is not a quotation and is checked closely. A writer quotes what a page shows, not the Markdown behind
+it, so ``text_as_read`` removes the syntax. ``mark_shared_words`` marks a passage for people to read.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from html import unescape
 from itertools import chain, pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from verification.evidence.passages import analyse, is_false_boundary
+from verification.markup.inline import HTML_TAGS
 from verification.markup.tables import is_delimiter, split_cells
 from verification.text.words import terms
 
@@ -153,3 +156,31 @@ def mark_shared_words(claim: str, passage: str) -> MarkedPassage:
         else:
             spans.append((begin, end))
     return MarkedPassage(text, tuple(spans))
+
+
+_TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"
+_IMAGE = re.compile(rf"!\[([^\[\]\n]{{0,300}})\]{_TARGET}")
+# A label has a letter: "[1][2]" are citations.
+_LABELLED = re.compile(
+    rf"\[((?=[^\[\]\n]{{0,300}}[^\W\d_])(?:[^\[\]\n]|\[[^\[\]\n]{{0,100}}\]){{1,300}})\](?:{_TARGET}|\[[^\[\]\n]{{0,100}}\])"
+)
+_TOKEN = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}:[^<>|\n]+)\|([^<>\n]*)>", re.IGNORECASE)
+_AUTOLINK = re.compile(r"<((?:https?|mailto|tel):[^<>|\s]+)>", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"\[\^[\w.-]{1,40}\]:?|<sup>\s*\[?\d{1,3}\]?\s*</sup>", re.IGNORECASE)
+_HTML = re.compile(
+    rf"<!--.{{0,4000}}?-->|</?(?:{'|'.join(sorted(HTML_TAGS))})(?:\s[^<>\n]{{0,1000}})?/?>", re.DOTALL | re.IGNORECASE
+)
+_LINE_MARK = re.compile(r"^[ \t]{0,3}(?:(?:>[ \t]?)+|#{1,6}[ \t]+)", re.MULTILINE)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~\n])")
+
+
+@lru_cache(maxsize=512)
+def text_as_read(text: str, *, captions: bool = False) -> str:
+    """Return the text as a page shows it. ``captions``: images give their alternative text instead of nothing."""
+    if "[" in text:
+        text = _LABELLED.sub(r"\1", _FOOTNOTE.sub("", _IMAGE.sub(r"\1" if captions else "", text)))
+    if "<" in text:
+        text = _HTML.sub("", _AUTOLINK.sub(r"\1", _TOKEN.sub(r"\1", _FOOTNOTE.sub("", text))))
+    if "&" in text:
+        text = unescape(text)
+    return _ESCAPE.sub(r"\1", _LINE_MARK.sub("", text))

@@ -13,7 +13,7 @@ from verification.markup import links, tables
 from verification.markup.edits import ZERO_WIDTH, Page, apply_edits
 from verification.markup.inline import Inline
 from verification.markup.scanner import QUOTE, Fence, fences
-from verification.text.lexicon import load_table
+from verification.text.language import load_table
 from verification.types import Dialect
 
 _COMPARISON = re.compile(r">=?\d|>=")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from verification.markup.edits import ZERO_WIDTH, Page
-from verification.text.lexicon import load_table
+from verification.text.language import load_table
 
 _DUNDERS = frozenset(load_table(__file__)["dunders"].split())
 _DUNDER = re.compile(r"__([A-Za-z0-9]\w{0,40}?)__(?!\w)", re.ASCII)

@@ -9,7 +9,7 @@ from verification.markup import emphasis, links
 from verification.markup.edits import ESCAPES, ZERO_WIDTH, Page
 from verification.markup.links import Brackets, Place
 from verification.markup.scanner import ANY_SCHEME, TOKEN, CodeSpans
-from verification.text.lexicon import load_table
+from verification.text.language import load_table
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
 _TICKS = re.compile(r"`+")

@@ -12,10 +12,9 @@ from itertools import accumulate
 from verification.markup.blocks import survey
 from verification.markup.edits import Edit, Fault, apply_edits
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
-from verification.markup.mrkdwn import find_control_characters
+from verification.markup.mrkdwn import find_control_characters, is_serialised
 from verification.markup.scanner import segments
-from verification.markup.serialised import is_serialised
-from verification.text.lexicon import load_table
+from verification.text.language import load_table
 from verification.types import Dialect, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Final
 
 from verification.markup.link_targets import links, normalise_url
-from verification.rules.deobfuscation import readings
-from verification.text.lexicon import compile_pattern
+from verification.text.disguise import readings
+from verification.text.language import compile_pattern
 from verification.types import Reading, Source, Violation
 
 _STRONG: Final = (

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from verification.rules.citations import cited_sources
-from verification.text.language import detect_language
-from verification.text.lexicon import compile_pattern, values_by_language
+from verification.text.language import compile_pattern, detect_language, values_by_language
 from verification.text.words import content_stems
 from verification.types import Claim, Reading, Violation
 

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import unquote
 
-from verification.rules.deobfuscation import fold_letters
-from verification.text.lexicon import load_table
+from verification.text.disguise import fold_letters
+from verification.text.language import load_table
 from verification.types import Reading, Violation
 
 _CALLED: Final = (

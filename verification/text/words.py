@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.language import detect_language
-from verification.text.lexicon import all_words, words_by_language
+from verification.text.language import all_words, detect_language, words_by_language
 
 _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import product
 
 from verification.values.numbers import Quantity
-from verification.values.units import CURRENCIES, OTHER_COINS, UNITS, Unit, is_span, seconds
+from verification.values.quantity_words import CURRENCIES, OTHER_COINS, UNITS, Unit, is_span, seconds
 
 _APPROXIMATE = 0.1  # "about 10,000" for 10,432
 # Converting miles to kilometres or pounds to kilograms rounds; days to hours does not.

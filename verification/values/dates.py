@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verification.text.lexicon import all_words, values_by_language
-from verification.values.units import UNITS, is_span
+from verification.text.language import all_words, values_by_language
+from verification.values.quantity_words import UNITS, is_span
 
 
 def _numbered_words(key: str) -> dict[str, int]:

@@ -9,30 +9,28 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from verification.text.lexicon import words_by_language
-from verification.values.number_words import (
+from verification.text.language import words_by_language
+from verification.values.quantity_words import (
     CJK_NUMERAL,
     COUNTING,
-    ONES,
-    fractions,
-    is_number_word,
-    read_cjk_numeral,
-    read_number_words,
-    read_unit_alone,
-    weak_words,
-)
-from verification.values.units import (
     CURRENCIES,
     GLUED_SCALES,
+    ONES,
     SCALES,
     UNITS,
     Bound,
     Unit,
     apply_exponent,
     apply_unit_power,
+    fractions,
+    is_number_word,
     is_span,
     read_bound,
+    read_cjk_numeral,
+    read_number_words,
     read_period,
+    read_unit_alone,
+    weak_words,
 )
 
 # Bounds on letters, parts, words and groups keep long runs linear.

@@ -23,7 +23,7 @@ from typing import Final
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
 from verification.text.language import detect_language
-from verification.text.lexicon import words_by_language as listed_words
+from verification.text.language import words_by_language as listed_words
 
 MAX_TERMS: Final = 60  # more terms than this come from a pasted log, not from a question; each is read from the index
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")

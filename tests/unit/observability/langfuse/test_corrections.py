@@ -17,7 +17,7 @@ from bot.settings import load_settings
 from bot.stores.turn_records import TurnRecords
 from bot.turn.observer import Observers
 from observability.langfuse.connection import trace_id_of
-from observability.langfuse.corrections import DATASET
+from observability.langfuse.datasets import CORRECTIONS
 from observability.metrics import Metrics
 from observability.stats import Stats
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
@@ -57,7 +57,7 @@ async def test_first_dislike_is_queued_and_a_saved_answer_is_the_corrected_outpu
     (corrected,) = [score for score in receiver.scores if score["dataType"] == "CORRECTION"]
     assert (corrected["name"], corrected["value"], corrected["traceId"]) == ("output", "It is 14 weeks.", TRACE)
     disliked, saved = receiver.items
-    assert disliked["id"] == saved["id"] == f"{DATASET}:{TRACE}"
+    assert disliked["id"] == saved["id"] == f"{CORRECTIONS}:{TRACE}"
     assert disliked.get("expectedOutput") is None
     assert (saved["input"], saved["expectedOutput"]) == (QUESTION, "It is 14 weeks.")
     assert saved["sourceTraceId"] == TRACE
@@ -91,7 +91,7 @@ async def test_dataset_is_asked_again_with_one_command(redis_client: Redis, tmp_
             "langfuse_base_url": receiver.url,
         }
         settings = load_settings(**keys, home=tmp_path / "home")
-        run = await ask_all(settings, Path(f"langfuse:{DATASET}"), docs)
+        run = await ask_all(settings, Path(f"langfuse:{CORRECTIONS}"), docs)
         with pytest.raises(WrongUse, match="cannot be read"):
             await ask_all(settings, Path("langfuse:other"), docs)
     figures = run.figures()

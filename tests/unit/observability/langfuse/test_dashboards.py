@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from observability.langfuse import tracer, tracing
+from observability.langfuse import tracing
 from observability.langfuse.dashboards import CHARTS, Dashboard, DashboardsError, make_dashboard
 from tests.support.langfuse_dashboards import LangfuseDashboards
 from tests.support.orion_command import Terminal
@@ -58,7 +58,7 @@ def test_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboard
 @pytest.mark.parametrize("name", sorted({name for chart in CHARTS for name in chart["names"]}))
 def test_charts_read_what_traces_carry(name: str) -> None:
     phases = {"decide", "write", "judge"}  # the names that `model_start` documents
-    source = inspect.getsource(tracer) + inspect.getsource(tracing)
+    source = inspect.getsource(tracing)
     assert f'"{name}"' in source or (name in phases and f"``{name}``" in source)
 
 

@@ -5,13 +5,13 @@ import socket
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from observability.langfuse.connection import Connection, trace_id_of
-from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Generation, TracedAttempt, TurnTrace
+from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, TurnTrace
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 THREAD = "T1:C1:1700000000.000100"
@@ -223,11 +223,12 @@ async def test_without_keys_nothing_happens() -> None:
     assert logs == []
 
 
-async def test_fault_inside_stays_behind_the_wall() -> None:
-    class Unprintable:
-        def __repr__(self) -> str:
-            raise RuntimeError
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError
 
+
+async def test_fault_inside_stays_behind_the_wall() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         trace = await turn_of(tracer)
         with capture_logs() as logs:
@@ -239,13 +240,14 @@ async def test_fault_inside_stays_behind_the_wall() -> None:
 
 
 async def test_trace_that_could_not_begin_stays_silent() -> None:
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+    unprintable: Any = Unprintable()
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         with capture_logs() as logs:
-            trace = await tracer.turn("t", thread=THREAD, user="\ud800", question="q")
+            trace = await tracer.turn("t", thread=THREAD, user="U1", question=unprintable)
             run_turn(trace)
             trace.model_end(phase="write", output="", call=asked(0, 0))
             trace.first_token()
-    assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "UnicodeEncodeError")]
+    assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "RuntimeError")]
     assert receiver.spans == []
 
 
@@ -282,7 +284,7 @@ async def test_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: st
 EXITING = """
 import asyncio, sys, time
 from observability.langfuse.connection import Connection
-from observability.langfuse.tracer import Tracer
+from observability.langfuse.tracing import Tracer
 async def main():
     tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=sys.argv[1]))
     (await tracer.turn("t", thread="x", user="u", question="q")).end(outcome="answered", answer="a")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.support.paths import ROOT
-from verification.text.lexicon import LANGUAGES, compile_pattern, language_data, words_by_language
+from verification.text.language import LANGUAGES, compile_pattern, language_data, words_by_language
 
 CODE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "verification").rglob("*.py"))
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.values.number_words import read_cjk_numeral, read_number_words
 from verification.values.numbers import Quantity, quantities
-from verification.values.units import GLUED_SCALES, SCALES, UNITS
+from verification.values.quantity_words import GLUED_SCALES, SCALES, UNITS, read_cjk_numeral, read_number_words
 
 
 def only(text: str, language: str | None = "en") -> Quantity:

@@ -7,7 +7,7 @@ import pytest
 from verification.check import check
 from verification.evidence.passages import analyse
 from verification.types import Draft, Source
-from verification.values.units import UNITS
+from verification.values.quantity_words import UNITS
 
 
 def test_power_is_read_as_one() -> None:

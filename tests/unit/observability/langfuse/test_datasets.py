@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from observability.langfuse import experiments
 from observability.langfuse.connection import Connection
-from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item
-from observability.langfuse.tracer import Tracer
+from observability.langfuse.datasets import TO_BE_REFUSED, Experiment, Item, push_experiment
+from observability.langfuse.tracing import Tracer
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 SECRET = "xoxb-1234567890-abcdefghij"
@@ -30,7 +29,7 @@ NOT_PUSHED = "this run was not pushed to Langfuse as an experiment, or only in p
 
 async def push(tracer: Tracer, *, run: str = "set now", timeout_s: float = 20) -> str:
     made = Experiment(dataset="set", run=run, items=ITEMS, shares={"as_expected_share": 0.5}, about={"model": "m"})
-    return await experiments.push(tracer, made, timeout_s=timeout_s)
+    return await push_experiment(tracer, made, timeout_s=timeout_s)
 
 
 async def test_run_is_a_dataset_with_items_traces_and_scores() -> None:
