@@ -11,9 +11,10 @@ from typing import Any, Final, Literal
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.model.failures import MAX_CODE, finish_failure, is_whole_finish, named_error
+from agent.model.failures import MAX_CODE, WHOLE_FINISH, finish_failure, named_error
 from agent.model.protocol import ModelError, Piece
 from agent.model.tag_stream import TagStream
+from agent.payload import mapping, objects
 
 CHARACTERS_PER_TOKEN = 4  # of English text on average
 MAX_JSON_STARTS = 64  # bounds the cost of a text full of braces
@@ -28,8 +29,8 @@ _NAME: Final = re.compile(r"\s*(?:functions?\.)?([\w.:/-]+)")
 class Reply:
     """The reply so far: ``read`` each JSON object of it, then check that it is complete.
 
-    ``calls`` are the function calls as received: the arguments of each are JSON text, not yet parsed. ``usage`` is None
-    without figures.
+    ``calls`` are function calls, each with its arguments as JSON text. ``usage`` is None without figures.
+    ``finish`` is the server's reason for the end of the text, if it gave one.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class Reply:
         self.calls: list[tuple[ToolCall, str]] = []
         self._texts: dict[str, list[str]] = {"reasoning": [], "content": []}
         self._halves: dict[str, str] = {}
-        self._finish = ""
+        self.finish = ""
         self._index: object = None
 
     def read(self, payload: object) -> list[Piece]:
@@ -46,37 +47,35 @@ class Reply:
             raise ModelError(kind="LLMError", detail="the server sent a reply that is not an object")
         if error := named_error(payload):
             raise error
-        if figures := _mapping(payload.get("usage")):
-            self.usage = _usage(figures) or self.usage
-        choices = _mappings(payload.get("choices"))
+        if figures := mapping(payload, "usage"):
+            self.usage = _read_usage(figures) or self.usage
+        choices = objects(payload, "choices")
         if choices and self._index is None:  # a second choice, which was not requested, would be another answer
             self._index = choices[0].get("index")
         choice = next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
-        return self._read_choice(choice, _mapping(choice.get("delta" if "delta" in choice else "message")))
+        return self._read_choice(choice, mapping(choice, "delta" if "delta" in choice else "message"))
 
     def _read_choice(self, choice: Mapping[str, Any], message: Mapping[str, Any]) -> list[Piece]:
         ended = "stop" if "message" in choice else ""  # a whole reply need not name its end
-        self._finish = _string(choice.get("finish_reason")) or self._finish or ended
-        failure = finish_failure(self._finish)
+        self.finish = _string(choice.get("finish_reason")) or self.finish or ended
+        failure = finish_failure(self.finish)
         if message.get("refusal") or (failure and failure.kind == "RefusalError"):
             raise failure or ModelError(kind="RefusalError", detail="the server refused to reply")
-        self.calls += [
-            _call(each, len(self.calls) + n) for n, each in enumerate(_mappings(message.get("tool_calls")), 1)
-        ]
+        for call in objects(message, "tool_calls"):
+            self.calls.append(_read_call(call, len(self.calls) + 1))
         reasoning = _string(message.get("reasoning_content") or message.get("reasoning"))  # two names for it
         content = _string(message.get("content") or choice.get("text"))
-        runs = (self._run("reasoning", reasoning), self._run("content", content))
-        return [(channel, text) for channel, text in runs if text]
+        return [*self._add_text("reasoning", reasoning), *self._add_text("content", content)]
 
-    def _run(self, channel: Literal["reasoning", "content"], raw: str) -> Piece:
+    def _add_text(self, channel: Literal["reasoning", "content"], text: str) -> Iterator[Piece]:
         """Add to the text of a channel. Half a surrogate pair at its end waits for the other half."""
-        if raw:
-            raw = self._halves.pop(channel, "") + raw
-            if _HIGH_SURROGATES[0] <= raw[-1] <= _HIGH_SURROGATES[1]:
-                raw, self._halves[channel] = raw[:-1], raw[-1]
-            raw = join_surrogates(raw)
-            self._texts[channel].append(raw)
-        return channel, raw
+        if text:
+            text = self._halves.pop(channel, "") + text
+            if _HIGH_SURROGATES[0] <= text[-1] <= _HIGH_SURROGATES[1]:
+                text, self._halves[channel] = text[:-1], text[-1]
+        if text:
+            self._texts[channel].append(join_surrogates(text))
+            yield channel, self._texts[channel][-1]
 
     @property
     def content(self) -> str:
@@ -96,17 +95,13 @@ class Reply:
     @property
     def cut_off(self) -> bool:
         """True if the server stopped at a token limit."""
-        return finish_failure(self._finish) is not None
-
-    @property
-    def is_ended(self) -> bool:
-        """True if the server sent a finish reason: only usage figures follow."""
-        return bool(self._finish)
+        return finish_failure(self.finish) is not None
 
     @property
     def is_whole(self) -> bool:
         """True if the model ended its text itself, or closed the answer: then the text is complete."""
-        return (is_whole_finish(self._finish) and not self.calls) or self.tags.is_closed
+        tags = self.tags
+        return bool(WHOLE_FINISH.fullmatch(self.finish) and not self.calls) or (tags.answered and not tags.in_answer)
 
     @property
     def tags(self) -> TagStream:
@@ -117,14 +112,14 @@ class Reply:
 
     def check_message(self) -> None:
         """Raise ``ModelError`` if an unstreamed reply is empty, or ended for an unknown reason."""
-        if not self._finish:
+        if not self.finish:
             raise ModelError(kind="LLMError", detail="the server sent a reply without choices")
-        if not (self.cut_off or is_whole_finish(self._finish)):
-            raise ModelError(kind="LLMError", detail=f"the server stopped the reply ({self._finish[:MAX_CODE]})")
+        if not (self.cut_off or WHOLE_FINISH.fullmatch(self.finish)):
+            raise ModelError(kind="LLMError", detail=f"the server stopped the reply ({self.finish[:MAX_CODE]})")
 
     def check_answer(self) -> None:
         """Raise ``ModelError`` if a stream ended before the answer was complete."""
-        failure = finish_failure(self._finish)
+        failure = finish_failure(self.finish)
         if failure is None and not self.is_whole:
             failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
         if not self.content.strip() and (failure is None or self.calls):
@@ -171,8 +166,8 @@ def join_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
 
 
-def _call(wire: Mapping[str, Any], position: int) -> tuple[ToolCall, str]:
-    function = _mapping(wire.get("function"))
+def _read_call(wire: Mapping[str, Any], position: int) -> tuple[ToolCall, str]:
+    function = mapping(wire, "function")
     arguments = function.get("arguments")
     if isinstance(arguments, dict):  # some servers send an object where the protocol has a string
         arguments = json.dumps(arguments)
@@ -181,24 +176,15 @@ def _call(wire: Mapping[str, Any], position: int) -> tuple[ToolCall, str]:
     return call, join_surrogates(_string(arguments))
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    prompt, completion = (_mapping(usage.get(f"{kind}_tokens_details")) for kind in ("prompt", "completion"))
+def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
     figures = {
         "prompt_tokens": usage.get("prompt_tokens"),
         "completion_tokens": usage.get("completion_tokens"),
-        "cached_tokens": prompt.get("cached_tokens"),
-        "reasoning_tokens": completion.get("reasoning_tokens"),
+        "cached_tokens": mapping(usage, "prompt_tokens_details").get("cached_tokens"),
+        "reasoning_tokens": mapping(usage, "completion_tokens_details").get("reasoning_tokens"),
     }
     counts: dict[str, Any] = {name: int(str(count)) for name, count in figures.items() if _COUNT.fullmatch(str(count))}
     return Usage(model_calls=1, **counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
-
-
-def _mappings(value: object) -> list[Mapping[str, Any]]:
-    return [_mapping(each) for each in value] if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _string(value: object) -> str:

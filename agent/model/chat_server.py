@@ -1,12 +1,14 @@
-"""A server that speaks OpenAI's chat completions: retries, learns refused options, counts the cost of calls.
+"""A server that speaks OpenAI's chat completions, through the openai SDK. Every failure becomes a ``ModelError``.
 
-Requests go through the openai SDK, and every failure becomes a ``ModelError``.
+Calls are retried and their cost is counted. An option that a model refused is left out, or sent with another value,
+from then on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, fields
@@ -63,17 +65,16 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """Facts about one model. ``refused``: pairs of an option and the refused value, ``""`` for any value.
+    """Facts about one model. A refusal is read by its text, as servers share no codes.
 
-    ``calls_tools``: it has called a tool; ``json_only``: it cannot. ``reasons``: it reasons before it writes, without
-    being told to. ``leaves_open``: it ended a reply without closing the answer's tag.
+    An option named there is to blame, otherwise those that not every server knows.
     """
 
-    refused: frozenset[tuple[str, str]] = frozenset()
+    refused: frozenset[tuple[str, str]] = frozenset()  # pairs of an option and the refused value, "" for any value
     calls_tools: bool = False
-    json_only: bool = False
-    reasons: bool = False
-    leaves_open: bool = False
+    json_only: bool = False  # it cannot call tools
+    reasons: bool = False  # before it writes, without being told to
+    leaves_open: bool = False  # it ended a reply without closing the answer's tag
 
     def __or__(self, other: Learned) -> Learned:
         """Merge the facts of both: concurrent calls to one model learn separately."""
@@ -99,17 +100,17 @@ class Learned:
         if _ABOUT_ROLES.search(words) and _SYSTEM_ROLE not in self.refused:
             return Learned(refused=frozenset({_SYSTEM_ROLE})), True
         about_tools = "tools" in body and bool(ABOUT_TOOLS.search(words))
-        sent = [option for option in _OPTIONS if option in body and self._value(option, body) is not None]
+        values: Body = {option: self._value(option, body) for option in _OPTIONS if option in body}
+        sent = [option for option, value in values.items() if value is not None]
         named = [option for option in sent if option in words]
         if not named and _ABOUT_EFFORT.search(words):
             named = [option for option in sent if option == "reasoning_effort"]
         unnamed = [option for option in sent if option in _UNNAMED and not about_tools]
-        choice = [option for option in sent if option == "tool_choice" and self._value(option, body) != "auto"]
+        choice = ["tool_choice"] if values.get("tool_choice", "auto") != "auto" else []
         if refusal.kind != "ConfigurationError" or not (named or unnamed or choice):
             return None, False
         option = (named or unnamed or choice)[0]
-        value = self._value(option, body)
-        combined = option == "reasoning_effort" and about_tools
+        value, combined = values[option], option == "reasoning_effort" and about_tools
         is_value = option == "tool_choice" or combined or (option in words and _ABOUT_VALUE.search(words))
         lesson = (_WITH_TOOLS if combined else option, value if is_value and isinstance(value, str) else _ANY)
         return Learned(refused=frozenset({lesson})), bool(named) or about_tools
@@ -134,17 +135,13 @@ def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` until the next byte.
-
-    ``pause`` comes before the first of ``retries``, and doubles each time. A model sends nothing while it reasons, and
-    nothing for longer while it is being loaded.
-    """
+    """Seconds. A model sends nothing while it reasons, and nothing for longer while it is being loaded."""
 
     connect: float = 5.0
-    reply: float = 90.0
-    idle: float = 90.0
+    reply: float = 90.0  # for a decision with its retries, or until a stream begins
+    idle: float = 90.0  # until the next byte
     retries: int = 2
-    pause: float = 0.5
+    pause: float = 0.5  # before the first retry; it doubles each time
 
 
 @dataclass(kw_only=True, eq=False)
@@ -159,7 +156,7 @@ class ModelServer:
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.sdk.close()
 
     async def client(self) -> SdkClient:
         """Return the SDK's client. Raises ``ModelError``."""
@@ -181,20 +178,12 @@ class ChatServer(ModelServer):
     """A server of chat models. Its clients may share ``breaker``, and ``learned`` with the facts about each model."""
 
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
-    learned: dict[str, Learned] = field(default_factory=dict)
+    learned: defaultdict[str, Learned] = field(default_factory=lambda: defaultdict(Learned))
     _cut_prompts: set[str] = field(default_factory=set, init=False)
-
-    def learned_of(self, model: str) -> Learned:
-        """Return the known facts about a model."""
-        return self.learned.get(model, Learned())
-
-    def learn(self, model: str, lesson: Learned) -> None:
-        """Remember a fact about a model."""
-        self.learned[model] = self.learned_of(model) | lesson
 
     def call(self, body: Body) -> ModelCall:
         """Return the request as sent, for traces."""
-        sent = self.learned_of(body["model"]).request(body)
+        sent = self.learned[body["model"]].request(body)
         messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
         return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
 
@@ -260,7 +249,7 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            chunk = await (_last_chunk(chunks) if reply.is_ended else anext(chunks, None))
+            chunk = await (_last_chunk(chunks) if reply.finish else anext(chunks, None))
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
             # A reply with all its parts is complete, however its connection ends.
@@ -271,22 +260,17 @@ class ChatServer(ModelServer):
 
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
-        if reply.tags.in_answer and not self.learned_of(body["model"]).leaves_open:
+        if reply.tags.in_answer and not self.learned[body["model"]].leaves_open:
             # The server calls half an answer complete, or the model forgets the tag: the next reply is accepted.
-            self.learn(body["model"], Learned(leaves_open=True))
+            self.learned[body["model"]] |= Learned(leaves_open=True)
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send without refused options; learn a new refusal once the request succeeds without the option."""
         model, is_certain, pause = body["model"], False, self.timeouts.pause
-        retry = stamina.AsyncRetryingCaller(
-            attempts=self.timeouts.retries + 1,
-            timeout=None,
-            wait_initial=pause,
-            wait_max=pause * 8,
-            wait_jitter=pause / 4,
-        ).on(_pause)
-        learned = self.learned_of(model)
+        waits = {"wait_initial": pause, "wait_max": pause * 8, "wait_jitter": pause / 4}
+        retry = stamina.AsyncRetryingCaller(attempts=self.timeouts.retries + 1, timeout=None, **waits).on(_pause)
+        learned = self.learned[model]
         while True:
             try:
                 result = await retry(send, learned.request(body))
@@ -298,7 +282,7 @@ class ChatServer(ModelServer):
                     learned |= lesson
                 is_certain = True  # a refusal that names nothing may be temporary: send the same request once more
             else:
-                self.learn(model, learned)
+                self.learned[model] |= learned
                 return result
 
     def _usage(self, body: Body, reply: Reply) -> Usage:
@@ -307,7 +291,7 @@ class ChatServer(ModelServer):
         guess, figures, model = estimate_usage(sent, sum(map(len, reply.texts))), reply.usage, str(body["model"])
         # The reasoning came or was counted separately: the model reasons without being told to.
         if reply.reasoning or (figures and figures.reasoning_tokens):
-            self.learn(model, Learned(reasons=True))
+            self.learned[model] |= Learned(reasons=True)
         if figures and was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
             self._cut_prompts.add(model)
             log.warning("prompt_cut_by_server", model=model, read=figures.prompt_tokens, sent_about=guess.prompt_tokens)
@@ -356,9 +340,7 @@ def was_cut(figures: Usage, sent: int) -> bool:
 def _pause(error: Exception) -> bool | float:
     """Return whether to retry, or the seconds before it that the server asks for."""
     # After a time-out the next attempt would only use up the time that is left.
-    if not isinstance(error, ModelError) or error.kind not in RETRYABLE - {"TimeoutError"}:
-        return False
-    if isinstance(error, ServerRefusalError) and error.is_final:
+    if not isinstance(error, ModelError) or error.is_final or error.kind not in RETRYABLE - {"TimeoutError"}:
         return False
     asked = error.retry_after_s
     return True if asked is None else asked <= MAX_RETRY_WAIT_S and asked

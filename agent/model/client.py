@@ -7,7 +7,7 @@ import json
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Final
 
 import aiohttp
@@ -17,7 +17,7 @@ import openai
 
 from agent.circuit_breaker import retry_after_s
 from agent.model.address import ServerAddress
-from agent.model.failures import ServerRefusalError, named_error, reported_error
+from agent.model.failures import ServerRefusalError, named_error
 from agent.model.protocol import ModelError
 from observability.loopback import proxy_for
 
@@ -33,7 +33,7 @@ _BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and blanks
 
 
 class SdkClient:
-    """Sends to one server. Only embeddings are retried here."""
+    """Sends to one server through ``sdk``. Only embeddings are retried here."""
 
     def __init__(self, address: ServerAddress, *, connect_s: float, read_s: float) -> None:
         # Always given: otherwise the SDK would use the environment's.
@@ -50,42 +50,34 @@ class SdkClient:
             proxy = httpx2.Proxy(proxy.url, headers=login)
             headers |= login if url.scheme == "http" else {}
         timeout = httpx2.Timeout(None, connect=connect_s, read=read_s)  # callers limit the total
-        common: dict[str, Any] = {
-            "max_retries": 0,
-            "timeout": timeout,
-            "default_headers": headers,
-            "http_client": openai.DefaultAioHttpClient(
-                proxy=proxy,
-                trust_env=False,
-                verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
-                timeout=timeout,
-                limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
-            ),
-        }
+        http = openai.DefaultAioHttpClient(
+            proxy=proxy,
+            trust_env=False,
+            verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
+            timeout=timeout,
+            limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
+        )
+        common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "default_headers": headers, "http_client": http}
         key = address.api_key or _ANY_KEY
-        self._sdk: openai.AsyncOpenAI
+        self.sdk: openai.AsyncOpenAI
         if address.azure_api_version:
             common |= {"azure_ad_token": address.azure_token} if address.azure_token else {"api_key": key}
             base = str(url) if "/openai" in url.path else f"{url}/openai"
-            self._sdk = openai.AsyncAzureOpenAI(base_url=base, api_version=address.azure_api_version, **common)
+            self.sdk = openai.AsyncAzureOpenAI(base_url=base, api_version=address.azure_api_version, **common)
         else:
-            self._sdk = openai.AsyncOpenAI(base_url=str(url), api_key=key, **common)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._sdk.close()
+            self.sdk = openai.AsyncOpenAI(base_url=str(url), api_key=key, **common)
 
     # ``post`` with a prepared body: the SDK's typed methods walk through every message and validate every chunk.
 
     async def complete(self, body: Mapping[str, Any]) -> object:
         """Return a whole chat completion. Raises ``ModelError``."""
         with model_errors():
-            return (await self._sdk.post(_COMPLETIONS, body=body, cast_to=httpx2.Response)).json()
+            return (await self.sdk.post(_COMPLETIONS, body=body, cast_to=httpx2.Response)).json()
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[object]:
         """Yield the chunks of a streamed chat completion as they arrive. Raises ``ModelError``."""
         with model_errors():
-            stream = await self._sdk.post(_COMPLETIONS, body=body, cast_to=object, stream=True, stream_cls=_Chunks)
+            stream = await self.sdk.post(_COMPLETIONS, body=body, cast_to=object, stream=True, stream_cls=_Chunks)
             async with aclosing(stream):
                 async for chunk in stream:
                     yield chunk
@@ -93,12 +85,12 @@ class SdkClient:
     async def model_names(self) -> list[str]:
         """Return the server's list of models. Raises ``ModelError``."""
         with model_errors():
-            return [str(model.id) async for model in self._sdk.models.list()]
+            return [str(model.id) async for model in self.sdk.models.list()]
 
     async def embed(self, model: str, texts: Sequence[str], **options: Any) -> tuple[list[list[float]], int]:
         """Return a vector for each text, and the tokens that were read (0: unknown). Raises ``ModelError``."""
         with model_errors():
-            reply = await self._sdk.with_options(max_retries=_EMBED_RETRIES).embeddings.create(
+            reply = await self.sdk.with_options(max_retries=_EMBED_RETRIES).embeddings.create(
                 model=model, input=list(texts), encoding_format="float", **options
             )
             vectors = [each.embedding for each in sorted(reply.data or (), key=lambda each: each.index)]
@@ -110,46 +102,39 @@ class _Chunks(openai.AsyncStream[object]):
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         async for event in self._decoder.aiter_bytes(_event_bytes(self.response)):
-            if not event.data.strip():  # it keeps the connection alive
-                continue
             if event.event == "error" and (error := named_error(event.json(), event="error")):
                 raise error
-            texts = _json_texts(event.data) if "\n" in event.data else ()
-            for text in texts:
+            # One event has several JSON texts if the server leaves out the empty lines between events.
+            texts = event.data.split("\n") if "\n" in event.data and not _is_json(event.data) else [event.data]
+            for text in filter(str.strip, texts):  # an empty one keeps the connection alive
                 yield type(event)(data=text)
-            if not texts:
-                yield event
 
 
-def _json_texts(data: str) -> list[str]:
-    """Return the JSON texts of one event. A server that leaves out the empty lines between events sends several."""
-    try:
-        json.loads(data)
-    except ValueError:
-        return data.split("\n")
-    return [data]
+def _is_json(text: str) -> bool:
+    with suppress(ValueError):
+        json.loads(text)
+        return True
+    return False
 
 
 async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
     """Yield a body without a byte order mark and with a final empty line; JSON in place of events is one event."""
-    is_begun = is_object = False
-    size = 0
+    is_begun, is_object, size = False, False, 0
     async for chunk in response.aiter_bytes():
         size += len(chunk)
         if size > MAX_STREAM:
             raise ModelError(kind="LLMError", detail="the server sent a stream that is too long")
-        text = chunk
-        if not is_begun:
-            text = chunk.lstrip(_BEFORE_TEXT)
-            is_begun, is_object = bool(text), text.startswith(b"{")
-            text = b"data:" + text if is_object else text
+        text = chunk if is_begun else chunk.lstrip(_BEFORE_TEXT)
+        if not is_begun and text.startswith(b"{"):
+            is_object, text = True, b"data:" + text
+        is_begun = is_begun or bool(text)
         yield text.replace(b"\n", b"\ndata:") if is_object else text
     yield b"\n\n"
 
 
 @contextmanager
 def model_errors() -> Iterator[None]:
-    """Turn every exception of a call into ``ModelError``."""
+    """Turn every exception of a call into a ``ModelError``."""
     try:
         yield
     except openai.APIStatusError as error:
@@ -164,7 +149,8 @@ def model_errors() -> Iterator[None]:
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
         raise _connection_failure(error) from error
     except openai.OpenAIError as error:  # named inside a stream
-        raise reported_error(getattr(error, "body", str(error)), {}) from error
+        fault = getattr(error, "body", None) or str(error)
+        raise named_error({"error": fault}) or ModelError(kind="LLMError", detail="unnamed") from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent

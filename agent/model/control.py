@@ -14,6 +14,7 @@ import orjson
 from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
+from agent.payload import objects
 from agent.thread.state import MAX_STEPS
 from agent.tools.tool import ToolSpec
 
@@ -42,8 +43,9 @@ _ACTIONS: Final = {name: action for action, name in CONTROL_NAMES.items()}
 
 
 class ControlError(ValueError):
-    """The output is not a valid decision. ``fault`` is written for the model."""
+    """The output is not a valid decision. The text is written for the model."""
 
+    # Raised as ControlError(fault="…"): ruff (EM101) forbids a literal as the first positional argument.
     def __init__(self, fault: str) -> None:
         super().__init__(fault)
 
@@ -54,19 +56,23 @@ def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict
     It is the same in every step of a turn, because it comes first in a prompt cache. A plan is read from any control
     function and offered in one. ``no_reply`` is offered only for a message that did not address Orion.
     """
-    control = [
-        _function(name, text, {"type": "object", "properties": {**fields, **more}, "required": [*fields]})
+    described = [
+        (name, text, {"type": "object", "properties": {**fields, **more}, "required": [*fields]})
         for name, (text, fields, more) in _CONTROL.items()
         if name != "no_reply" or not addressed
     ]
-    return control + [_function(t.name, t.description, dict(t.parameters) or {"type": "object"}) for t in tools]
+    described += [(tool.name, tool.description, dict(tool.parameters) or {"type": "object"}) for tool in tools]
+    return [
+        {"type": "function", "function": {"name": name, "description": text, "parameters": parameters}}
+        for name, text, parameters in described
+    ]
 
 
 def read_arguments(text: str) -> Mapping[str, Any]:
     """Return the arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
     arguments = None
     with suppress(orjson.JSONDecodeError):
-        arguments = orjson.loads(text) if text.strip() else {}
+        arguments = orjson.loads(text.strip() or "{}")
     if not isinstance(arguments, dict):
         raise ControlError(fault="The arguments of a call are not a JSON object.")
     return arguments
@@ -80,21 +86,20 @@ def read_calls(calls: Sequence[ToolCall]) -> Action:
     plan = _first_plan(call.input for call in calls if call.tool in _CONTROL)
     if real:
         return ToolCalls(calls=real, plan=plan)
-    first = calls[0]
-    fields: dict[str, Any] = {name: _read_field(first, name) for name in _CONTROL[first.tool][1]}
-    return _ACTIONS[first.tool](**fields, plan=plan)
+    fields: dict[str, Any] = {name: _read_field(calls[0], name) for name in _CONTROL[calls[0].tool][1]}
+    return _ACTIONS[calls[0].tool](**fields, plan=plan)
 
 
 def read_json(text: str) -> Action:
     """Return one action from the text of a server without tool calling. Raises ``ControlError``."""
     found = list(json_objects((draft_of(text) if "<" in text else text)[:MAX_REPLY_CHARS]))
-    objects = [o for o in found if "action" in o]
-    if not objects:
+    chosen = [each for each in found if "action" in each]
+    if not chosen:
         fault = "There is no JSON object with an 'action' in the reply." if found else "The reply has no JSON object."
         raise ControlError(fault)
     # Only tool calls count together; text after a control action is ignored.
-    together = objects if objects[0]["action"] == "tool_call" else objects[:1]
-    action = read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
+    together = chosen if chosen[0]["action"] == "tool_call" else chosen[:1]
+    action = read_calls([_json_call(each, position) for position, each in enumerate(together, 1)])
     if isinstance(action, ToolCalls):  # the plan is next to a tool's input, and the call has only the input
         with suppress(ControlError):  # an unreadable plan does not stop a readable call
             return replace(action, plan=_first_plan(together))
@@ -106,9 +111,8 @@ def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
     if isinstance(action, str) and action in _CONTROL:
         return ToolCall(tool=action, input=found, call_id="")
     if action != "tool_call":
-        allowed = ", ".join([*_CONTROL, "tool_call"])
         named = 'A tool is named in \'tool\', next to "action": "tool_call".'
-        raise ControlError(fault=f"'action' must be one of {allowed}. {named}")
+        raise ControlError(fault=f"'action' must be one of {', '.join(_CONTROL)}, tool_call. {named}")
     if not isinstance(tool, str) or not tool or not isinstance(arguments, dict):
         raise ControlError(fault="A tool_call needs 'tool' (a name) and 'input' (an object).")
     return ToolCall(tool=tool, input=arguments, call_id=f"call_{position}")
@@ -133,20 +137,9 @@ def _read_plan(given: Mapping[str, Any]) -> tuple[Step, ...]:
     plan = given.get("plan")
     if plan is None:
         return ()
-    if not isinstance(plan, list) or len(plan) > MAX_STEPS or not all(map(_is_step, plan)):
+    steps = [{name: step.get(name) or "" for name in _PLAN_FIELDS} for step in objects(plan)]
+    readable = [step for step in steps if step["description"] and all(isinstance(text, str) for text in step.values())]
+    if not isinstance(plan, list) or not len(readable) == len(plan) <= MAX_STEPS:
         fields = "objects with 'description', and 'tool', 'acceptance' if any"
         raise ControlError(fault=f"'plan' must be a list of at most {MAX_STEPS} {fields}.")
-    return tuple(
-        Step(description=step["description"], tool=step.get("tool") or "", acceptance=step.get("acceptance") or "")
-        for step in plan
-    )
-
-
-def _is_step(step: object) -> bool:
-    if not isinstance(step, dict) or not step.get("description"):
-        return False
-    return all(isinstance(step.get(key) or "", str) for key in _PLAN_FIELDS)
-
-
-def _function(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    return tuple(Step(description=s["description"], tool=s["tool"], acceptance=s["acceptance"]) for s in readable)

@@ -1,12 +1,11 @@
 """Kinds of failed calls, from the status, the code and the words of the server. Pure.
 
-Servers share no codes and no wording, so a message is recognised by its shape: a size over a limit, or content that a
-policy refuses.
+Servers share no codes and no wording, so the shape of a message counts: a size over a limit, content against a policy.
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from agent.model.protocol import ModelError, ModelErrorKind
 
@@ -66,34 +65,33 @@ _CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|t
 _REFUSED_FINISH: Final = re.compile(
     r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection", re.IGNORECASE
 )
-_WHOLE_FINISH: Final = re.compile(
+# The model ended its reply by itself.
+WHOLE_FINISH: Final = re.compile(
     r"(?:finish_?reason[._])?(?:stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?)",
     re.IGNORECASE,
 )
 
 
 class ServerRefusalError(ModelError):
-    """An error that the server itself named.
+    """An error that the server itself named. ``status`` is 0 inside a reply of status 200.
 
-    ``status`` is 0 for one inside a reply of status 200. ``words`` are the server's own. They show what it refuses, but
-    may quote the prompt, so they are never logged. ``is_final``: the server asks not to retry.
+    ``words`` show what it refuses, but may quote the prompt, so they are never logged.
     """
 
     def __init__(
         self, status: int, code: object, words: str, *, retry_after_s: float | None = None, is_final: bool = False
     ) -> None:
         name, words = str(code or "no code")[:MAX_CODE], words[:_MAX_WORDS]
-        kind = failure_kind(status or (int(name) if name.isdecimal() else 0), name, words)
+        kind = _failure_kind(status or (int(name) if name.isdecimal() else 0), name, words)
         where = f"status {status}" if status else "the server reported an error in its reply"
         super().__init__(kind, f"{where} ({name})", retry_after_s=retry_after_s)
         self.status, self.words, self.is_final = status, f"{name} {words}", is_final
 
 
-def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
-    """Return the kind of failure. ``status`` is 0 if only the reply's body names an error."""
+def _failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
     if _QUOTA.search(code):
         return "QuotaError"
-    if is_too_long(status, code, words):
+    if _is_too_long(status, code, words):
         return "TokenLimitError"
     if status in _REFUSING_STATUSES and _REFUSED.search(f"{code} {words}"):
         return "RefusalError"
@@ -103,8 +101,7 @@ def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
     return _BY_STATUS.get(status, "LLMError")
 
 
-def is_too_long(status: int, code: str, words: str) -> bool:
-    """Return True if a refusal says that the prompt is too long for the model."""
+def _is_too_long(status: int, code: str, words: str) -> bool:
     if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
         return bool(re.search(r"request too large", words, re.IGNORECASE))
     if status not in _TOO_LONG_STATUSES:
@@ -123,22 +120,14 @@ def finish_failure(finish: str) -> ModelError | None:
     return None
 
 
-def is_whole_finish(finish: str) -> bool:
-    """Return True if a finish reason says that the model ended its reply by itself."""
-    return _WHOLE_FINISH.fullmatch(finish) is not None
-
-
 def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
     """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
     reply = payload if isinstance(payload, Mapping) else {}
     fault = reply.get("error")
     if not fault and "error" in {event, reply.get("object")}:
         fault = payload
-    return reported_error(fault, reply) if fault else None
-
-
-def reported_error(fault: object, reply: Mapping[str, Any]) -> ServerRefusalError:
-    """Return an error of this body, or of this text in a reply."""
+    if not fault:
+        return None
     details = fault if isinstance(fault, Mapping) else reply
     code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
     return ServerRefusalError(0, code, str(fault))

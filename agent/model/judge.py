@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 
 from agent.budget import ModelCall, Usage
 from agent.model.chat_reply import json_objects
+from agent.payload import mapping, string
 from verification.judgement import NO_LINE, Judgement, Line
 from verification.types import Claim, Source
 
@@ -23,29 +24,22 @@ _DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers, the lines 2.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """Everything a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` those of the turn.
-
-    ``said`` is the person's text before the question, ``today`` the day it was asked, if known.
-    """
+    """Everything a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` those of the turn."""
 
     question: str
     answer: str
     claims: tuple[Claim, ...]
     sources: tuple[Source, ...]
-    said: str = ""
-    today: date | None = None
+    said: str = ""  # the person's text before the question
+    today: date | None = None  # the day of the question, if known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """The judge's usable verdicts, and their cost.
+    """The judge's usable verdicts, their cost, and the request, for traces."""
 
-    ``judgements`` are by the number of the claim, from 1. ``reply`` is None if the judge did not say. ``call`` is the
-    request, for traces.
-    """
-
-    judgements: Mapping[int, Judgement] = field(default_factory=dict)
-    reply: ReplyKind | None = None
+    judgements: Mapping[int, Judgement] = field(default_factory=dict)  # by the number of the claim, from 1
+    reply: ReplyKind | None = None  # None if the judge did not say
     usage: Usage = field(default_factory=Usage)
     call: ModelCall = field(default_factory=ModelCall)
 
@@ -86,17 +80,16 @@ def read_opinion(*texts: str) -> Opinion:
 
 def _judgement(raw: object) -> tuple[int, Judgement | None]:
     """Return the number of a claim and its verdict, None if one of the two is unusable."""
-    if not isinstance(raw, dict):
-        return 0, None
-    number, supported, lines, instead = (raw.get(name) for name in ("claim", "supported", "lines", "instead"))
-    answer = _BOOLEANS.get(str(supported).strip().lower())
+    verdict = mapping(raw)
+    number, lines = verdict.get("claim"), verdict.get("lines")
+    answer, absent = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent"))
     if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:
         return 0, None
     return int(str(number)), Judgement(
         supported=answer,
         lines=tuple(map(_line, lines if isinstance(lines, list) else _LISTED.findall(str(lines or "")))),
-        absent=_BOOLEANS.get(str(raw.get("absent")).strip().lower()) is True,
-        instead=instead if isinstance(instead, str) else "",
+        absent=absent is True,
+        instead=string(verdict, "instead"),
     )
 
 

@@ -1,7 +1,6 @@
 """The model of a server that speaks OpenAI's chat completions: requests of each phase, and their replies."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -26,21 +25,18 @@ from agent.model.protocol import (
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
 WRITE_EFFORT: Final = "low"  # by default, models before gpt-5.1 reason at medium
 JUDGE_EFFORT: Final = "low"
+JSON_OBJECT: Final = {"type": "json_object"}
 JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # a slow judge must not use up the time of the turn
 
 
 @dataclass(kw_only=True, eq=False)
 class OpenAIModel(ChatServer):
-    """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one).
-
-    ``effort`` is the reasoning effort of decisions (empty: the lowest that the model accepts), ``write_effort`` that of
-    writing (empty: low).
-    """
+    """``model`` decides, generates and judges."""
 
     model: str
-    write_model: str = ""
-    effort: str = ""
-    write_effort: str = ""
+    write_model: str = ""  # empty: the same one
+    effort: str = ""  # reasoning effort of decisions; empty: the lowest that the model accepts
+    write_effort: str = ""  # empty: low
     quotes_only: ClassVar = False
 
     @property
@@ -50,45 +46,44 @@ class OpenAIModel(ChatServer):
 
     async def decide(self, context: DecideContext) -> Decision:
         """Return one action, by function calling if the server has it, else by a JSON object."""
-        before = Usage()
-        if not self.learned_of(self.model).json_only:
+        before, known = Usage(), self.learned[self.model]
+        if not known.json_only:
             body = self._decide_body(control_messages(context, as_json=False))
             body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
-            action, before = await self._decide_by_tools(body)
-            if action:
-                return Decision(action=action, usage=before, call=self.call(body))
+            try:
+                reply, before = await self.reply(body)
+            except ServerRefusalError as refusal:
+                if known.calls_tools or not _refuses_tools(refusal):
+                    raise
+                before = Usage(model_calls=1)  # a refused call counts as well
+            else:
+                if reply.calls or known.calls_tools:
+                    self.learned[self.model] |= Learned(calls_tools=True)
+                    return self._decision(body, reply, before)
+                with suppress(ControlError):  # the bare JSON object
+                    action = _read_action(reply)
+                    self.learned[self.model] |= Learned(json_only=True)
+                    return Decision(action=action, usage=before, call=self.call(body))
         body = self._decide_body(control_messages(context, as_json=True))
-        body["response_format"] = {"type": "json_object"}
+        body["response_format"] = JSON_OBJECT
         reply, usage = await self.reply(body)
-        self.learn(self.model, Learned(json_only=True))
-        with self._malformed(body, reply, before + usage):
-            return Decision(action=_read_action(reply), usage=before + usage, call=self.call(body))
+        self.learned[self.model] |= Learned(json_only=True)
+        return self._decision(body, reply, before + usage)
 
     def write(self, context: WriteContext) -> WriteStream:
         """Start phase two as a stream: no tools, no response format."""
         model = self.write_model or self.model
-        messages = write_messages(context, reasons=self.learned_of(model).reasons)
-        return self.stream(
-            {
-                "model": model,
-                "messages": messages,
-                "temperature": WRITE_TEMPERATURE,
-                "reasoning_effort": self.write_effort or WRITE_EFFORT,
-            }
-        )
+        body: Body = {"model": model, "messages": write_messages(context, reasons=self.learned[model].reasons)}
+        body |= {"temperature": WRITE_TEMPERATURE, "reasoning_effort": self.write_effort or WRITE_EFFORT}
+        return self.stream(body)
 
     async def judge(self, context: JudgeContext) -> Opinion:
         """Return one verdict per claim, as far as the reply is readable; an unreadable reply is requested once more.
 
         Raises ``ModelError``.
         """
-        body: Body = {
-            "model": self.model,
-            "messages": judge_messages(context),
-            "response_format": {"type": "json_object"},
-            "temperature": JUDGE_TEMPERATURE,
-            "reasoning_effort": JUDGE_EFFORT,
-        }
+        body: Body = {"model": self.model, "messages": judge_messages(context), "response_format": JSON_OBJECT}
+        body |= {"temperature": JUDGE_TEMPERATURE, "reasoning_effort": JUDGE_EFFORT}
         reply, usage = await self.reply(body)
         opinion = read_opinion(*reply.texts)
         if not (opinion.judgements if context.claims else opinion.reply):
@@ -125,47 +120,26 @@ class OpenAIModel(ChatServer):
     def _decide_body(self, messages: list[ChatMessage]) -> Body:
         return {"model": self.model, "messages": messages, "reasoning_effort": self.effort or LOWEST_EFFORT}
 
-    async def _decide_by_tools(self, body: Body) -> tuple[Action | None, Usage]:
-        """Return an action, or None if this server turns out not to call tools."""
-        is_proven = self.learned_of(self.model).calls_tools
+    def _decision(self, body: Body, reply: Reply, usage: Usage) -> Decision:
+        """Read a decision. Raises ``ModelError`` for the model's fault, or the token limit's if it was cut off."""
         try:
-            reply, usage = await self.reply(body)
-        except ServerRefusalError as refusal:
-            if is_proven or not refuses_tools(refusal):
-                raise
-            return None, Usage(model_calls=1)  # a refused call counts as well
-        if reply.calls or is_proven:
-            self.learn(self.model, Learned(calls_tools=True))
-            with self._malformed(body, reply, usage):
-                if not reply.calls:  # the bare JSON object
-                    return _read_action(reply), usage
-                return read_calls([replace(call, input=read_arguments(text)) for call, text in reply.calls]), usage
-        try:
-            action = _read_action(reply)
-        except ControlError:
-            return None, usage
-        self.learn(self.model, Learned(json_only=True))
-        return action, usage
-
-    @contextmanager
-    def _malformed(self, body: Body, reply: Reply, usage: Usage) -> Iterator[None]:
-        """Turn an unreadable decision into the model's fault, or the token limit's if it was cut off."""
-        try:
-            yield
+            if reply.calls and "tools" in body:
+                action = read_calls([replace(call, input=read_arguments(text)) for call, text in reply.calls])
+            else:
+                action = _read_action(reply)
         except ControlError as fault:
             kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
             detail = str(fault) if reply.calls or "tools" not in body else "No function was called."
             error = ModelError(kind=kind, detail=detail, usage=usage)
             error.call = self.call(body)
             raise error from fault
+        return Decision(action=action, usage=usage, call=self.call(body))
 
 
-def refuses_tools(refusal: ServerRefusalError) -> bool:
+def _refuses_tools(refusal: ServerRefusalError) -> bool:
     """Return True if a server without tool calling answers like this, even if its text names nothing."""
-    if refusal.kind not in {"ConfigurationError", "LLMError"}:
-        return False
-    about_tools = bool(ABOUT_TOOLS.search(refusal.words))
-    return refusal.status in {400, 422} or (about_tools and refusal.status in {0, 404, 500, 501})
+    statuses = {0, 400, 404, 422, 500, 501} if ABOUT_TOOLS.search(refusal.words) else {400, 422}
+    return refusal.kind in {"ConfigurationError", "LLMError"} and refusal.status in statuses
 
 
 def _read_action(reply: Reply) -> Action:

@@ -8,13 +8,12 @@ grows. Outside text is put between marker lines with the turn's fence word, whic
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, tzinfo
 from functools import cache
 from html import unescape
 from importlib.resources import files
 from itertools import chain, count
-from typing import Final, TypedDict
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Final
 
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
@@ -23,7 +22,6 @@ from agent.thread.conversation import Question, ThreadMessage, as_markdown
 from agent.thread.state import Plan
 from agent.tools.tool import ToolResult
 from verification.judgement import source_lines
-from verification.types import Source
 
 NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's reply if the sources lack the answer, as in prompts/system.md
 MAX_MESSAGES: Final = 5
@@ -37,18 +35,11 @@ MAX_WRITE_MESSAGE_CHARS: Final = 4_000
 MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result without sources
 FEW_CALLS: Final = 3  # with this many or fewer left, a decision is told to finish
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
-# Seconds since 1970 of the earliest message in Slack; a terminal numbers its questions differently.
-_EARLIEST: Final = 1_000_000_000
+_INSTRUCTIONS: Final = ("system", "example")
 _GENERATED: Final = "text that llm_generate wrote in this turn; not a source, its facts need one"
 
 
-class ChatMessage(TypedDict):
-    """One message in the form of chat servers."""
-
-    role: str
-    content: str
-
-
+ChatMessage = dict[str, str]  # its role and content, as chat servers spell them
 Part = tuple[str, str]  # a block of outside text: the label in its fence, and the text
 
 
@@ -80,7 +71,12 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_plan_parts(context.plan),
         _last_message(question),
     ]
-    lines = [*_data_lines(parts, question), *_budget_warning(context)]
+    lines = _data_lines(parts, question)
+    calls = context.budget.model_calls - context.used.model_calls
+    uses = context.budget.tool_calls - context.used.tool_calls
+    if calls <= FEW_CALLS or uses <= 1:
+        left = f"{max(calls, 0)} model calls, {max(uses, 0)} tool calls"
+        lines.append(f"Little is left: {left}. Respond with what there is.")
     if not question.addressed:
         lines.append(prompt_text("unaddressed") + (' As JSON: {"action": "no_reply"}.' if as_json else ""))
     if context.complaint:
@@ -88,7 +84,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
     form = (json.dumps(tool, ensure_ascii=False) for tool in tools)
     lines.append("\n".join((prompt_text("decide_json"), *form)) if as_json else prompt_text("decide"))
-    return _chat_messages(_instructions(), "\n\n".join(lines))
+    return _chat_messages(*_INSTRUCTIONS, text="\n\n".join(lines))
 
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
@@ -106,7 +102,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # a model that reasons by itself is not told to think
     lines = [*_data_lines(parts, context.question), f"{task} {form}"]
-    messages = _chat_messages(_instructions(), "\n\n".join(lines))
+    messages = _chat_messages(*_INSTRUCTIONS, text="\n\n".join(lines))
     if context.feedback:
         # Appended, so that a provider's cache serves everything before it (decision 33).
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
@@ -126,7 +122,10 @@ def judge_messages(context: JudgeContext) -> list[ChatMessage]:
         for number, (claim, ids) in enumerate(zip(context.claims, cited, strict=True), 1)
     ]
     parts = [
-        *map(_number_lines, context.sources),
+        *(
+            "\n".join(f"[{each.id}.{n}] {line}" for n, line in enumerate(source_lines(each)))
+            for each in context.sources
+        ),
         *([_date_line(context.today)] if context.today else []),
         *([f"What the person said before:\n{_bar_lines(context.said)}"] if context.said.strip() else []),
         f"The question:\n{_bar_lines(context.question)}",
@@ -134,11 +133,12 @@ def judge_messages(context: JudgeContext) -> list[ChatMessage]:
         *claims,
         f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none. Give "reply" only.',
     ]
-    return _chat_messages(prompt_text("judge"), "\n\n".join(parts))
+    return _chat_messages("judge", text="\n\n".join(parts))
 
 
-def _number_lines(source: Source) -> str:
-    return "\n".join(f"[{source.id}.{number}] {line}" for number, line in enumerate(source_lines(source)))
+def _chat_messages(*prompts: str, text: str) -> list[ChatMessage]:
+    system = "\n\n".join(map(prompt_text, prompts))
+    return [{"role": "system", "content": system}, {"role": "user", "content": text}]
 
 
 def _bar_lines(text: str) -> str:
@@ -154,32 +154,12 @@ def fence_parts(parts: Sequence[Part], seed: str) -> str:
     return "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in parts)
 
 
-def today_of(question: Question) -> date:
-    """Return the date of a question in the asker's time zone, by its time stamp, or today if it has none."""
-    seconds = question.ts.partition(".")[0]
-    asked = int(seconds) if seconds.isdecimal() and len(seconds) <= len(str(_EARLIEST)) else 0
-    at = datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)
-    return at.astimezone(_zone(question)).date()
-
-
-def _zone(question: Question) -> tzinfo:
-    try:
-        return ZoneInfo(question.tz) if question.tz else UTC
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return UTC
-
-
-@cache
-def _instructions() -> str:
-    return prompt_text("system") + "\n\n" + prompt_text("example")
-
-
-def _data_lines(parts: Sequence[Part], question: Question) -> Iterable[str]:
-    # The same in all calls of a turn, and the author of a document cannot foresee it.
-    yield fence_parts(parts, f"{question.thread} {question.ts} {question.text}")
-    yield _date_line(today_of(question), _zone(question))
+def _data_lines(parts: Sequence[Part], question: Question) -> list[str]:
+    seed = f"{question.thread} {question.ts} {question.text}"  # the author of a document cannot foresee it
+    lines = [fence_parts(parts, seed), _date_line(question.date_asked(), question.zone)]
     if question.instruction:  # not a source: facts in it need one like any other
-        yield f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}"
+        lines.append(f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}")
+    return lines
 
 
 def _date_line(today: date, zone: tzinfo = UTC) -> str:
@@ -187,41 +167,34 @@ def _date_line(today: date, zone: tzinfo = UTC) -> str:
 
 
 def _source_parts(context: TurnContext) -> Iterable[Part]:
-    today = today_of(context.question)
+    today = context.question.date_asked()
     for source in context.sources:
-        yield f"source [{source.id}] {_one_line(source.title)}{_age_note(source.updated_at, today)}", source.text
-
-
-def _age_note(at: str, today: date) -> str:
-    words = age(at[:10], today)
-    return f", updated {at[:10]} ({words})" if words else f", updated {_one_line(at)}" if at else ""
+        at, words = _one_line(source.updated_at), age(source.updated_at[:10], today)
+        updated = f", updated {at[:10]} ({words})" if words else f", updated {at}" if at else ""
+        yield f"source [{source.id}] {_one_line(source.title)}{updated}", source.text
 
 
 def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
     """Yield the tools' calls and results. Their sources are already in the prompt."""
-    lines = [
-        f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_input_of(r)}: {truncate(_text_of(r), longest)}" for r in results
-    ]
+    lines: list[str] = []
+    for each in results:
+        used = truncate(json.dumps(dict(each.input), ensure_ascii=False), MAX_PREVIEW_CHARS) if each.input else ""
+        call = " ".join(filter(None, ("✓" if each.ok else "✗", _one_line(each.tool), used)))
+        lines.append(f"{call}: {truncate(_text_of(each), longest)}")
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
     if lines:
         yield "tools used so far", "\n".join(lines)
 
 
-def _input_of(result: ToolResult) -> str:
-    return f" {truncate(json.dumps(dict(result.input), ensure_ascii=False), MAX_PREVIEW_CHARS)}" if result.input else ""
-
-
 def _text_of(result: ToolResult) -> str:
     """Return a tool's result, or why it failed and what to try next."""
     if not (result.ok and result.sources):
         return result.content or " ".join((result.error, *result.hints))
-    notes = (line for line in result.content.splitlines() if not any(_repeats(line, each) for each in result.sources))
+    titles, texts = tuple(filter(None, (s.title for s in result.sources))), [s.text for s in result.sources]
+    lines = result.content.splitlines()
+    notes = [line for line in lines if not (line.startswith(titles) or any(line in text for text in texts))]
     return " ".join(("its sources are above.", *notes, *result.hints))
-
-
-def _repeats(line: str, source: Source) -> bool:
-    return bool(source.title and line.startswith(source.title)) or line in source.text
 
 
 def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], longest: int) -> Iterable[Part]:
@@ -252,16 +225,5 @@ def _plan_parts(plan: Plan | None) -> Iterable[Part]:
         yield "the plan", "\n".join(f"{n}. [{step.status}] {step.description}{goal}" for n, (step, goal) in steps)
 
 
-def _budget_warning(context: DecideContext) -> Iterable[str]:
-    calls = context.budget.model_calls - context.used.model_calls
-    tools = context.budget.tool_calls - context.used.tool_calls
-    if calls <= FEW_CALLS or tools <= 1:
-        yield f"Little is left: {max(calls, 0)} model calls, {max(tools, 0)} tool calls. Respond with what there is."
-
-
 def _one_line(text: str) -> str:  # a title must stay on its marker line, and may not close it
     return " ".join(text.replace("]", ")").replace("[", "(").split())[:MAX_LABEL_CHARS]
-
-
-def _chat_messages(system: str, user: str) -> list[ChatMessage]:
-    return [{"role": "system", "content": system}, {"role": "user", "content": user}]

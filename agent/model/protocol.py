@@ -21,23 +21,15 @@ if TYPE_CHECKING:  # `orion verify` gets a model's errors without importing thre
     from verification.types import Source
 
 ModelErrorKind = Literal[
-    "ConfigurationError",
-    "AuthenticationError",
-    "TokenLimitError",
-    "TimeoutError",
-    "RateLimitError",
-    "QuotaError",
-    "RefusalError",
-    "MalformedControlError",
-    "EmptyReplyError",
-    "LLMError",
-]
-
+    "ConfigurationError", "AuthenticationError", "TokenLimitError", "TimeoutError", "RateLimitError", "QuotaError",
+    "RefusalError", "MalformedControlError", "EmptyReplyError", "LLMError",
+]  # fmt: skip
 
 _CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."
 _CREDENTIALS = "Verify the credentials: OPENAI_API_KEY."
 _LENGTH = "Shorten the prompt or raise max_tokens."
 _AGAIN = "Try again after a moment; the server did not reply in time."
+_NO_TEXT = "The model wrote no text. Where it reasons, lower ORION_WRITE_EFFORT or raise its limit of tokens."
 HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
     "ConfigurationError": (_CONFIGURATION,),
     "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
@@ -47,10 +39,7 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
     "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
     "RefusalError": ("Rephrase the prompt; the model refused it.",),
     "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
-    "EmptyReplyError": (
-        "The model wrote no text. Where it reasons, lower ORION_WRITE_EFFORT or raise its limit of tokens.",
-        _CONFIGURATION,
-    ),
+    "EmptyReplyError": (_NO_TEXT, _CONFIGURATION),
     "LLMError": (_CONFIGURATION, _AGAIN),
 }
 
@@ -58,12 +47,12 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 class ModelError(Exception):
     """The model server failed. ``kind`` says how, ``hints`` what to do; the text is for logs, never for a person.
 
-    ``usage`` is the cost of the failed call, as far as it is known. ``retry_after_s`` is the pause that the
-    server asked for, or None. ``call`` is the request, for traces. ``incomplete``: the reply is empty or broke off, and
-    another one may be complete.
+    ``usage`` is the known cost of the call, ``call`` the request, for traces. ``retry_after_s`` is the pause that the
+    server asked for, if any. ``incomplete``: the reply is empty or broke off, and another one may be complete.
+    ``is_final``: the server asked not to retry.
     """
 
-    incomplete = False
+    incomplete = is_final = False
 
     def __init__(
         self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = (), usage: Usage | None = None,
@@ -114,37 +103,30 @@ class WriteContext(TurnContext):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reply:
-    """``usage`` is its cost, ``call`` the request, for traces."""
+class Decision:
+    """One action, its cost, and the request, for traces."""
 
+    action: Action
     usage: Usage
     call: ModelCall = field(default_factory=ModelCall)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision(_Reply):
-    """One action."""
-
-    action: Action
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generated(_Reply):
-    """A plain text."""
+class Generated:
+    """A plain text, its cost, and the request, for traces."""
 
     text: str
+    usage: Usage
+    call: ModelCall = field(default_factory=ModelCall)
 
 
-Piece = tuple[Literal["content", "reasoning"], str]  # a piece of a stream, and which channel it came on
+Piece = tuple[Literal["content", "reasoning"], str]
+"""A piece of a stream: of its raw text, or of a server's separate ``reasoning_content``."""
 
 
 @dataclass(slots=True)
 class WriteStream:
-    """The text of phase two as it arrives, and its cost once it ended.
-
-    ``pieces`` yields ``("content", text)`` for the raw stream and ``("reasoning", text)`` for a server's separate
-    ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``call`` is the request.
-    """
+    """The text of phase two as it arrives. ``usage`` is complete at its end; ``call`` is the request."""
 
     pieces: AsyncGenerator[Piece]
     usage: Usage = field(default_factory=Usage)

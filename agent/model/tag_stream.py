@@ -1,11 +1,12 @@
 """Types the characters of a model's stream while they arrive: thinking, answer, or untagged. No I/O.
 
 The result never depends on where the stream is cut, and at most ``MAX_TAG`` characters are held back. Inside thinking
-only its own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing. Untagged text is
-thinking to a listener; if a stream has no ``<answer>``, the draft is made from it.
+only its own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing.
 """
 
 import re
+from itertools import groupby
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 Kind = Literal["thinking", "answer", "untagged"]
@@ -40,15 +41,11 @@ class TypedText(NamedTuple):
 
 
 class TagStream:
-    """The state machine: ``feed`` what arrives, ``close`` at the end; ``draft`` is the text to verify.
-
-    ``answered``: an ``<answer>`` was opened; without one the draft is the untagged text after the last thinking.
-    ``in_answer``: it is still open. ``length`` counts the characters that may be part of the draft.
-    """
+    """The state machine: ``feed`` what arrives, ``close`` at the end."""
 
     def __init__(self) -> None:
-        self.answered = self.in_answer = False
-        self.length = 0
+        self.answered = self.in_answer = False  # an ``<answer>`` was opened; it is still open
+        self.length = 0  # characters that may be part of the draft
         self._in_thinking = self._thinking_ended = False
         self._section = self._untagged_from = 0
         self._held = ""
@@ -80,20 +77,12 @@ class TagStream:
         return typed
 
     @property
-    def is_closed(self) -> bool:
-        """True if an answer was opened and closed."""
-        return self.answered and not self.in_answer
-
-    @property
     def draft(self) -> str:
-        """The text to verify, stripped; several answers become paragraphs of one."""
+        """The text to verify, stripped: the answers as paragraphs, else the untagged text after the last thinking."""
         if not self.answered:
             return "".join(piece.text for piece in self._pieces if piece.section >= self._untagged_from).strip()
-        sections: dict[int, str] = {}
-        for kind, text, section in self._pieces:
-            if kind == "answer":
-                sections[section] = sections.get(section, "") + text
-        return "\n\n".join(filter(None, map(str.strip, sections.values())))
+        answers = groupby((each for each in self._pieces if each.kind == "answer"), key=attrgetter("section"))
+        return "\n\n".join(filter(None, ("".join(each.text for each in run).strip() for _, run in answers)))
 
     def _emit(self, typed: list[TypedText], text: str) -> None:
         if not text:

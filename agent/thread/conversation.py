@@ -7,13 +7,18 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from verification.markup.scanner import fences, segments
 from verification.markup.tables import drawn_rows, is_drawn
 from verification.rules.citations import citations
 from verification.text.language import detect_language
+
+# Seconds since 1970 of the earliest message in Slack; a terminal numbers its questions differently.
+_EARLIEST: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,21 @@ class Question:
     def reply_language(self) -> str | None:
         """Language of Orion's own messages: the one set for the channel, else that of the question, if known."""
         return self.language or detect_language(self.text)
+
+    @property
+    def zone(self) -> tzinfo:
+        """The asker's time zone, or UTC if it is not known."""
+        try:
+            return ZoneInfo(self.tz) if self.tz else UTC
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return UTC
+
+    def date_asked(self) -> date:
+        """Return the date of the question in the asker's time zone, by its time stamp, or today if it has none."""
+        seconds = self.ts.partition(".")[0]
+        asked = int(seconds) if seconds.isdecimal() and len(seconds) <= len(str(_EARLIEST)) else 0
+        at = datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)
+        return at.astimezone(self.zone).date()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent.model.judge import JudgeContext, Opinion
-from agent.model.prompts import today_of
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
@@ -112,7 +111,7 @@ class AttemptJudge:
                 claims=claims,
                 sources=self.draft.sources,
                 said=self.draft.known_text,
-                today=today_of(self.progress.question),
+                today=self.progress.question.date_asked(),
             )
             opinion = await self._request(context)
             record.replies[verdict.text.strip()] = opinion.reply  # asked once of a text, as of a claim

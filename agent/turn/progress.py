@@ -8,7 +8,7 @@ import structlog
 
 from agent.budget import Budget, Usage
 from agent.model.judge import Judge, ReplyKind
-from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts, today_of
+from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts
 from agent.model.protocol import Model, WriteContext
 from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Question, is_from_own_words
@@ -157,7 +157,7 @@ class Progress:
     def draft(self, text: str) -> Draft:
         """Return the text as a draft with everything that this turn knows."""
         question, history = self.question, self.state.history
-        own, today = is_from_own_words(question.text), today_of(question)
+        own, today = is_from_own_words(question.text), question.date_asked()
         asker = [m.text for m in history if m.role == "user" and m.user == question.user]
         return Draft(
             text=text,

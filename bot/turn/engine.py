@@ -5,6 +5,7 @@ It needs neither Slack nor Redis: `orion ask` runs on it alone.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -111,7 +112,7 @@ async def open_engine(
     """Open model, tools and index. ``timeouts`` are those of the model."""
     timeouts = timeouts or TurnTimeouts.of(settings)
     breaker = timeouts.breaker("model")
-    learned: dict[str, Learned] = {}
+    learned = defaultdict[str, Learned](Learned)
     asking: CallOptions = {"timeouts": timeouts.model, "breaker": breaker, "learned": learned}
     judging: CallOptions = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
@@ -146,7 +147,7 @@ class CallOptions(TypedDict, total=False):
 
     timeouts: Timeouts
     breaker: CircuitBreaker
-    learned: dict[str, Learned]
+    learned: defaultdict[str, Learned]
 
 
 def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAsyncContextManager[Model]:

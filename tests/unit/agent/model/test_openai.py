@@ -5,6 +5,7 @@ import base64
 import json
 import re
 import socket
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -555,7 +556,7 @@ async def test_two_models_that_refuse_each_others_options_are_told_apart() -> No
 
 
 async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened: list[OpenAIModel]) -> None:
-    picky, known = Picky(m=no_effort), dict[str, Learned]()
+    picky, known = Picky(m=no_effort), defaultdict[str, Learned](Learned)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         for _ in range(2):
             opened.append(
