@@ -1,4 +1,9 @@
-"""An agent app's own views: statuses, sessions, suggested prompts, modals and App Home."""
+"""An agent app's own views: statuses, sessions, suggested prompts, modals and App Home.
+
+A status disappears after two minutes, with the app's next message in its thread, when it is set to an empty text, or
+when the session is no longer processing. As in Slack, setting a status makes the session processing, an empty status
+makes it active.
+"""
 
 import asyncio
 import secrets
@@ -6,15 +11,13 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bot.local.model.errors import ApiError, invalid
+from bot.local.model.errors import ApiError
 from bot.local.model.feed import UpdateFeed
-from bot.local.model.limits import ID_TEXT, VIEW_BLOCKS, Faults, block_faults, too_long
+from bot.local.model.limits import check_view
 from bot.local.model.roster import APP_ID, BOT_ID, TEAM_ID, Json
 from bot.local.payloads import identifier, with_block_ids
 
 SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
-TITLE_TEXT: Final = 24
-PRIVATE_METADATA: Final = 3_000
 
 ThreadId = tuple[str, str]  # channel id and ``thread_ts``
 
@@ -106,7 +109,7 @@ class OpenView:
 
 @dataclass(slots=True)
 class Views:
-    """The open modals and the published homes."""
+    """The open modals and the published homes, with Slack's rules for triggers (three seconds, once) and hashes."""
 
     feed: UpdateFeed
     trigger_seconds: float
@@ -133,87 +136,49 @@ class Views:
         self._used.add(trigger)
         return user
 
-    def show(self, user: str, given: Json, *, parent: str = "") -> Json:
-        """Open a modal for a person (on top of ``parent``) and return its view object."""
-        view = self._new_view(given, "modal")
-        view["root_view_id"] = self.open[parent].view["root_view_id"] if parent in self.open else view["id"]
-        view["previous_view_id"] = parent or None
+    def show(self, user: str, given: Json) -> Json:
+        """Open a modal for a person and return its view object."""
+        view = _new_view(given, "modal")
         self.open[view["id"]] = OpenView(view=view, user=user)
         self.feed.publish("view", view_id=view["id"], user=user)
         return view
 
-    def update(self, view_id: str, given: Json, view_hash: str = "") -> Json:
-        """Replace an open modal. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
-        found = self.open.get(view_id)
-        if found is None:  # closed while the app was asked
-            raise ApiError(error="not_found")
-        if view_hash and view_hash != found.view["hash"]:
-            raise ApiError(error="hash_conflict")
-        kept = {key: found.view[key] for key in ("id", "root_view_id", "previous_view_id")}
-        found.view = self._new_view(given, "modal") | kept
-        self.feed.publish("view", view_id=view_id, user=found.user)
-        return found.view
-
-    def close(self, view_id: str, *, whole_stack: bool = False) -> None:
-        """Close a modal, and with ``whole_stack`` its whole stack."""
-        found = self.open.get(view_id)
-        if found is None:
-            return
-        root = found.view["root_view_id"]
-        stack = [one for one in self.open if self.open[one].view["root_view_id"] == root]
-        for one in stack if whole_stack else [view_id]:
-            del self.open[one]
-            self.feed.publish("view_closed", view_id=one, user=found.user)
+    def close(self, view_id: str) -> None:
+        """Close a modal, if it is open."""
+        if found := self.open.pop(view_id, None):
+            self.feed.publish("view_closed", view_id=view_id, user=found.user)
 
     def publish(self, user: str, given: Json, view_hash: str) -> Json:
         """Set a person's App Home. Raises ``ApiError``: ``hash_conflict``."""
         before = self.homes.get(user)
         if view_hash and before is not None and view_hash != before["hash"]:
             raise ApiError(error="hash_conflict")
-        view = self._new_view(given, "home")
+        view = _new_view(given, "home")
         view["root_view_id"] = view["id"] = before["id"] if before else view["id"]
         self.homes[user] = view
         self.feed.publish("home", user=user)
         return view
 
-    def _new_view(self, given: Json, kind: str) -> Json:
-        own_faults = [f"{words} [json-pointer:{at}]" for words, at in _faults(given, kind)]
-        if faults := own_faults or block_faults(given["blocks"], limit=VIEW_BLOCKS):
-            raise invalid(faults)
-        optional: dict[str, Any] = {
-            **dict.fromkeys(("callback_id", "private_metadata", "external_id"), ""),
-            **dict.fromkeys(("submit", "close", "title")),
-            **dict.fromkeys(("clear_on_close", "notify_on_close"), False),
-        }
-        return {
-            "id": identifier("V"),
-            "team_id": TEAM_ID,
-            "type": kind,
-            "blocks": with_block_ids(given["blocks"]),
-            **{key: given.get(key, value) for key, value in optional.items()},
-            "state": {"values": {}},
-            "hash": f"{time.time():.0f}.{secrets.token_hex(4)}",
-            "root_view_id": None,
-            "previous_view_id": None,
-            "app_id": APP_ID,
-            "app_installed_team_id": TEAM_ID,
-            "bot_id": BOT_ID,
-        }
 
-
-def _faults(given: Json, kind: str) -> Faults:
-    """Return the faults for which Slack would refuse a view, except those inside its blocks."""
-    blocks, title = given.get("blocks"), given.get("title")
-    if given.get("type") != kind:
-        yield f"must be {kind}", "/view/type"
-    if not isinstance(blocks, list):
-        yield "missing required field: blocks", "/view"
-    elif kind == "modal" and any(block.get("type") == "input" for block in blocks) and not given.get("submit"):
-        yield "missing required field: submit", "/view"
-    if kind == "modal":
-        if not isinstance(title, dict) or title.get("type") != "plain_text" or not title.get("text"):
-            yield "missing required field: title", "/view/title"
-        else:
-            yield from too_long(title["text"], TITLE_TEXT, "/view/title/text")
-    yield from too_long(given.get("callback_id"), ID_TEXT, "/view/callback_id")
-    yield from too_long(given.get("private_metadata"), PRIVATE_METADATA, "/view/private_metadata")
+def _new_view(given: Json, kind: str) -> Json:
+    check_view(given, kind)
+    optional: dict[str, Any] = {
+        **dict.fromkeys(("callback_id", "private_metadata", "external_id"), ""),
+        **dict.fromkeys(("submit", "close", "title")),
+        **dict.fromkeys(("clear_on_close", "notify_on_close"), False),
+    }
+    view_id = identifier("V")
+    return {
+        "id": view_id,
+        "team_id": TEAM_ID,
+        "type": kind,
+        "blocks": with_block_ids(given["blocks"]),
+        **{key: given.get(key, value) for key, value in optional.items()},
+        "state": {"values": {}},
+        "hash": f"{time.time():.0f}.{secrets.token_hex(4)}",
+        "root_view_id": view_id,
+        "previous_view_id": None,
+        "app_id": APP_ID,
+        "app_installed_team_id": TEAM_ID,
+        "bot_id": BOT_ID,
+    }

@@ -24,12 +24,11 @@ MAX_CONNECTIONS: Final = 10
 
 
 class NotAcknowledged(Exception):  # noqa: N818 - an outcome of a delivery, named as Slack's documentation does
-    """A delivery without an ack. ``reason`` is Slack's retry reason; ``final`` forbids another try."""
+    """A delivery without an ack. ``reason`` is Slack's retry reason."""
 
-    def __init__(self, reason: str, *, final: bool = False) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.final = final
 
 
 class SocketMode:
@@ -174,9 +173,7 @@ class HttpEvents:
             raise NotAcknowledged(reason="unknown_error") from None
         if answer.status in range(200, 300):
             return json_object(text)
-        why = "too_many_redirects" if answer.status in range(300, 400) else "http_error"
-        # An app may forbid Slack's retries.
-        raise NotAcknowledged(why, final=answer.headers.get("X-Slack-No-Retry") == "1")
+        raise NotAcknowledged(reason="http_error")
 
     async def close(self) -> None:
         """Close the session."""
@@ -248,9 +245,6 @@ class Deliveries:
             await asyncio.sleep(delay)
             record.attempts += 1
             try:
-                if attempt == 0 and self.faults.drop_events > 0:
-                    self.faults.drop_events -= 1
-                    raise NotAcknowledged(reason="timeout")  # noqa: TRY301 - a lost event fails like an unanswered one
                 await self._send("events_api", payload, attempt, reason)
                 record.acknowledged = True
                 break
@@ -258,7 +252,5 @@ class Deliveries:
                 reason = failure.reason
                 record.reasons.append(reason)
                 self.changed()
-                if failure.final:
-                    break
         record.given_up = not record.acknowledged
         self.changed()

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from bot.local.api.chat import answer_response_url
 from bot.local.api.router import WebApi
 from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import POLICY as PAGE_POLICY
@@ -29,7 +28,7 @@ STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
 # A stream changes the workspace many times a second; a crash may cost a visitor three seconds.
 _KEEP_S: Final = 3.0
-_FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
+_FOR_APPS: Final = ("/api/", "/link/", "/files-pri/")
 """Paths for apps: a token, a ticket or a secret key protects them, and apps may use any name of this machine."""
 
 
@@ -127,7 +126,6 @@ class LocalWorkspace(PersonActions):
             [
                 web.route("*", "/api/{method}", WebApi(self.workspace, self.consent).handle),
                 web.get("/link/", self.workspace.sockets.handle),
-                web.post("/actions/{team}/{key}", partial(answer_response_url, self.workspace)),
                 web.get("/files-pri/{file}/{name}", self._download),
                 web.get("/docs/{path:.+}", partial(show_document, self.workspace.setup.docs)),
                 web.get(AUTHORIZE_PATH, self.consent.ask),

@@ -61,15 +61,6 @@ class Setup:
 
 
 @dataclass(slots=True, kw_only=True)
-class ResponseUrl:
-    """Target of a ``response_url``, and its remaining uses."""
-
-    message: LocalMessage
-    user: str
-    uses: int = 5
-
-
-@dataclass(slots=True, kw_only=True)
 class StoredFile:
     """A file that a person shared: Slack's file object and its bytes."""
 
@@ -96,7 +87,6 @@ class WorkspaceState:
         self.switches = Switches(self.faults)
         self.calls: list[ApiCall] = []
         self.files: dict[str, StoredFile] = {}
-        self.response_urls: dict[str, ResponseUrl] = {}
         self.action_tokens: set[str] = set()
         self.url = ""
         self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
@@ -195,14 +185,10 @@ class WorkspaceState:
     def react(self, message: LocalMessage, user: str, name: str) -> None:
         """Add a reaction, or remove the one that this user added before."""
         users = message.reactions.setdefault(name, [])
-        kind = "reaction_removed" if user in users else "reaction_added"
         (users.remove if user in users else users.append)(user)
         if not users:
             del message.reactions[name]
         self.feed.publish("message", channel=message.channel, ts=message.ts)
-        item = {"type": "message", "channel": message.channel, "ts": message.ts}
-        channel = self.roster.channels[message.channel]
-        self.emit(kind, channel, user=user, reaction=name, item=item, item_user=message.user)
 
     def remove_message(self, message: LocalMessage) -> None:
         """Delete a message; the first one of a thread leaves a tombstone behind, as in Slack."""

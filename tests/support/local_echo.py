@@ -76,18 +76,14 @@ def modal(title: str = "Details") -> dict[str, Any]:
 
 
 def answer_blocks(text: str) -> list[dict[str, Any]]:
-    """A text with a button and feedback buttons."""
-    sides = {
-        "positive_button": {"text": {"type": "plain_text", "text": "Helpful"}, "value": "up"},
-        "negative_button": {"text": {"type": "plain_text", "text": "Not helpful"}, "value": "down"},
-    }
+    """A text with two buttons."""
+    buttons = [
+        {"type": "button", "action_id": name, "value": name, "text": {"type": "plain_text", "text": label}}
+        for name, label in (("open", "Details"), ("vote", "Not helpful"))
+    ]
     return [
         {"type": "section", "text": {"type": "mrkdwn", "text": text}},
-        {
-            "type": "actions",
-            "elements": [{"type": "button", "action_id": "open", "text": {"type": "plain_text", "text": "Details"}}],
-        },
-        {"type": "context_actions", "elements": [{"type": "feedback_buttons", "action_id": "vote", **sides}]},
+        {"type": "actions", "elements": buttons},
     ]
 
 
@@ -146,10 +142,10 @@ class EchoApp:
         self.bodies.append(body)
         await client.views_open(trigger_id=body["trigger_id"], view=modal())
 
-    async def _vote(self, ack: Any, body: dict[str, Any], respond: Any) -> None:
+    async def _vote(self, ack: Any, body: dict[str, Any], client: AsyncWebClient) -> None:
         await ack()
         self.bodies.append(body)
-        await respond(text="Thank you.", response_type="ephemeral", replace_original=False)
+        await client.chat_postEphemeral(channel=body["channel"]["id"], user=body["user"]["id"], text="Thank you.")
 
     async def _submitted(self, ack: Any, view: dict[str, Any], body: dict[str, Any]) -> None:
         self.bodies.append(body)

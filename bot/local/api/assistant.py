@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from bot.local.agent_views import SESSION_STATES, AgentSession, ThreadId
+from bot.local.agent_views import SESSION_STATES, ThreadId
 from bot.local.api.call import Call, Methods
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
 MAX_PROMPTS: Final = 4  # these four are named on Slack's pages about the methods
 MAX_LOADING_MESSAGES: Final = 10
-SESSION_TITLE: Final = 200
-MAX_VIEWS: Final = 3  # modals on top of each other
+MAX_TITLE_CHARS: Final = 200
 
 methods = Methods()
 
@@ -23,7 +22,7 @@ def _thread(call: Call) -> ThreadId:
 @methods("assistant.threads.setStatus", "chat:write", "assistant:write")
 def _set_status(call: Call) -> Json:
     thread = _thread(call)
-    if "status" not in call:  # an empty one takes it away
+    if "status" not in call:  # an empty one removes it
         raise invalid(["missing required field: status"])
     messages = call.structure("loading_messages") or []
     if not isinstance(messages, list) or len(messages) > MAX_LOADING_MESSAGES:
@@ -47,7 +46,7 @@ def _set_prompts(call: Call) -> Json:
 
 def _title(call: Call) -> str:
     title = call.text("title")
-    if len(title) > SESSION_TITLE:
+    if len(title) > MAX_TITLE_CHARS:
         raise invalid(["must be less than 201 characters [json-pointer:/title]"])
     return title
 
@@ -60,11 +59,7 @@ def _set_session(call: Call) -> Json:
     channel = call.own_channel("channel_id")
     thread = call.thread(channel)
     call.workspace.threads.set_session((channel.id, thread), status, title)
-    answer: Json = {"session": {"channel_id": channel.id, "thread_ts": thread, "status": status}}
-    # Without that event the app would miss the Stop button.
-    if "agent_session_stopped" not in call.workspace.setup.subscriptions:
-        answer["warning"] = "missing_agent_session_stopped_event_subscription"
-    return answer
+    return {"session": {"channel_id": channel.id, "thread_ts": thread, "status": status}}
 
 
 @methods("agents.sessions.rename", "chat:write", "assistant:write")
@@ -74,17 +69,6 @@ def _rename_session(call: Call) -> Json:
     if session is None:
         raise ApiError(error="session_not_found")
     session.title = title
-    return {}
-
-
-@methods("assistant.threads.setTitle", "assistant:write")
-def _set_title(call: Call) -> Json:
-    call.required_text("title")
-    channel, title = call.own_channel("channel_id"), _title(call)
-    named = call.workspace.log.visible(channel.id, call.required_text("thread_ts"), "invalid_thread_ts")
-    # Slack documents no error for a thread without a session, unlike for renaming a session.
-    thread = channel.id, named.thread_ts or named.ts
-    call.workspace.threads.sessions.setdefault(thread, AgentSession(status="active")).title = title
     return {}
 
 
@@ -99,28 +83,6 @@ def _view(call: Call) -> Json:
 def _open_view(call: Call) -> Json:
     views = call.workspace.views
     return {"view": views.show(views.exchange(call.required_text("trigger_id")), _view(call))}
-
-
-@methods("views.push")
-def _push_view(call: Call) -> Json:
-    views = call.workspace.views
-    user = views.exchange(call.required_text("trigger_id"))
-    shown = [one.view for one in views.open.values() if one.user == user]
-    if not shown:
-        raise ApiError(error="not_found")
-    if [one["root_view_id"] for one in shown].count(shown[-1]["root_view_id"]) >= MAX_VIEWS:
-        raise ApiError(error="push_limit_reached")
-    return {"view": views.show(user, _view(call), parent=shown[-1]["id"])}
-
-
-@methods("views.update")
-def _update_view(call: Call) -> Json:
-    views, view_id = call.workspace.views, call.text("view_id")
-    if external_id := call.text("external_id"):
-        view_id = next((key for key, one in views.open.items() if one.view["external_id"] == external_id), "")
-    elif not view_id:
-        raise invalid(["missing required field: view_id"])
-    return {"view": views.update(view_id, _view(call), call.text("hash"))}
 
 
 @methods("views.publish")

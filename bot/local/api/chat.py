@@ -1,29 +1,25 @@
-"""``chat.*`` and ``reactions.*``: posts, updates, streams, ephemeral messages, permalinks, ``response_url``."""
+"""``chat.*``: posts, updates, ephemeral messages, permalinks, and streams, which grow for five minutes at most.
 
-import re
-from functools import partial
+A stream takes text or chunks, never both; its first content decides.
+"""
+
 from typing import Final
 
-from aiohttp import web
-
 from bot.local.agent_views import SESSION_STATES
-from bot.local.api.call import Call, Methods, read_values
+from bot.local.api.call import Call, Methods
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.limits import TEXT_KEPT, UPDATE_TEXT, check_blocks, check_markdown, check_metadata
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_ID, BOT_USER, Channel, Json
-from bot.local.workspace import ResponseUrl, WorkspaceState
 
 BOT_NAME: Final = "Orion"
 SCOPE: Final = "chat:write"
 TASK_STATES: Final = ("pending", "in_progress", "complete", "error")
-DISPLAY_MODES: Final = ("timeline", "plan")
-_EMOJI: Final = re.compile(r"[\w+'-]+(::skin-tone-[2-6])?")
 
 methods = Methods()
 
 
-def read_content(call: Call) -> Json:
+def _read_content(call: Call) -> Json:
     """The content passed to a posting method, validated as Slack does; its parts are named as in ``Message``."""
     content: Json = {}
     if "text" in call:
@@ -43,30 +39,26 @@ def read_content(call: Call) -> Json:
     return content
 
 
-def is_empty(content: Json) -> bool:
-    """Return whether there is nothing to show."""
+def _is_empty(content: Json) -> bool:
     return not (content.get("text", "").strip() or content.get("blocks") or content.get("attachments"))
 
 
-def bot_message(workspace: WorkspaceState, channel: Channel, thread_ts: str, content: Json) -> LocalMessage:
-    """A message by the app, not stored yet."""
+def _bot_message(call: Call, channel: Channel, thread_ts: str, content: Json) -> LocalMessage:
     own: Json = {"user": BOT_USER, "bot_id": BOT_ID, "bot_name": BOT_NAME, **content}
-    return LocalMessage(channel=channel.id, ts=workspace.log.next_ts(), thread_ts=thread_ts, **own)
+    return LocalMessage(channel=channel.id, ts=call.workspace.log.next_ts(), thread_ts=thread_ts, **own)
 
 
 def _new_message(call: Call, channel: Channel) -> LocalMessage:
-    content = read_content(call)
-    if is_empty(content):
+    content = _read_content(call)
+    if _is_empty(content):
         raise ApiError(error="no_text")
-    return bot_message(call.workspace, channel, call.thread(channel), content)
+    return _bot_message(call, channel, call.thread(channel), content)
 
 
 @methods("chat.postMessage", SCOPE)
 def _post_message(call: Call) -> Json:
     channel = call.own_channel()
     message = _new_message(call, channel)
-    if message.is_reply and call.flag("reply_broadcast"):
-        message.subtype = "thread_broadcast"
     call.workspace.add_message(message)
     answer = _post_reply(call, message)
     if len(call.text("text")) > TEXT_KEPT:
@@ -87,9 +79,9 @@ def _update(call: Call) -> Json:
         raise ApiError(error="cant_update_message")
     if message.streaming and call.workspace.log.now() < message.stream_ends:
         raise ApiError(error="streaming_state_conflict")  # not tested either
-    content = read_content(call)
+    content = _read_content(call)
     blocks = content.get("blocks", message.blocks)
-    if content.keys() <= {"metadata"} or (is_empty(content) and not blocks):
+    if content.keys() <= {"metadata"} or (_is_empty(content) and not blocks):
         raise ApiError(error="no_text")
     if not blocks and len(content.get("text", "")) > UPDATE_TEXT:
         raise ApiError(error="msg_too_long")
@@ -123,65 +115,6 @@ def _permalink(call: Call) -> Json:
     return {"channel": message.channel, "permalink": call.workspace.permalink(message)}
 
 
-def _reacted_to(call: Call) -> LocalMessage:
-    if "channel" not in call or "timestamp" not in call:
-        raise ApiError(error="no_item_specified")
-    return call.message("timestamp")
-
-
-@methods("reactions.get", "reactions:read")
-def _reactions(call: Call) -> Json:
-    message = _reacted_to(call)
-    shown = call.workspace.log.payload_of(message) | {"permalink": call.workspace.permalink(message)}
-    return {"type": "message", "channel": message.channel, "message": shown}
-
-
-def _react(call: Call, *, refusal: str, when: bool) -> Json:
-    """Add or take back the app's reaction. Raises ``ApiError``: ``refusal`` ``when`` it has reacted, or has not."""
-    message, name = _reacted_to(call), call.required_text("name").strip(":")
-    if not _EMOJI.fullmatch(name):
-        raise ApiError(error="invalid_name")
-    if (BOT_USER in message.reactions.get(name, [])) is when:
-        raise ApiError(refusal)
-    call.workspace.react(message, BOT_USER, name)
-    return {}
-
-
-methods("reactions.add", "reactions:write")(partial(_react, refusal="already_reacted", when=True))
-methods("reactions.remove", "reactions:write")(partial(_react, refusal="no_reaction", when=False))
-
-
-async def answer_response_url(workspace: WorkspaceState, request: web.Request) -> web.Response:
-    """Serve one POST: five uses, then 404 as Slack answers."""
-    target = workspace.response_urls.get(request.match_info["key"])
-    if target is None or target.uses <= 0:
-        return web.json_response({"ok": False, "error": "used_url"}, status=404)
-    target.uses -= 1
-    try:
-        _apply(target, Call(workspace, await read_values(request)))
-    except ApiError as refusal:
-        return web.json_response({"ok": False, "error": refusal.error, **refusal.extra}, status=400)
-    return web.Response(text="ok")
-
-
-def _apply(target: ResponseUrl, call: Call) -> None:
-    workspace, message = call.workspace, target.message
-    if call.flag("delete_original"):
-        workspace.remove_message(message)
-        return
-    content = read_content(call)
-    if is_empty(content):
-        raise ApiError(error="no_text")
-    if call.flag("replace_original"):
-        workspace.rewrite(message, text=content.get("text", ""), blocks=content.get("blocks", []))
-        return
-    channel = workspace.roster.channels[message.channel]
-    made = bot_message(workspace, channel, call.text("thread_ts") or message.thread_ts, content)
-    if call.text("response_type", "ephemeral") == "ephemeral":
-        made.ephemeral_for = target.user
-    workspace.add_message(made)
-
-
 def _read_chunks(call: Call) -> list[Json]:
     chunks = call.objects("chunks", error="invalid_chunks")
     if markdown := call.text("markdown_text"):
@@ -194,15 +127,11 @@ def _read_chunks(call: Call) -> list[Json]:
 
 
 def _check_chunk(chunk: Json) -> None:
-    kind = chunk.get("type")
-    if kind == "markdown_text" and isinstance(chunk.get("text"), str):
+    if chunk.get("type") == "markdown_text" and isinstance(chunk.get("text"), str):
         check_markdown(chunk["text"])
-    elif kind == "blocks" and isinstance(chunk.get("blocks"), list):
-        check_blocks(chunk["blocks"])
-    elif kind == "task_update":
-        if not (chunk.get("id") and chunk.get("title")) or chunk.get("status") not in TASK_STATES:
-            raise ApiError(error="invalid_chunks")
-    elif kind != "plan_update" or not chunk.get("title"):
+        return
+    task = chunk.get("type") == "task_update" and chunk.get("id") and chunk.get("title")
+    if not task or chunk.get("status") not in TASK_STATES:
         raise ApiError(error="invalid_chunks")
 
 
@@ -213,39 +142,23 @@ def _grow(message: LocalMessage, call: Call, chunks: list[Json]) -> None:
         raise ApiError(error="streaming_mode_mismatch")
     message.stream_mode = mode if chunks else message.stream_mode
     for chunk in chunks:
-        if chunk["type"] == "markdown_text":
-            _grow_text(message, chunk["text"])
-        elif chunk["type"] == "blocks":
-            message.blocks.extend(chunk["blocks"])
-        elif chunk["type"] == "task_update":
+        if chunk["type"] == "task_update":
             _grow_tasks(message, chunk)
-        elif message.task_display == "plan":  # only a plan has a title
-            _plan(message)["title"] = chunk["title"]
-
-
-def _grow_text(message: LocalMessage, text: str) -> None:
-    message.text += text
-    if message.blocks and message.blocks[-1]["type"] == "markdown":
-        message.blocks[-1]["text"] += text
-    else:
-        message.blocks.append({"type": "markdown", "text": text})
-
-
-def _plan(message: LocalMessage) -> Json:
-    if all(block["type"] != "plan" for block in message.blocks):
-        message.blocks.insert(0, {"type": "plan", "title": "", "tasks": []})
-    return next(block for block in message.blocks if block["type"] == "plan")
+            continue
+        message.text += chunk["text"]
+        if message.blocks and message.blocks[-1]["type"] == "markdown":
+            message.blocks[-1]["text"] += chunk["text"]
+        else:
+            message.blocks.append({"type": "markdown", "text": chunk["text"]})
 
 
 def _grow_tasks(message: LocalMessage, chunk: Json) -> None:
-    """Update a task in the plan if tasks are shown as a plan, otherwise in its own block."""
-    tasks: list[Json] = _plan(message)["tasks"] if message.task_display == "plan" else message.blocks
     news = {key: value for key, value in chunk.items() if key not in ("type", "id") and value is not None}
-    for task in tasks:
+    for task in message.blocks:
         if task.get("task_id") == chunk["id"]:
             task.update(news)
             return
-    tasks.append({"type": "task_card", "task_id": chunk["id"], **news})
+    message.blocks.append({"type": "task_card", "task_id": chunk["id"], **news})
 
 
 @methods("chat.startStream", SCOPE)
@@ -258,11 +171,8 @@ def _start(call: Call) -> Json:
                 raise ApiError(error=f"missing_{name}")
     thread = workspace.log.root(channel.id, call.required_text("thread_ts"))
     chunks = _read_chunks(call)
-    display = call.text("task_display_mode") or "timeline"
-    if display not in DISPLAY_MODES:
-        raise invalid(["must be one of the display modes [json-pointer:/task_display_mode]"])
-    message = bot_message(workspace, channel, thread, {})
-    message.streaming, message.task_display = True, display
+    message = _bot_message(call, channel, thread, {})
+    message.streaming = True
     message.stream_ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
     _grow(message, call, chunks)
     workspace.add_message(message)

@@ -7,13 +7,11 @@ from typing import Final
 from bot.local.api.call import MAX_PAGE_ITEMS, Call, Methods
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import LocalMessage
-from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, CREATED, TEAM_ID, Json, Member
-from bot.local.payloads import DOMAIN
+from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
 from bot.local.workspace import SEARCH_SCOPE, WorkspaceState
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
 LISTING: Final = ("channels:read", "groups:read", "im:read", "mpim:read")
-OPENING: Final = ("im:write", "mpim:write", "channels:manage", "groups:write")
 _KINDS: Final = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
 
 # Slack's own limit for a page of results.
@@ -78,31 +76,6 @@ def _list(call: Call) -> Json:
     return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
 
 
-@methods("conversations.members", *LISTING)
-def _members(call: Call) -> Json:
-    found, following = call.page(sorted(call.channel().members), 100)
-    return {"members": found, "response_metadata": {"next_cursor": following}}
-
-
-@methods("conversations.open", *OPENING)
-def _open(call: Call) -> Json:
-    """Open the direct chat with one user; group chats are not supported."""
-    roster = call.workspace.roster
-    before = set(roster.channels)
-    if "channel" in call:
-        channel = call.channel()
-    elif users := [user for user in call.text("users").split(",") if user]:
-        if len(users) > 1:
-            raise ApiError(error="too_many_users")
-        channel = roster.direct_chat(roster.member(users[0]).id)
-    else:
-        raise ApiError(error="users_list_not_supplied")
-    if channel.kind != "im":
-        raise ApiError(error="method_not_supported_for_channel_type")
-    shown = channel.payload() if call.flag("return_im") else {"id": channel.id}
-    return {"channel": shown} | ({"already_open": True, "no_op": True} if channel.id in before else {})
-
-
 @methods("assistant.search.context", SEARCH_SCOPE)
 def _search(call: Call) -> Json:
     """Messages of public channels that share a word with the query, the newest first. An event brings the token."""
@@ -136,15 +109,6 @@ def _result(workspace: WorkspaceState, message: LocalMessage) -> Json:
     }
 
 
-@methods("api.test")
-def _api_test(call: Call) -> Json:
-    """Echo the arguments, or fail with the requested error."""
-    echo = {"args": {key: value for key, value in call.values.items() if key != "token"}}
-    if error := call.text("error"):
-        raise ApiError(error, extra=echo)
-    return echo
-
-
 @methods("auth.test")
 def _auth_test(call: Call) -> Json:
     setup = call.workspace.setup
@@ -165,29 +129,13 @@ def _open_connection(call: Call) -> Json:
     return {"url": f"ws://{host}/link/?ticket={call.workspace.sockets.new_ticket()}&app_id={APP_ID}"}
 
 
-@methods("team.info", "team:read")
-def _team_info(call: Call) -> Json:
-    setup, url = call.workspace.setup, f"{call.workspace.url}/"
-    return {"team": {"id": setup.team, "name": setup.name, "domain": DOMAIN, "url": url, "email_domain": ""}}
-
-
-def _user_payload(call: Call, member: Member) -> Json:
+@methods("users.info", "users:read")
+def _user_info(call: Call) -> Json:
+    member = call.workspace.roster.member(call.required_text("user"))
     # Its own workspace's id, unless the member comes from elsewhere.
     home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
     locale = {"locale": member.locale} if call.flag("include_locale") else {}
-    return member.payload() | home | locale
-
-
-@methods("users.info", "users:read")
-def _user_info(call: Call) -> Json:
-    return {"user": _user_payload(call, call.workspace.roster.member(call.required_text("user")))}
-
-
-@methods("users.list", "users:read")
-def _user_list(call: Call) -> Json:
-    found, following = call.page(list(call.workspace.roster.members.values()), MAX_PAGE_ITEMS)
-    members = [_user_payload(call, one) for one in found]
-    return {"members": members, "cache_ts": CREATED, "response_metadata": {"next_cursor": following}}
+    return {"user": member.payload() | home | locale}
 
 
 @methods("usergroups.list", "usergroups:read")

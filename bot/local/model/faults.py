@@ -41,7 +41,6 @@ class Faults:
 
     _by_method: dict[str, deque[CallFault]] = field(default_factory=dict)
     released: asyncio.Event = field(default_factory=asyncio.Event)  # hanging and held calls wait for it
-    drop_events: int = 0  # how many of the next events are lost before they are first sent (Slack then re-sends them)
     duplicate_events: int = 0  # how many of the next events are sent twice with the same event id
     missing: set[str] = field(default_factory=set)  # methods that an older or another server lacks
 
@@ -81,7 +80,7 @@ class Faults:
         """Clear all faults; hanging calls continue."""
         self._by_method.clear()
         self.missing.clear()
-        self.drop_events = self.duplicate_events = 0
+        self.duplicate_events = 0
         self.release()
 
     def take(self, method: str) -> CallFault | None:

@@ -1,11 +1,13 @@
-"""Sizes, blocks and call rates, with Slack's error names. Figures that Slack does not document are marked."""
+"""Slack's sizes, blocks and call rates, with its error names. Figures that Slack does not document are marked."""
 
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from jsonschema import Draft202012Validator
 
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
@@ -14,37 +16,18 @@ TEXT_KEPT: Final = 40_000  # longer texts are cut, with the warning ``message_tr
 UPDATE_TEXT: Final = 4_000  # without blocks in ``chat.update``: undocumented, reported as ``msg_too_long``
 MARKDOWN: Final = 12_000  # of all ``markdown`` blocks of a payload together (Slack's page on that block)
 BLOCKS_TEXT: Final = 13_200  # all text of blocks: undocumented, measured by others (``msg_blocks_too_long``)
-MESSAGE_BLOCKS: Final = 50  # Slack's page on blocks: 50 in a message, 100 in a modal or App Home
-VIEW_BLOCKS: Final = 100
 METADATA_BYTES: Final = 16_000  # undocumented; answers ``metadata_too_large`` beyond
-SECTION_TEXT: Final = 3_000
-SECTION_FIELDS: Final = 10
-FIELD_TEXT: Final = 2_000
-HEADER_TEXT: Final = 150
-ID_TEXT: Final = 255
-BUTTON_TEXT: Final = 75
-BUTTON_VALUE: Final = 2_000
-BUTTON_URL: Final = 3_000
-TABLE_ROWS: Final = 100
-TABLE_COLUMNS: Final = 20
 TABLE_TEXT: Final = 10_000  # characters of all cells in a message together
-ELEMENTS: Final = {"context": 10, "actions": 25, "context_actions": 5}
-
-Faults = Iterator[tuple[str, str]]  # the faults, each with the JSON pointer of its place
 
 _TIERS: Final = {
-    20: (
-        *("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
-        *("users.list", "reactions.remove"),
-    ),
+    20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
     50: (
         *("conversations.replies", "conversations.history", "conversations.info", "chat.update", "chat.delete"),
         *("agents.sessions.setStatus", "agents.sessions.rename"),
-        *("conversations.open", "reactions.add", "reactions.get", "team.info"),
     ),
     100: (
         *("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
-        *("views.push", "views.update", "conversations.members", "assistant.threads.setTitle"),
+        "users.conversations",
     ),
 }
 """Methods by their documented calls a minute."""
@@ -70,13 +53,84 @@ class Strictness:
 LENIENT = Strictness(rates=False)  # Slack's sizes and names, but no call rates: for tests that ask quickly
 
 
+def _text(limit: int, *kinds: str) -> Json:
+    text = {"type": "string", "minLength": 1, "maxLength": limit}
+    return {
+        "type": "object",
+        "required": ["type", "text"],
+        "properties": {"type": {"enum": kinds or ("mrkdwn", "plain_text")}, "text": text},
+    }
+
+
+def _list(most: int, items: Json) -> Json:
+    return {"type": "array", "minItems": 1, "maxItems": most, "items": items}
+
+
+def _object(*required: str, **properties: Json) -> Json:
+    return {"type": "object", "required": required, "properties": properties}
+
+
+_ID: Final = {"maxLength": 255}
+_ELEMENT: Final = _object(
+    "type", action_id=_ID, text=_text(75, "plain_text"), value={"maxLength": 2_000}, url={"maxLength": 3_000}
+)
+_BLOCKS: Final[Mapping[str, Json]] = {
+    "section": _object(text=_text(3_000), fields=_list(10, _text(2_000)), accessory=_ELEMENT)
+    | {"anyOf": [{"required": ["text"]}, {"required": ["fields"]}]},
+    "header": _object("text", text=_text(150, "plain_text")),
+    "markdown": _object("text", text={"type": "string", "minLength": 1}),  # its size has an error name of its own
+    "context": _object("elements", elements=_list(10, _text(3_000))),
+    "actions": _object("elements", elements=_list(25, _ELEMENT)),
+    "table": _object("rows", rows=_list(100, _list(20, {"type": "object"}))),
+    "input": _object("label", "element", label=_text(2_000, "plain_text"), element={"type": "object"}),
+    "rich_text": _object("elements"),
+    "divider": {},
+    "task_card": {},
+}
+_BLOCK: Final = _object("type", type={"enum": [*_BLOCKS]}, block_id=_ID) | {
+    "allOf": [{"if": {"properties": {"type": {"const": kind}}}, "then": then} for kind, then in _BLOCKS.items()]
+}
+# Slack's page on blocks: 50 in a message, 100 in a modal or App Home.
+_MESSAGE: Final = Draft202012Validator({"type": "array", "maxItems": 50, "items": _BLOCK})
+_VIEW: Final = _object("blocks", blocks=_list(100, _BLOCK), callback_id=_ID, private_metadata={"maxLength": 3_000})
+_VIEWS: Final = {
+    "home": Draft202012Validator(_VIEW),
+    "modal": Draft202012Validator({"allOf": [_VIEW, _object("title", title=_text(24, "plain_text"))]}),
+}
+
+
+def _faults(validator: Draft202012Validator, value: object, at: str) -> list[str]:
+    """Return what is wrong with a payload, each with its JSON pointer."""
+    return [
+        f"{fault.validator}: {fault.validator_value} [json-pointer:{'/'.join(map(str, (at, *fault.absolute_path)))}]"
+        for fault in validator.iter_errors(value)
+    ]
+
+
 def check_blocks(blocks: list[Json]) -> None:
     """Refuse blocks of a message. Raises ``ApiError``: ``invalid_blocks`` or ``msg_blocks_too_long``."""
-    if faults := block_faults(blocks, limit=MESSAGE_BLOCKS):
+    faults = _faults(_MESSAGE, blocks, "/blocks")
+    tables = [block.get("rows") for block in blocks if block.get("type") == "table"]
+    if len(tables) > 1:
+        faults.append("only one table allowed [json-pointer:/blocks]")
+    if text_length(tables) > TABLE_TEXT:
+        faults.append(f"table cells must be less than {TABLE_TEXT + 1} characters [json-pointer:/blocks]")
+    if faults:
         raise invalid(faults, error="invalid_blocks")
     markdown = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
     if markdown > MARKDOWN or text_length(blocks) > BLOCKS_TEXT:
         raise ApiError(error="msg_blocks_too_long")
+
+
+def check_view(view: Json, kind: str) -> None:
+    """Refuse a ``modal`` or ``home``. Raises ``ApiError``: ``invalid_arguments``."""
+    faults = _faults(_VIEWS[kind], view, "/view")
+    if view.get("type") != kind:
+        faults.append(f"must be {kind} [json-pointer:/view/type]")
+    if not (faults or view.get("submit")) and any(block["type"] == "input" for block in view["blocks"]):
+        faults.append("missing required field: submit [json-pointer:/view]")
+    if faults:
+        raise invalid(faults)
 
 
 def check_markdown(text: str) -> None:
@@ -95,134 +149,6 @@ def check_metadata(value: Any) -> Json:
     if len(json.dumps(value).encode()) > METADATA_BYTES:
         raise ApiError(error="metadata_too_large")
     return {"event_type": event_type, "event_payload": payload}
-
-
-def too_long(value: object, limit: int, at: str) -> Faults:
-    """A fault when ``value`` has more than ``limit`` characters."""
-    if len(str(value or "")) > limit:
-        yield f"must be less than {limit + 1} characters", at
-
-
-def _too_many(items: Sized, limit: int, at: str) -> Faults:
-    if len(items) > limit:
-        yield f"no more than {limit} items allowed", at
-
-
-def _text_object(value: object, limit: int, at: str, *, plain: bool = False) -> Faults:
-    if not isinstance(value, dict):
-        yield "must provide an object", at
-        return
-    allowed = ["plain_text"] if plain else ["mrkdwn", "plain_text"]
-    if value.get("type") not in allowed:
-        yield f"must be one of {allowed}", f"{at}/type"
-    text = value.get("text")
-    if not isinstance(text, str):
-        yield "must be a string", f"{at}/text"
-    elif not text:
-        yield "must be more than 0 characters", f"{at}/text"
-    else:
-        yield from too_long(text, limit, f"{at}/text")
-
-
-def _section(block: Json, at: str) -> Faults:
-    text, fields = block.get("text"), block.get("fields") or []
-    if not text and not fields:
-        yield "missing required field: text or fields", at
-    if text:
-        yield from _text_object(text, SECTION_TEXT, f"{at}/text")
-    yield from _too_many(fields, SECTION_FIELDS, f"{at}/fields")
-    for number, one in enumerate(fields):
-        yield from _text_object(one, FIELD_TEXT, f"{at}/fields/{number}")
-    if accessory := block.get("accessory"):
-        yield from _element(accessory, f"{at}/accessory")
-
-
-def _elements(block: Json, at: str) -> Faults:
-    yield from _too_many(block["elements"], ELEMENTS[block["type"]], f"{at}/elements")
-    for number, element in enumerate(block["elements"]):
-        where = f"{at}/elements/{number}"
-        if block["type"] == "context" and element.get("type") in ("mrkdwn", "plain_text"):
-            yield from _text_object(element, SECTION_TEXT, where)
-        else:
-            yield from _element(element, where)
-
-
-def _element(element: Json, at: str) -> Faults:
-    yield from too_long(element.get("action_id"), ID_TEXT, f"{at}/action_id")
-    kind = element.get("type")
-    if kind == "feedback_buttons":
-        for side in ("positive_button", "negative_button"):
-            yield from _button(element.get(side) or {}, f"{at}/{side}")
-    elif kind in ("button", "icon_button"):
-        yield from _button(element, at)
-    elif not kind:
-        yield "missing required field: type", f"{at}/type"
-
-
-def _button(element: Json, at: str) -> Faults:
-    yield from _text_object(element.get("text"), BUTTON_TEXT, f"{at}/text", plain=True)
-    yield from too_long(element.get("value"), BUTTON_VALUE, f"{at}/value")
-    yield from too_long(element.get("url"), BUTTON_URL, f"{at}/url")
-
-
-def _table(block: Json, at: str) -> Faults:
-    yield from _too_many(block["rows"], TABLE_ROWS, f"{at}/rows")
-    for number, row in enumerate(block["rows"]):
-        yield from _too_many(row, TABLE_COLUMNS, f"{at}/rows/{number}")
-
-
-def _image(block: Json, at: str) -> Faults:
-    if not block.get("image_url") and not block.get("slack_file"):
-        yield "missing required field: image_url", at
-    if not block.get("alt_text"):
-        yield "missing required field: alt_text", f"{at}/alt_text"
-
-
-_CHECKS: Final[dict[str, Callable[[Json, str], Faults]]] = {
-    "section": _section,
-    "header": lambda block, at: _text_object(block.get("text"), HEADER_TEXT, f"{at}/text", plain=True),
-    "context": _elements,
-    "actions": _elements,
-    "context_actions": _elements,
-    "table": _table,
-    "image": _image,
-    "input": lambda block, at: _text_object(block.get("label"), FIELD_TEXT, f"{at}/label", plain=True),
-}
-_REQUIRED: Final[dict[str, tuple[str, type]]] = {
-    "markdown": ("text", str),  # its size is judged over the whole payload, with an error name of its own
-    **dict.fromkeys(ELEMENTS, ("elements", list)),
-    "table": ("rows", list),
-    "input": ("element", dict),
-}
-_PARTS_NOT_JUDGED: Final = {
-    *("divider", "rich_text", "file", "video", "task_card", "plan", "alert", "card", "container", "carousel")
-}
-_KINDS: Final = _CHECKS.keys() | _REQUIRED.keys() | _PARTS_NOT_JUDGED
-
-
-def block_faults(blocks: list[Json], *, limit: int) -> list[str]:
-    """Everything wrong with a payload's blocks, each with its JSON pointer; empty when Slack accepts them."""
-    return [f"{words} [json-pointer:{at}]" for words, at in _faults(blocks, limit)]
-
-
-def _faults(blocks: list[Json], limit: int) -> Faults:
-    yield from _too_many(blocks, limit, "/blocks")
-    for number, block in enumerate(blocks):
-        at, kind = f"/blocks/{number}", str(block.get("type", ""))
-        if kind not in _KINDS:
-            yield f"unsupported type: {block.get('type')}", f"{at}/type"
-            continue
-        yield from too_long(block.get("block_id"), ID_TEXT, f"{at}/block_id")
-        part, wanted = _REQUIRED.get(kind, ("type", str))  # it has a type
-        if not block.get(part) or not isinstance(block[part], wanted):
-            yield f"missing required field: {part}", f"{at}/{part}"
-        elif check := _CHECKS.get(kind):
-            yield from check(block, at)
-    tables = [block.get("rows") or [] for block in blocks if block.get("type") == "table"]
-    if len(tables) > 1:
-        yield "only one table allowed", "/blocks"
-    if text_length(tables) > TABLE_TEXT:
-        yield f"table cells must be less than {TABLE_TEXT + 1} characters", "/blocks"
 
 
 def text_length(value: object) -> int:
@@ -248,11 +174,11 @@ class RateLimiter:
         if not self.strictness.rates:
             return
         if method == "chat.postMessage":
-            self._take(f"post:{channel}", self.strictness.post_burst, self.strictness.post_per_second)
-        elif calls := self.strictness.calls_a_minute.get(method):
-            self._take(method, calls, calls / 60)
-
-    def _take(self, key: str, burst: int, per_second: float) -> None:
+            key, burst, per_second = f"post:{channel}", self.strictness.post_burst, self.strictness.post_per_second
+        elif burst := self.strictness.calls_a_minute.get(method, 0):
+            key, per_second = method, burst / 60
+        else:
+            return
         now = self.clock()
         tokens, since = self._tokens.get(key, (burst, now))
         tokens = min(burst, tokens + (now - since) * per_second)

@@ -33,7 +33,6 @@ class LocalMessage:
     streaming: bool = False
     stream_ends: float = 0.0
     stream_mode: str = ""
-    task_display: str = "timeline"
     ephemeral_for: str = ""
 
     @property

@@ -222,8 +222,7 @@ async def _click(people: PersonActions, body: Json) -> None:
     if body.get("view_id"):
         await people.click_view(body["view_id"], action, user=user, block_id=block_id)
     else:
-        value = body.get("value")
-        await people.click(body["channel"], body["ts"], action, user=user, value=value, block_id=block_id)
+        await people.click(body["channel"], body["ts"], action, user=user, block_id=block_id)
 
 
 async def _submit(people: PersonActions, body: Json) -> Json:
@@ -242,7 +241,7 @@ ACTIONS: Final[dict[str, Action]] = {
     "react": lambda people, body: people.react(body["user"], body["channel"], body["ts"], body["name"]),
     "click": _click,
     "submit": _submit,
-    "dismiss": lambda people, body: people.dismiss(body["view_id"], body["user"]),
+    "dismiss": lambda people, body: people.workspace.views.close(body["view_id"]),
     "stop": lambda people, body: people.stop_session(body["channel"], body["thread_ts"], body["user"]),
     "open_home": lambda people, body: people.open_home(body["user"], str(body["tab"])),
     "upload": _upload,

@@ -1,7 +1,7 @@
 """Messages and views as the page shows them: ``html`` has been escaped by ``mrkdwn``, the rest is plain text."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from bot.local.model.messages import LocalMessage, MessageLog
 from bot.local.model.roster import Json
@@ -21,97 +21,77 @@ def text_html(value: Any, names: Names) -> str:
 
 def block_view(block: Json, names: Names) -> Json:
     """One block for the page."""
-    kind = block.get("type", "")
-    view: Json = {"type": kind, "block_id": block.get("block_id", "")}
-    if kind in ("section", "header"):
-        view["html"] = text_html(block.get("text"), names)
-        view["fields"] = [text_html(one, names) for one in block.get("fields", [])]
-        if accessory := block.get("accessory"):
-            view["accessory"] = element_view(accessory, names)
-    elif kind == "markdown":
-        view["html"] = markdown_html(block["text"], names)
-    elif kind in ("context", "actions", "context_actions"):
-        view["elements"] = [element_view(one, names) for one in block["elements"]]
-    elif kind == "table":
-        view["rows"] = [[_cell(cell, names) for cell in row] for row in block["rows"]]
-    elif kind == "rich_text":
-        # Slack shows each paragraph as a block of its own.
-        parts = [(one.get("type"), rich_html(one, names)) for one in block.get("elements", [])]
-        view["html"] = "".join(
-            f'<div class="line">{part}</div>' if kind == "rich_text_section" else part for kind, part in parts
-        )
-    else:
-        view |= _rarer(block, names)
+    view = {"type": block["type"], "block_id": block.get("block_id", "")}
+    if part := _PARTS.get(block["type"]):
+        view |= part(block, names)
     return view
 
 
-def _rarer(block: Json, names: Names) -> Json:
-    kind = block.get("type", "")
-    if kind == "image":
-        return {"html": link_html(str(block.get("image_url", "")), escape(str(block.get("alt_text", "image"))))}
-    if kind == "input":
-        return {
-            "label": plain_html(_text(block, "label")),
-            "optional": bool(block.get("optional")),
-            "element": element_view(block.get("element", {}), names),
-        }
-    if kind == "plan":
-        return {"title": block.get("title", ""), "tasks": [_task(one, names) for one in block.get("tasks", [])]}
-    return _task(block, names) if kind == "task_card" else {}
+def _section(block: Json, names: Names) -> Json:
+    html, accessory = text_html(block.get("text"), names), block.get("accessory")
+    return {"html": html} | ({"accessory": element_view(accessory, names)} if accessory else {})
+
+
+def _elements(block: Json, names: Names) -> Json:
+    return {"elements": [element_view(one, names) for one in block["elements"]]}
+
+
+def _table(block: Json, names: Names) -> Json:
+    return {"rows": [[_cell(cell, names) for cell in row] for row in block["rows"]]}
+
+
+def _rich_text(block: Json, names: Names) -> Json:
+    # Slack shows each paragraph as a block of its own.
+    lines = {"rich_text_section": '<div class="line">{}</div>'}
+    parts = (lines.get(one["type"], "{}").format(rich_html(one, names)) for one in block.get("elements", []))
+    return {"html": "".join(parts)}
+
+
+def _input(block: Json, names: Names) -> Json:
+    label, optional = plain_html(_text(block, "label")), bool(block.get("optional"))
+    return {"label": label, "optional": optional, "element": element_view(block["element"], names)}
+
+
+_PARTS: Final[Mapping[str, Callable[[Json, Names], Json]]] = {
+    "section": _section,
+    "header": _section,
+    "markdown": lambda block, names: {"html": markdown_html(block["text"], names)},
+    "context": _elements,
+    "actions": _elements,
+    "table": _table,
+    "rich_text": _rich_text,
+    "input": _input,
+    "task_card": lambda block, _: {key: str(block.get(key) or "") for key in ("title", "status")},
+}
 
 
 def _text(owner: Json, part: str) -> str:
     return str((owner.get(part) or {}).get("text", ""))
 
 
-def _task(task: Json, names: Names) -> Json:
-    """Return a task with the text below its title: details and output (Markdown or rich text), and its sources."""
-    said = [task[key] for key in ("details", "output") if task.get(key)]
-    below = [_rich(one, names) if isinstance(one, dict) else markdown_html(str(one), names) for one in said]
-    links = [link_html(str(one.get("url", "")), escape(str(one.get("text", "")))) for one in task.get("sources") or []]
-    return {
-        **{key: str(task.get(key) or "") for key in ("title", "status")},
-        "html": "".join(below) + "".join(f"<p>{link}</p>" for link in links),
-    }
-
-
 def element_view(element: Json, names: Names) -> Json:
-    """One element: a button, feedback buttons, a text in a context block, an input."""
+    """One element: a button, a text in a context block, an input."""
     kind = element.get("type", "")
     if kind in ("mrkdwn", "plain_text"):
         return {"type": "text", "html": text_html(element, names)}
-    if kind == "image":
-        return {"type": "text", "html": escape(str(element.get("alt_text", "")))}
     view: Json = {
         key: element[key] for key in ("type", "action_id", "value", "style", "url", "multiline") if key in element
     }
-    view["text"] = _text(element, "text")
-    for side in ("positive_button", "negative_button"):
-        if given := element.get(side):
-            view[side] = {"text": given["text"]["text"], "value": given.get("value", "")}
+    view |= {part: _text(element, part) for part in ("text", "placeholder") if part in element}
     if asked := element.get("confirm"):
         view["confirm"] = {part: str(given.get("text", "")) for part, given in asked.items() if isinstance(given, dict)}
-    if "placeholder" in element:
-        view["placeholder"] = _text(element, "placeholder")
-    return view | _choice(element, names)
-
-
-def _choice(element: Json, names: Names) -> Json:
-    """Return the options of an input, and its initial value."""
     offered = [{"text": one["text"]["text"], "value": one["value"]} for one in element.get("options") or ()]
     if ids := _IDS_TO_CHOOSE.get(element.get("type", "")):
         offered = [{"text": name, "value": key} for key, name in names.items() if key.startswith(ids)]
     initial = next((element[name] for name in element if name.startswith("initial_")), "")
     chosen = initial.get("value", "") if isinstance(initial, dict) else initial
-    return {"initial": chosen, **({"options": offered} if offered else {})}
+    return view | {"initial": chosen, **({"options": offered} if offered else {})}
 
 
 def _cell(cell: Json, names: Names) -> str:
-    return _rich(cell, names) if cell.get("type") == "rich_text" else plain_html(str(cell.get("text", "")))
-
-
-def _rich(block: Json, names: Names) -> str:
-    return "".join(rich_html(one, names) for one in block.get("elements", []))
+    if cell.get("type") != "rich_text":
+        return plain_html(str(cell.get("text", "")))
+    return "".join(rich_html(one, names) for one in cell.get("elements", []))
 
 
 def rich_html(part: Json, names: Names) -> str:
@@ -165,7 +145,6 @@ def message_view(message: LocalMessage, log: MessageLog, names: Names) -> Json:
         "edited": bool(message.edited),
         "ephemeral": bool(message.ephemeral_for),
         "tombstone": message.subtype == "tombstone",
-        "broadcast": message.subtype == "thread_broadcast",
         "reactions": [
             {"name": name, "sign": plain_html(f":{name}:"), "count": len(users), "users": users}
             for name, users in message.reactions.items()

@@ -74,8 +74,7 @@ def mrkdwn_html(text: str, names: Mapping[str, str]) -> str:
 
 
 def _code(code: str) -> str:
-    """Show a link inside code as its address, like Slack."""
-    shown = _LINK_IN_CODE.sub(r"\1", code.strip("\n"))
+    shown = _LINK_IN_CODE.sub(r"\1", code.strip("\n"))  # a link inside code shows as its address, as in Slack
     return f"<code>{escape(shown)}</code>"
 
 
@@ -93,9 +92,7 @@ def _flowing(text: str, names: Mapping[str, str]) -> str:
 
 
 def _kind(line: str) -> str:
-    if _QUOTE.match(line):
-        return "quote"
-    return "list" if _BULLET.match(line) else "text"
+    return "quote" if _QUOTE.match(line) else "list" if _BULLET.match(line) else "text"
 
 
 def _line(line: str, names: Mapping[str, str]) -> str:
@@ -146,19 +143,15 @@ def _angle(inside: str, names: Mapping[str, str]) -> str:
         kind = "mention" if target[0] == "@" else "mention channel"
         return f'<span class="{kind}" data-id="{html.escape(target[1:])}">{target[0]}{escape(shown)}</span>'
     if target.startswith("!"):
-        return _special(target[1:], label)
+        word = target[1:]
+        if word in _BROADCASTS:
+            return f'<span class="mention broadcast">@{word}</span>'
+        shown = escape(label or word)
+        return f'<span class="mention">{shown}</span>' if word.startswith("subteam^") else shown
     if target.lower().startswith(_LINKABLE):
         shown = escape(label) if label else escape(target.removeprefix("mailto:"))
         return link_html(target, _with_emoji(shown))
     return escape(f"<{inside}>")
-
-
-def _special(word: str, label: str) -> str:
-    if word in _BROADCASTS:
-        return f'<span class="mention broadcast">@{word}</span>'
-    if word.startswith("subteam^"):
-        return f'<span class="mention">{escape(label or "@group")}</span>'
-    return escape(label or word)
 
 
 class _MarkdownHtml(RendererHTML):

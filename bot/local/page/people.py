@@ -10,7 +10,7 @@ from bot.local import payloads as events
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import APP_ID, TEAM_ID, VISITOR, Channel, Json
-from bot.local.workspace import ResponseUrl, StoredFile, WorkspaceState
+from bot.local.workspace import StoredFile, WorkspaceState
 
 
 class PersonActions:
@@ -115,35 +115,26 @@ class PersonActions:
         """Use a message shortcut."""
         message = self._message(channel, ts)
         facts = {"callback_id": callback_id, "message_ts": ts, "message": self.workspace.log.payload_of(message)}
-        await self._interact("message_action", user, **facts, **self._place(message, user))
+        await self._interact("message_action", user, **facts, **self._channel_of(message))
 
-    async def click(  # noqa: PLR0913 - a click is who, where, what and which side
-        self,
-        channel: str,
-        ts: str,
-        action_id: str,
-        *,
-        user: str = VISITOR,
-        value: str | None = None,
-        block_id: str = "",
-    ) -> None:
-        """Click an element of a message, seen by all or by one. ``value`` picks the side of feedback buttons."""
+    async def click(self, channel: str, ts: str, action_id: str, *, user: str = VISITOR, block_id: str = "") -> None:
+        """Click an element of a message, seen by all or by one."""
         message = self.workspace.log.get(self.channel(channel).id, ts)
         if message is None:
             raise ApiError(error="message_not_found")
-        action = _action(message.blocks, action_id, block_id, value)
+        action = _action(message.blocks, action_id, block_id)
         container: Json = {"type": "message", "message_ts": ts, "channel_id": message.channel}
         container["is_ephemeral"] = bool(message.ephemeral_for)
         if message.is_reply:
             container["thread_ts"] = message.thread_ts
         facts = {"container": container, "message": self.workspace.log.payload_of(message, metadata=True)}
         state = {"state": {"values": {}}, "actions": [action]}
-        await self._interact("block_actions", user, **facts, **state, **self._place(message, user))
+        await self._interact("block_actions", user, **facts, **state, **self._channel_of(message))
 
     async def click_view(self, view_id: str, action_id: str, *, user: str = VISITOR, block_id: str = "") -> None:
         """Click an element of an open modal or of the App Home."""
         view = self._view(view_id, user)
-        actions = [_action(view["blocks"], action_id, block_id, None)]
+        actions = [_action(view["blocks"], action_id, block_id)]
         facts = {"container": {"type": "view", "view_id": view_id}, "view": view, "state": view["state"]}
         await self._interact("block_actions", user, **facts, actions=actions)
 
@@ -155,23 +146,10 @@ class PersonActions:
         view, views = self._view(view_id, user), self.workspace.views
         view["state"] = {"values": values or {}}
         answer = await self._interact("view_submission", user, view=view, response_urls=[]) or {}
-        action = answer.get("response_action")
-        if action == "errors":
+        if answer.get("response_action") == "errors":
             return dict(answer.get("errors", {}))
-        if action == "update":
-            views.update(view_id, answer["view"])
-        elif action == "push":
-            views.show(user, answer["view"], parent=view_id)
-        else:
-            views.close(view_id, whole_stack=action == "clear")
+        views.close(view_id)
         return {}
-
-    async def dismiss(self, view_id: str, user: str = VISITOR) -> None:
-        """Close a modal; the app is told only if the view asked for that."""
-        view = self._view(view_id, user)
-        self.workspace.views.close(view_id)
-        if view["notify_on_close"]:
-            await self._interact("view_closed", user, view=view, is_cleared=False)
 
     def _view(self, view_id: str, user: str) -> Json:
         views = self.workspace.views
@@ -197,29 +175,15 @@ class PersonActions:
         }
         return await workspace.deliveries.interaction({**payload, **facts})
 
-    def _place(self, message: LocalMessage, user: str) -> Json:
-        """Place of an interaction with a message, and the address for responses to it."""
-        key, place = events.identifier("R"), self.workspace.roster.channels[message.channel]
-        self.workspace.response_urls[key] = ResponseUrl(message=message, user=user)
-        channel = {"id": place.id, "name": place.name or "directmessage"}
-        return {"channel": channel, "response_url": f"{self.workspace.url}/actions/{TEAM_ID}/{key}"}
+    def _channel_of(self, message: LocalMessage) -> Json:
+        place = self.workspace.roster.channels[message.channel]
+        return {"channel": {"id": place.id, "name": place.name or "directmessage"}}
 
 
-def _action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:
+def _action(blocks: Sequence[Json], action_id: str, block_id: str) -> Json:
     for block in blocks:
         for element in [*block.get("elements", []), block.get("accessory") or {}]:
             if element.get("action_id") == action_id and block_id in ("", block.get("block_id")):
-                return _click_payload(block, element, value)
+                shown = {key: element[key] for key in ("action_id", "type", "text", "value", "style") if key in element}
+                return {**shown, "block_id": block.get("block_id", ""), "action_ts": f"{time.time():.6f}"}
     raise ApiError(error="element_not_found")
-
-
-def _click_payload(block: Json, element: Json, value: str | None) -> Json:
-    sides = [element[side] for side in ("positive_button", "negative_button") if side in element]
-    chosen = next((side for side in sides if value is None or side.get("value") == value), element)
-    return {
-        "action_id": element["action_id"],
-        "block_id": block.get("block_id", ""),
-        "type": element["type"],
-        "action_ts": f"{time.time():.6f}",
-        **{key: chosen[key] for key in ("text", "value", "style") if key in chosen},
-    }

@@ -51,7 +51,7 @@ async function attempt(promise) {
 /* What is seen ------------------------------------------------------------------------------------------------- */
 
 function timeline(channel) {
-  return [...known(channel).values()].filter((one) => !one.thread_ts || one.thread_ts === one.ts || one.broadcast).sort(byTs);
+  return [...known(channel).values()].filter((one) => !one.thread_ts || one.thread_ts === one.ts).sort(byTs);
 }
 
 function threadMessages(channel, ts) {

@@ -1,5 +1,5 @@
 // Block Kit as DOM. Every html field was made safe by the server.
-import { el, thumb, toast } from "./dom.js";
+import { el, toast } from "./dom.js";
 
 const rich = (html, tag = "div") => el(tag, { class: "rich", html });
 
@@ -35,39 +35,18 @@ export function confirmed(asked) {
   });
 }
 
-function button(element, block, click, extra = "") {
+function button(element, block, click) {
   const tone = element.style === "primary" ? " primary" : element.style === "danger" ? " danger" : "";
   const node = element.url
-    ? el("a", { class: `btn${tone}${extra}`, href: /^https?:/.test(element.url) ? element.url : null, target: "_blank", rel: "noopener noreferrer" }, element.text)
-    : el("button", { type: "button", class: `btn${tone}${extra}` }, element.text);
+    ? el("a", { class: `btn${tone}`, href: /^https?:/.test(element.url) ? element.url : null, target: "_blank", rel: "noopener noreferrer" }, element.text)
+    : el("button", { type: "button", class: `btn${tone}` }, element.text);
   node.addEventListener("click", () => press(node, async () => (await confirmed(element.confirm)) && click(element, block)));
   return node;
 }
 
-// A pressed side stays pressed for its person, as in Slack; the message itself says nothing of it.
-function feedback(element, block, click, vote) {
-  const group = el("div", { class: "block-actions", role: "group", "aria-label": "Feedback" });
-  for (const [side, kind] of [["positive_button", "up"], ["negative_button", "down"]]) {
-    const given = element[side];
-    if (!given) continue;
-    const node = el("button", { type: "button", class: `btn vote ${kind}`, "aria-pressed": String(vote?.given() === kind) }, thumb(kind), given.text);
-    node.addEventListener("click", () =>
-      press(node, async () => {
-        await click({ ...element, value: given.value }, block);
-        vote?.give(kind);
-        for (const other of group.children) other.setAttribute("aria-pressed", String(other === node));
-      }),
-    );
-    group.append(node);
-  }
-  return group;
-}
-
-function element(given, block, click, vote) {
+function element(given, block, click) {
   if (given.type === "text") return rich(given.html, "span");
-  if (given.type === "feedback_buttons") return feedback(given, block, click, vote);
   if (given.type === "button") return button(given, block, click);
-  if (given.type === "icon_button") return button(given, block, click, " small");
   return el("span", { class: "muted" }, given.text || given.type);
 }
 
@@ -96,12 +75,6 @@ function tableBlock(block) {
   return el("div", { class: "table-wrap table-block", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {}, el("thead", {}, line("th", head)), el("tbody", {}, ...rows.map((row) => line("td", row)))));
 }
 
-function task(given) {
-  const head = [given.title, el("span", { class: "visually-hidden" }, ` (${given.status.replace("_", " ")})`)];
-  if (!given.html) return el("div", { class: `task ${given.status}` }, ...head);
-  return el("details", {}, el("summary", { class: `task ${given.status}` }, ...head), rich(given.html));
-}
-
 function withTables(node) {
   for (const table of node.querySelectorAll("table")) {
     const wrap = el("div", { class: "table-wrap", tabindex: "0", role: "region", "aria-label": "Table" });
@@ -111,30 +84,24 @@ function withTables(node) {
   return node;
 }
 
-export function renderBlock(block, click, vote) {
+export function renderBlock(block, click) {
   switch (block.type) {
     case "header":
       return el("div", { class: "block block-header", role: "heading", "aria-level": "3", html: block.html });
     case "divider":
       return el("hr", { class: "block-divider" });
-    case "section": {
-      const text = rich(block.html);
-      if (block.fields?.length) text.append(el("div", { class: "fields" }, ...block.fields.map((html) => rich(html))));
-      return el("div", { class: "block block-section" }, text, block.accessory && element(block.accessory, block, click));
-    }
+    case "section":
+      return el("div", { class: "block block-section" }, rich(block.html), block.accessory && element(block.accessory, block, click));
     case "context":
       return el("div", { class: "block block-context" }, ...block.elements.map((one) => element(one, block, click)));
     case "actions":
-    case "context_actions":
-      return el("div", { class: "block block-actions" }, ...block.elements.map((one) => element(one, block, click, vote)));
+      return el("div", { class: "block block-actions" }, ...block.elements.map((one) => element(one, block, click)));
     case "table":
       return tableBlock(block);
     case "input":
       return field(block);
-    case "plan":
-      return el("div", { class: "block plan" }, block.title && el("div", { class: "plan-title" }, block.title), ...block.tasks.map(task));
     case "task_card":
-      return el("div", { class: "block plan" }, task(block));
+      return el("div", { class: "block plan" }, el("div", { class: `task ${block.status}` }, block.title, el("span", { class: "visually-hidden" }, ` (${block.status.replace("_", " ")})`)));
     default:
       return block.html ? withTables(el("div", { class: "block rich", html: block.html })) : el("span");
   }

@@ -16,9 +16,7 @@ function body(message, actions) {
   if (message.tombstone) return el("div", { class: "body gone" }, "This message was deleted.");
   if (message.blocks.length) {
     const click = (element, block) => actions.click(message, element, block);
-    const key = `vote ${actions.me} ${message.channel} ${message.ts}`;
-    const vote = { given: () => localStorage.getItem(key), give: (side) => localStorage.setItem(key, side) };
-    node.append(...message.blocks.map((block) => renderBlock(block, click, vote)));
+    node.append(...message.blocks.map((block) => renderBlock(block, click)));
   } else {
     node.append(el("div", { class: "rich", html: message.html }));
   }

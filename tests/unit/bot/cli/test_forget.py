@@ -59,8 +59,7 @@ async def judge(setting: Setting, channel: str, ts: str, user: str) -> None:
     feedback = next(b for m in setting.workspace.messages(channel, None) + setting.workspace.messages(channel, ts)
                     for b in m.get("blocks", []) if b["type"] == "actions")  # fmt: skip
     message = next(m for m in setting.workspace.messages(channel, ts) if feedback in m.get("blocks", []))
-    value = feedback["elements"][0]["value"]
-    await setting.workspace.click(channel, message["ts"], "orion_feedback", value=value, user=user)
+    await setting.workspace.click(channel, message["ts"], "orion_feedback", user=user)
 
 
 async def test_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.texts.catalogue import age
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, render, source_line
-from bot.local.model.limits import block_faults, text_length
+from bot.local.model.limits import check_blocks, text_length
 from tests.support.local_slack import block_text
 from verification.markup.chunks import group_messages
 from verification.types import Answer, Source
@@ -207,6 +207,6 @@ def test_slack_would_take_every_message(chunks: list[str], sources: list[Source]
     assert sent == [chunk for group in group_messages(shown.chunks) for chunk in group]
     for post in posts:
         blocks = list(post.blocks)
-        assert list(block_faults(blocks, limit=50)) == []
+        check_blocks(blocks)
         assert sum(map(text_length, blocks)) <= MAX_MESSAGE_LENGTH + 200  # the label rides on the first message
         assert post.text.strip()

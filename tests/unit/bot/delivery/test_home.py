@@ -10,7 +10,7 @@ from agent.knowledge.types import Document
 from agent.texts.catalogue import LANGUAGES, say
 from bot.delivery.dialogs import REASONS, feedback_modal
 from bot.delivery.home import HomeFigures, home_view
-from bot.local.model.limits import block_faults
+from bot.local.model.limits import check_view
 from observability.stats import Summary, VerifierFigures
 
 TODAY = date(2026, 11, 21)
@@ -92,7 +92,8 @@ def test_only_admins_see_what_was_disliked_and_what_failed_and_no_question() -> 
 def test_home_and_dialog_are_in_the_language_and_within_slacks_limits(language: str) -> None:
     home = home_view(HomeFigures(total=5, stats=FIGURES.stats, paused=True, **ADMINS), TODAY, language)
     dialog = feedback_modal("turn-7 C1 1.2", language)
-    assert list(block_faults(home["blocks"], limit=100)) == list(block_faults(dialog["blocks"], limit=100)) == []
+    check_view(home, "home")
+    check_view(dialog, "modal")
     assert all(len(dialog[part]["text"]) <= 24 for part in ("title", "submit", "close"))
     why = dialog["blocks"][0]["element"]
     assert (why["type"], [one["value"] for one in why["options"]]) == ("checkboxes", list(REASONS))

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from bot.local.model.errors import ApiError
 from bot.local.model.limits import Strictness
 from bot.local.page.people import PersonActions
 from bot.local.workspace import Setup, WorkspaceState
@@ -99,30 +98,6 @@ def test_sessions_have_four_states_and_a_title() -> None:
     assert refused(workspace, "agents.sessions.rename", **where, title="x" * 201) == "invalid_arguments"
 
 
-def test_title_needs_a_thread_but_no_session() -> None:
-    workspace, method = idle(), "assistant.threads.setTitle"
-    ts = PersonActions(workspace).post(YOU, CHAT, "question")
-    where = {"channel_id": CHAT, "thread_ts": PersonActions(workspace).post(YOU, CHAT, "more", ts)}
-    for title in ("Releases", "Releases of May"):
-        call(workspace, method, **where, title=title)
-    assert [(key, one.title) for key, one in workspace.threads.sessions.items()] == [((CHAT, ts), "Releases of May")]
-    for change, error in (
-        ({"title": ""}, "invalid_arguments"),
-        ({"title": "x" * 201}, "invalid_arguments"),
-        ({"thread_ts": "1.000001"}, "invalid_thread_ts"),
-        ({"channel_id": "C404"}, "channel_not_found"),
-    ):
-        assert refused(workspace, method, **{**where, "title": "x", **change}) == error
-
-
-def test_session_without_the_stop_event_is_warned_about() -> None:
-    workspace = WorkspaceState(Setup(subscriptions=frozenset()))
-    ts = PersonActions(workspace).post(YOU, HELP, "question")
-    answer = call(workspace, "agents.sessions.setStatus", channel_id=HELP, thread_ts=ts, status="active")
-    assert answer["warning"] == "missing_agent_session_stopped_event_subscription"
-    assert not workspace.deliveries.log
-
-
 def test_the_stop_button_tells_the_thread_and_its_streams() -> None:
     workspace = idle()
     people = PersonActions(workspace)
@@ -145,37 +120,6 @@ def test_modal_opens_by_a_trigger_once_and_in_time() -> None:
     assert refused(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU)) == "invalid_arguments"
     late = WorkspaceState(Setup(strictness=Strictness(trigger_seconds=-1)))
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
-
-
-def test_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
-    workspace = idle()
-    views = workspace.views
-
-    def push() -> Any:
-        return call(workspace, "views.push", trigger_id=views.new_trigger(YOU), view=modal("Next"))["view"]
-
-    views.show("U0GUEST", modal())
-    with pytest.raises(ApiError, match="not_found"):
-        push()
-    first = views.show(YOU, modal() | {"external_id": "x1"})
-    second, third = push(), push()
-    assert [one["root_view_id"] for one in (second, third)] == [first["id"]] * 2
-    assert [one["previous_view_id"] for one in (second, third)] == [first["id"], second["id"]]
-    with pytest.raises(ApiError, match="push_limit_reached"):
-        push()
-    new = call(workspace, "views.update", external_id="x1", view=modal("New"), hash=first["hash"])["view"]
-    assert (new["id"], new["title"]["text"]) == (first["id"], "New")
-    assert views.open[first["id"]].view == new
-    for arguments, error in (
-        ({"view_id": first["id"], "hash": first["hash"]}, "hash_conflict"),
-        ({"view_id": "V404"}, "not_found"),
-        ({"external_id": "x2"}, "not_found"),
-        ({}, "invalid_arguments"),
-    ):
-        assert refused(workspace, "views.update", **arguments, view=modal()) == error
-    views.close(second["id"], whole_stack=True)
-    views.close("V404")
-    assert [one.user for one in views.open.values()] == ["U0GUEST"]
 
 
 def test_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:

@@ -10,9 +10,6 @@ from bot.local.model.roster import Channel
 from bot.local.page.people import PersonActions
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, refused
 
-END = {"next_cursor": ""}
-ALREADY = {"already_open": True, "no_op": True}
-
 
 @given(count=st.integers(0, 40), limit=st.integers(1, 12))
 def test_pages_hold_everything_once_and_in_order(count: int, limit: int) -> None:
@@ -100,44 +97,6 @@ def test_channels_are_listed_by_type() -> None:
     info = call(workspace, "conversations.info", channel=HELP, include_num_members=True)["channel"]
     assert (info["num_members"], info["is_private"], info["is_member"]) == (8, False, True)
     assert "num_members" not in call(workspace, "conversations.info", channel=HELP)["channel"]
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments", "answer"),
-    [
-        ("api.test", {"foo": "bar", "token": "x"}, {"args": {"foo": "bar"}}),
-        ("conversations.members", {"channel": CHAT}, {"members": ["U0ORION", YOU], "response_metadata": END}),
-        ("conversations.open", {"users": f"{YOU},"}, {"channel": {"id": CHAT}} | ALREADY),
-        ("conversations.open", {"channel": CHAT}, {"channel": {"id": CHAT}} | ALREADY),
-        ("conversations.open", {"users": "U0GUEST"}, {"channel": {"id": "D0GUEST"}}),
-        ("api.test", {"error": "mine"}, "mine"),
-        ("conversations.members", {"channel": "G0"}, "channel_not_found"),
-        ("conversations.open", {}, "users_list_not_supplied"),
-        ("conversations.open", {"users": "U404"}, "user_not_found"),
-        ("conversations.open", {"users": f"{YOU},U0GUEST"}, "too_many_users"),
-        ("conversations.open", {"channel": HELP}, "method_not_supported_for_channel_type"),
-        ("users.list", {"cursor": "!!"}, "invalid_cursor"),
-    ],
-)
-def test_another_app_reads_and_opens(method: str, arguments: dict[str, Any], answer: dict[str, Any] | str) -> None:
-    workspace = idle()
-    workspace.roster.channels["G0"] = Channel(id="G0", name="secret", kind="group", members={YOU})
-    asked = refused if isinstance(answer, str) else call
-    assert asked(workspace, method, **arguments) == answer
-
-
-def test_lists_show_each_one_as_alone() -> None:
-    workspace = idle()
-    workspace.url = "http://127.0.0.1:1"
-    first = call(workspace, "users.list", limit=7, include_locale=True)
-    cursor = first["response_metadata"]["next_cursor"]
-    people = first["members"] + call(workspace, "users.list", cursor=cursor, include_locale=True)["members"]
-    alone = [call(workspace, "users.info", user=one, include_locale=True)["user"] for one in workspace.roster.members]
-    assert people == alone
-    opened = call(workspace, "conversations.open", users=YOU, return_im=True)["channel"]
-    assert opened == call(workspace, "conversations.info", channel=CHAT)["channel"]
-    team, told = call(workspace, "team.info")["team"], call(workspace, "auth.test")
-    assert (team["id"], team["name"], team["url"]) == (told["team_id"], told["team"], told["url"])
 
 
 def test_people_bots_and_files_are_known() -> None:

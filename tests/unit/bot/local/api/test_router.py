@@ -1,17 +1,13 @@
 import asyncio
-import re
 
 import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.local.api.router import METHODS
-from bot.local.consent import EXCHANGE
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
 from tests.support.local_echo import HELP, client_of, running
-from tests.support.paths import ROOT
 
 
 async def refused(client: AsyncWebClient, method: str, **arguments: object) -> SlackApiError:
@@ -20,18 +16,10 @@ async def refused(client: AsyncWebClient, method: str, **arguments: object) -> S
     return caught.value
 
 
-def test_the_docs_list_the_methods_there_are() -> None:
-    page = (ROOT / "docs" / "local-workspace.md").read_text(encoding="utf-8")
-    listed = re.findall(r"`([a-z]+(?:\.\w+)+)`", page.partition("| family |")[2])
-    assert sorted(listed) == sorted([*METHODS, EXCHANGE])
-
-
 async def test_tokens_are_asked_for_with_slacks_names() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         async with session.post(f"{workspace.api_url}auth.test") as answer:
             assert (answer.status, await answer.json()) == (200, {"ok": False, "error": "not_authed"})
-        async with session.post(f"{workspace.api_url}api.test", data={"error": "mine"}) as answer:
-            assert await answer.json() == {"ok": False, "error": "mine", "args": {"error": "mine"}}
         wrong = client_of(workspace, "xoxb-wrong")
         assert (await refused(wrong, "auth.test")).response["error"] == "invalid_auth"
         bot = client_of(workspace)

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.model.messages import MessageLog
 from bot.local.page.people import PersonActions
@@ -26,7 +25,7 @@ def task(number: int, status: str, **more: str) -> dict[str, str]:
 
 def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     workspace = idle()
-    ts = started(workspace, chunks=[text("**Hel")], task_display_mode="plan")
+    ts = started(workspace, chunks=[text("**Hel")])
     message = workspace.log.get(CHAT, ts)
     assert message is not None
     assert message.payload()["streaming_state"] == "in_progress"
@@ -37,14 +36,7 @@ def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
         "chat.appendStream",
         channel=CHAT,
         ts=ts,
-        chunks=[task(1, "complete", output="done"), {"type": "plan_update", "title": "Plan"}],
-    )
-    call(
-        workspace,
-        "chat.appendStream",
-        channel=CHAT,
-        ts=ts,
-        chunks=[{"type": "blocks", "blocks": [{"type": "divider"}]}],
+        chunks=[task(1, "complete")],
     )
     metadata = {"event_type": "orion_answer", "event_payload": {}}
     answer = call(
@@ -53,32 +45,10 @@ def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     )  # fmt: skip
     shown = answer["message"]
     assert shown["text"] == "**Hello** there"
-    assert [block["type"] for block in shown["blocks"]] == ["plan", "markdown", "divider", "markdown", "divider"]
-    plan = shown["blocks"][0]
-    assert plan["title"] == "Plan"
-    assert [(one["task_id"], one["status"]) for one in plan["tasks"]] == [("t1", "complete"), ("t2", "pending")]
+    assert [block["type"] for block in shown["blocks"]] == ["markdown", "task_card", "task_card", "markdown", "divider"]
+    assert [(one["task_id"], one["status"]) for one in shown["blocks"][1:3]] == [("t1", "complete"), ("t2", "pending")]
     assert "streaming_state" not in shown
     assert [one.status for one in workspace.threads.sessions.values()] == ["active"]
-
-
-def test_tasks_stand_in_a_timeline_unless_a_plan_is_asked_for() -> None:
-    workspace = idle()
-    ts = started(workspace)
-    for chunks in (
-        [task(1, "in_progress"), task(2, "pending"), {"type": "plan_update", "title": "Plan"}],
-        [task(1, "complete"), task(2, "in_progress")],
-        [task(2, "error"), text("Done.")],
-    ):
-        call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=chunks)
-    message = workspace.log.get(CHAT, ts)
-    assert message is not None
-    assert message.text == "Done."
-    assert [(one["type"], one.get("title"), one.get("status")) for one in message.blocks] == [
-        ("task_card", "Task 1", "complete"), ("task_card", "Task 2", "error"), ("markdown", None, None),
-    ]  # fmt: skip
-    with pytest.raises(ApiError) as caught:
-        started(workspace, task_display_mode="list")
-    assert caught.value.error == "invalid_arguments"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +85,6 @@ def test_channels_ask_who_receives_a_stream() -> None:
         ({"chunks": [text("a" * 12_001)]}, "msg_too_long"),
         ({"chunks": [{"type": "task_update", "id": "1", "status": "pending"}]}, "invalid_chunks"),
         ({"chunks": [text("a")], "markdown_text": "b"}, "cannot_provide_both_markdown_text_and_chunks"),
-        ({"chunks": [{"type": "blocks", "blocks": [{"type": "odd"}]}]}, "invalid_blocks"),
         ({}, "no_text"),
     ],
 )

@@ -155,8 +155,8 @@ async def test_clicks_modals_home_and_stop_go_through_the_page() -> None:
 
 async def test_click_without_an_app_tells_the_person() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
-        view = workspace.workspace.views.show(YOU, modal() | {"notify_on_close": True})
-        assert await act(session, workspace, "dismiss", {"view_id": view["id"]}) == (
+        view = workspace.workspace.views.show(YOU, modal())
+        assert await act(session, workspace, "submit", {"view_id": view["id"]}) == (
             504,
             {"ok": False, "error": "connection_failed"},
         )

@@ -1,13 +1,10 @@
-from typing import Any
-
 import aiohttp
 import pytest
 
 from bot.local.model.errors import ApiError
-from bot.local.model.limits import LENIENT
 from bot.local.page.people import PersonActions
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, modal, running
+from tests.support.local_echo import HELP, MENTION, YOU, call, echoing, idle, running
 
 
 def test_an_edit_tells_both_versions_and_no_new_mention() -> None:
@@ -89,45 +86,6 @@ async def test_click_opens_a_modal_that_is_submitted() -> None:
             await workspace.submit("V404")
 
 
-async def test_feedback_tells_its_side_and_is_thanked_through_the_response_url() -> None:
-    async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
-        workspace.post(YOU, CHAT, "hello")
-        answer = (await workspace.wait_for(lambda: workspace.messages(CHAT)[1:]))[0]
-        await workspace.click(CHAT, answer["ts"], "vote", value="down")
-        (thanks,) = await workspace.wait_for(lambda: workspace.ephemerals(CHAT))
-        assert (thanks["text"], thanks["ephemeral_for"]) == ("Thank you.", YOU)
-        action = echo.bodies[0]["actions"][0]
-        assert (action["type"], action["value"], action["text"]["text"]) == ("feedback_buttons", "down", "Not helpful")
-        with pytest.raises(ApiError) as caught:
-            await workspace.click(CHAT, answer["ts"], "nothing")
-        assert caught.value.error == "element_not_found"
-        with pytest.raises(ApiError):
-            await workspace.click(CHAT, "1.000001", "vote")
-
-
-async def test_response_url_replaces_deletes_posts_and_wears_out() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
-        ts = (await client_of(workspace).chat_postMessage(channel=HELP, text="original"))["ts"]
-        message = workspace.workspace.log.get(HELP, ts)
-        assert message is not None
-        url = workspace._place(message, YOU)["response_url"]
-        bodies = [
-            {"text": "new", "replace_original": True},
-            {"text": "for all", "response_type": "in_channel"},
-            {},
-            {"text": "for one"},
-            {"delete_original": True},
-            {"text": "too late"},
-        ]
-        statuses = []
-        for body in bodies:
-            async with session.post(url, json=body) as answer:
-                statuses.append(answer.status)
-        assert statuses == [200, 200, 400, 200, 200, 404]
-        assert [one["text"] for one in workspace.messages(HELP)] == ["for all"]
-        assert [one["text"] for one in workspace.ephemerals(HELP)] == ["for one"]
-
-
 async def test_the_home_is_opened_published_and_clicked() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
         workspace.open_home()
@@ -144,7 +102,7 @@ async def test_the_home_is_opened_published_and_clicked() -> None:
         await workspace.wait_for(lambda: workspace.workspace.views.open)
         assert echo.bodies[0]["container"] == {"type": "view", "view_id": home["id"]}
         (view_id,) = workspace.workspace.views.open
-        await workspace.dismiss(view_id)
+        workspace.workspace.views.close(view_id)
         assert not workspace.workspace.views.open
 
 
@@ -187,26 +145,3 @@ def test_events_from_places_the_app_is_not_in_stay_unsent() -> None:
     workspace.roster.channels[HELP].members.discard("U0ORION")
     PersonActions(workspace).post(YOU, HELP, f"{MENTION} hello")
     assert workspace.deliveries.log == []
-
-
-async def test_view_submission_may_update_or_push() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, echoing(workspace) as echo:
-        answers: list[dict[str, object]] = [
-            {"response_action": "push", "view": modal("Second")},
-            {"response_action": "update", "view": modal("Updated")},
-            {"response_action": "clear"},
-        ]
-
-        async def submitted(ack: Any) -> None:
-            await ack(**answers.pop(0))
-
-        echo.app.view("stack")(submitted)
-        views = workspace.workspace.views
-        first = views.show(YOU, modal() | {"callback_id": "stack"})
-        await workspace.submit(first["id"])
-        assert [one.view["title"]["text"] for one in views.open.values()] == ["Details", "Second"]
-        await workspace.submit(first["id"])
-        assert [one.view["title"]["text"] for one in views.open.values()] == ["Updated", "Second"]
-        views.open[first["id"]].view["callback_id"] = "stack"
-        await workspace.submit(first["id"])
-        assert not views.open
