@@ -35,40 +35,27 @@ class LeaseLost(Exception):  # noqa: N818 (a fact, not an error: the turn may ca
     """Another worker has this thread, or may have it."""
 
 
+@dataclass(slots=True, eq=False)
 class Lease:
-    """A lease as this worker knows it: its last confirmed start plus its length.
+    """A lease as this worker knows it: its last confirmed start plus its length, in seconds of ``now()``.
 
-    It errs on the safe side: the start is read before Redis is asked. Check it right before each outside effect.
+    It errs on the safe side: the start is read before Redis is asked. Check it right before each outside effect. Once
+    Redis refused it, it is ``lost`` for good. ``stopped`` is why a person stopped this turn (button, word or edit).
     """
 
-    def __init__(self, until: float) -> None:
-        self._until = until
-        self._lost = False
-        # Why a person stopped this turn (button, word or edit). They no longer want an answer.
-        self.stopped: str | None = None
+    until: float
+    lost: bool = False
+    stopped: str | None = None
 
     def is_held(self) -> bool:
         """Return True while no other worker can have claimed the thread."""
-        return not self._lost and now() < self._until
+        return not self.lost and now() < self.until
 
     def require(self) -> None:
         """Raise ``LeaseLost`` unless the lease is held."""
         if not self.is_held():
             message = "the lease ran out or was taken over"
             raise LeaseLost(message)
-
-    @property
-    def remaining_s(self) -> float:
-        """Seconds until the lease expires if it is not renewed. 0 once it is lost."""
-        return max(0.0, self._until - now()) if not self._lost else 0.0
-
-    def renew(self, until: float) -> None:
-        """Note that Redis confirmed the lease up to ``until``. A lost lease stays lost."""
-        self._until = max(self._until, until)
-
-    def lose(self) -> None:
-        """Note that Redis refused the lease."""
-        self._lost = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

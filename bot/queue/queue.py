@@ -17,7 +17,7 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,11 +74,8 @@ class Wakeup:
         self._redis = redis
         self._shared = shards > 1
         self.key = f"{prefix}:{{{'bell' if self._shared else 0}}}:bell"
-
-    @property
-    def ttl_in_scripts(self) -> int:
-        """TTL in seconds for a script that rings the bell itself, 0 for one that must not."""
-        return 0 if self._shared else BELL_TTL_S
+        # 0 for a script that must not ring the bell itself.
+        self.ttl_in_scripts = 0 if self._shared else BELL_TTL_S
 
     async def ring_if_asked(self, answer: int) -> bool:
         """Ring the shared bell if the script's reply is 2 or -2. Return whether the reply is above 0."""
@@ -95,10 +92,6 @@ class Wakeup:
             pipe.expire(self.key, BELL_TTL_S)
             await pipe.execute()
 
-    async def wait(self, timeout_s: float) -> None:
-        """Block until the bell rings, for ``timeout_s`` at most. Raises ``RedisError``."""
-        await self._redis.brpop([self.key], timeout=timeout_s)
-
 
 LEASE_S = 15.0
 MAX_TRIES = 5
@@ -114,8 +107,7 @@ MAX_DEAD_LETTERS = 10_000
 _SAID = re.compile(r"\d{10}\.\d{6}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Depth:
+class Depth(NamedTuple):
     """Size of the queue: messages waiting or in work, threads leased, dead letters."""
 
     messages: int
@@ -123,12 +115,8 @@ class Depth:
     dead: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A message that has waited for a while. ``place`` is its place in the queue, from 1.
-
-    A ``place`` of 0 means that it waits for the running turn of its own thread.
-    """
+class Waiting(NamedTuple):
+    """A message that has waited for a while, at this place in the queue; at 0 for the running turn of its thread."""
 
     thread: str
     id: str
@@ -155,6 +143,7 @@ class Mailbox:
         self.lease_s = lease_s
         self.max_tries = max_tries
         self._per_team = per_team
+        self.cancel_channel = f"{prefix}:cancel"  # all workers hear cancellations on it
         self._prefix = prefix
         self._shards = shards or shards_of(redis)
         self._redis = redis
@@ -176,10 +165,6 @@ class Mailbox:
     def ready_key(self, thread: str) -> str:
         """Sorted set that lists this thread while it has messages and no worker."""
         return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
-
-    def cancel_channel(self) -> str:
-        """Channel on which all workers hear cancellations."""
-        return f"{self._prefix}:cancel"
 
     def seen_key(self, thread: str, event_id: str) -> str:
         """Redis key that marks an event as seen."""
@@ -244,9 +229,8 @@ class Mailbox:
         return claimed
 
     async def _claim_in(self, shard: str, worker: str, limit: int) -> list[Claimed]:
-        asked_at = now()
+        asked_at, lease_ms = now(), round(self.lease_s * 1000)
         last_try, suspect_from = self.max_tries + EXTRA_NOTIFY_TRIES, max(1, self.max_tries - SOLO_TRIES)
-        lease_ms = round(self.lease_s * 1000)
         limits = [limit, last_try, MAX_DEAD_LETTERS, DEAD_TTL_S, suspect_from, self._per_team]
         return [
             Claimed(
@@ -269,22 +253,18 @@ class Mailbox:
         for claimed, lease in held:
             by_shard.setdefault(self.shard_of(claimed.thread), []).append((claimed, lease))
         for shard, ours in by_shard.items():
+            asked_at = now()
+            pairs = [word for claimed, _ in ours for word in (claimed.thread, claimed.fence.token)]
             try:
-                await self._beat_in(shard, ours)
+                answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
             except RedisError as error:
                 missed = error
+                continue
+            for (_, lease), accepted in zip(ours, answers, strict=True):
+                lease.lost |= not accepted
+                lease.until = asked_at + self.lease_s
         if missed is not None:
             raise missed
-
-    async def _beat_in(self, shard: str, ours: list[tuple[Claimed, Lease]]) -> None:
-        asked_at = now()
-        pairs = [word for claimed, _ in ours for word in (claimed.thread, claimed.fence.token)]
-        answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
-        for (_, lease), accepted in zip(ours, answers, strict=True):
-            if accepted:
-                lease.renew(asked_at + self.lease_s)
-            else:
-                lease.lose()
 
     async def finish(
         self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", settles: str = ""
@@ -294,8 +274,7 @@ class Mailbox:
         ``ok`` and ``dead`` remove the message (``dead`` keeps it with ``reason``). ``retry`` leaves it in place for
         ``after_s``. ``giveback`` leaves it for any worker (after ``after_s``) and does not count this try.
         """
-        thread = claimed.thread
-        settled = f"{thread}:{settles}" if settles else ""
+        thread, settled = claimed.thread, f"{claimed.thread}:{settles}" if settles else ""
         ending: list[str | int] = [verb, round(after_s * 1000), reason]
         limits = [MAX_DEAD_LETTERS, DEAD_TTL_S, self._wakeup.ttl_in_scripts]
         arguments = [thread, claimed.fence.token, *ending, *limits, settled]
@@ -320,7 +299,7 @@ class Mailbox:
 
     async def cancel(self, wish: Cancellation) -> None:
         """Ask all workers to interrupt the turn of this message, and no later turn of its thread."""
-        await self._redis.publish(self.cancel_channel(), json.dumps(asdict(wish)))
+        await self._redis.publish(self.cancel_channel, json.dumps(asdict(wish)))
 
     async def make_due_now(self, thread: str) -> None:
         """Make a message of this thread that waits for a retry due now: a person withdrew it."""
@@ -335,7 +314,7 @@ class Mailbox:
         """Yield what any worker passes to ``cancel``, from when ``listening`` is called. Raises ``RedisError``."""
         await self._redis.initialize()  # a cluster's client must know its nodes before it can subscribe to one
         async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
-            await pubsub.subscribe(self.cancel_channel())
+            await pubsub.subscribe(self.cancel_channel)
             listening()
             while True:
                 raise_if_cancelled()
@@ -345,7 +324,7 @@ class Mailbox:
 
     async def wait(self, timeout_s: float) -> None:
         """Block until there may be something to claim, for ``timeout_s`` at most."""
-        await self._wakeup.wait(timeout_s)
+        await self._redis.brpop([self._wakeup.key], timeout=timeout_s)
 
     async def list_waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
         """List what has waited for ``for_s``, to be claimed or for its thread's running turn.
@@ -357,7 +336,7 @@ class Mailbox:
             limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found), round(each_s * 1000)]
             for thread, stored, place in await self._waiting(keys=[shard], args=limits):
                 entry = split_entry(stored)
-                found.append(Waiting(thread=thread, id=entry.id, body=entry.body, place=int(place)))
+                found.append(Waiting(thread, entry.id, entry.body, int(place)))
         return found
 
     async def list_messages(self, thread: str) -> list[MailboxEntry]:
@@ -371,11 +350,10 @@ class Mailbox:
         shard = self._tags[self._first_shard]
         await self._probe(keys=[shard])
         await self._redis.brpop([f"{shard}:probe"], timeout=0.01)
-        await self._redis.publish(self.cancel_channel(), "")  # not a cancellation: workers ignore it
+        await self._redis.publish(self.cancel_channel, "")  # not a cancellation: workers ignore it
         return True
 
     async def depth(self) -> Depth:
         """Return the size of the queue over all shards."""
         rows = [await self._depth(keys=[shard]) for shard in self._tags]
-        messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
-        return Depth(messages=messages, leased=leased, dead=dead)
+        return Depth(*(sum(column) for column in zip(*rows, strict=True)))

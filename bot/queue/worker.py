@@ -118,7 +118,7 @@ class Turn:
     def watch(self) -> None:
         """Interrupt the turn at the moment its lease expires, as renewed by then."""
         if self.lease.is_held():
-            self._schedule(self.lease.remaining_s, self.watch)
+            self._schedule(self.lease.until - now(), self.watch)
         else:
             self.interrupt("lease_lost")
 
@@ -150,14 +150,11 @@ class Turns:
     drain_s: float = DRAIN_S
     sweeper: Sweeper | None = None
     sweep_s: float = SWEEP_S
-    worker: str = field(init=False)
+    worker: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}")
     listening: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _running: set[Turn] = field(default_factory=set, init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-
-    def __post_init__(self) -> None:
-        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
     @property
     def in_flight(self) -> int:
@@ -172,7 +169,7 @@ class Turns:
     def lose(self) -> None:
         """Lose every running turn, as a killed process does. Each is claimed again once its lease has expired."""
         for turn in list(self._running):
-            turn.lease.lose()
+            turn.lease.lost = True
             turn.interrupt("lease_lost")
 
     async def cancel(self, wish: Cancellation) -> None:
@@ -229,10 +226,15 @@ class Turns:
         if self._stopping.is_set():
             return True
         most = min(free, MAX_CLAIM_WHEN_BUSY if busy else MAX_CLAIM)
-        claimed = await self.mailbox.claim(self.worker, most)
-        for message in claimed:
-            self._start(message, turns)
-        return len(claimed) == most
+        messages = await self.mailbox.claim(self.worker, most)
+        for claimed in messages:
+            lease = Lease(claimed.leased_until)
+            task = turns.create_task(self._run_handler(claimed, lease), name=f"turn:{claimed.id}")
+            turn = Turn(claimed, lease, task)
+            self._running.add(turn)
+            turn.watch()
+            turns.create_task(self._supervise(turn), name=f"turn:{claimed.id}:end")
+        return len(messages) == most
 
     async def _busy(self) -> bool:
         """Wait a moment for running turns to leave processor time. Return True if they do not.
@@ -263,14 +265,6 @@ class Turns:
         for turn in self._running:
             turn.interrupt("drained")
 
-    def _start(self, claimed: Claimed, turns: asyncio.TaskGroup) -> None:
-        lease = Lease(claimed.leased_until)
-        task = turns.create_task(self._run_handler(claimed, lease), name=f"turn:{claimed.id}")
-        turn = Turn(claimed, lease, task)
-        self._running.add(turn)
-        turn.watch()
-        turns.create_task(self._supervise(turn), name=f"turn:{claimed.id}:end")
-
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
         """Run the handler and return an ending for any outcome. Cancellation and a lost lease pass as cancellation."""
         tries, most = claimed.tries, self.mailbox.max_tries
@@ -282,7 +276,7 @@ class Turns:
             if ending.verb == "dead":
                 await self.handler.notify_given_up(claimed, lease, ending.reason)
         except LeaseLost:
-            lease.lose()
+            lease.lost = True
             raise asyncio.CancelledError from None
         except OUTAGES as error:
             log.warning("turn_without_redis", **log_fields(claimed), cause=plain_cause(error))
@@ -302,20 +296,17 @@ class Turns:
         finally:
             if not turn.task.done():  # we end at once; the handler was cancelled with us
                 await asyncio.wait({turn.task}, timeout=SHUTDOWN_REPORT_TIMEOUT_S)
-            await self._conclude(turn, seconds=round(now() - began, 3))
-
-    async def _conclude(self, turn: Turn, *, seconds: float) -> None:
-        try:
-            ending = turn.ending(stopping=self._stopping.is_set())
-            if ending is None:
-                log.warning("turn_lost", **log_fields(turn.claimed), seconds=seconds, held=turn.lease.is_held())
-            else:
-                await self._report_ending(turn.claimed, ending, seconds=seconds)
-        finally:
-            if turn.timer is not None:
-                turn.timer.cancel()
-            self._running.discard(turn)
-            self._changed.set()
+            seconds = round(now() - began, 3)
+            try:
+                if ending := turn.ending(stopping=self._stopping.is_set()):
+                    await self._report_ending(turn.claimed, ending, seconds=seconds)
+                else:
+                    log.warning("turn_lost", **log_fields(turn.claimed), seconds=seconds, held=turn.lease.is_held())
+            finally:
+                if turn.timer is not None:
+                    turn.timer.cancel()
+                self._running.discard(turn)
+                self._changed.set()
 
     async def _report_ending(self, claimed: Claimed, ending: Ending, *, seconds: float) -> None:
         """Report an ending, through an outage if necessary: an answered question must not be answered again."""

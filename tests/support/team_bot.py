@@ -166,7 +166,7 @@ async def team_bot(
 
 async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
     """The lease runs out, here and in Redis: the next claim takes the thread over."""
-    lease.lose()
+    lease.lost = True
     await at.redis.zadd(f"{at.mailbox.shard_of(claimed.thread)}:lease", {claimed.thread: 1}, xx=True)
 
 

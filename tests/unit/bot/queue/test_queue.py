@@ -146,7 +146,7 @@ async def test_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> No
     await let_lease_run_out(redis_client, mailbox)
     await mailbox.beat([(claimed, lease)])
     assert lease.is_held()
-    assert 14 < lease.remaining_s <= 15
+    assert 14 < lease.until - now() <= 15
     assert await mailbox.claim("w2", 1) == []
     lease.require()
 
@@ -155,7 +155,6 @@ async def test_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
     lease = Lease(now() + 0.05)
     lease.require()
     await wait_until(lambda: not lease.is_held(), "the lease ran out")
-    assert lease.remaining_s == 0
     with pytest.raises(LeaseLost):
         lease.require()
 

@@ -284,7 +284,7 @@ async def test_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
         wish = {"thread": THREAD, "reason": "stopped", "message_id": await head(mailbox), "by": "U1"}
         for told in ("garbage", "[]", '{"thread": "T1"}', json.dumps(wish)):
-            await redis_client.publish(mailbox.cancel_channel(), told)
+            await redis_client.publish(mailbox.cancel_channel, told)
         await wait_until(lambda: empty(mailbox), "what was understood is obeyed")
     assert [lease.stopped for lease in stage.leases] == ["stopped"]
 
@@ -374,7 +374,7 @@ async def test_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox)
         turn = Turn(claimed, lease, group.create_task(Stage().until_told(claimed, lease)))
         turn.watch()
         await asyncio.wait({turn.task})
-    lease.renew(claimed.leased_until)
+    lease.until = claimed.leased_until
     assert turn.ending(stopping=False) == GIVEBACK
 
 
