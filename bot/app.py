@@ -3,11 +3,13 @@
 import asyncio
 import math
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import stamina
@@ -48,7 +50,7 @@ from bot.queue.lease import Cancel
 from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.client import plain_cause
-from bot.redis.server import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
+from bot.redis.server import EVICTS_REMEDY, MIN_FREE_BYTES, eviction_policy, missing_command, open_redis
 from bot.reports.weekly import WeeklyReports
 from bot.servers.http import ProcessStatus
 from bot.servers.socket_mode import SocketFront
@@ -75,6 +77,27 @@ from bot.turn.unasked import UnaskedAnswers
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
 PAGE_TIMEOUT_S = 2.0  # wait of a page for Redis or the index
+PROBE_BYTES = 4_096
+
+
+@dataclass(slots=True)
+class DiskProbe:
+    """Writes to a folder. After a failure it must take ``MIN_FREE_BYTES``, so that a full disk does not flap."""
+
+    folder: Path
+    probe_bytes: int = PROBE_BYTES
+
+    def takes_writes(self) -> bool:
+        """Write a file without a name, and let it go. Blocks."""
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                file.write(bytes(self.probe_bytes))
+        except OSError as error:
+            log.warning("disk_takes_no_writes", folder=str(self.folder), reason=error.strerror)
+            self.probe_bytes = MIN_FREE_BYTES
+            return False
+        self.probe_bytes = PROBE_BYTES
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +112,7 @@ class Orion(ProcessStatus):
     app: AsyncApp
     socket: SocketFront | None
     catching_up: CatchUp
+    disk: DiskProbe
     circuits: Sequence[CircuitBreaker] = ()
     installing: InstallPages | None = None
     token: TokenCheck | None = None
@@ -127,6 +151,8 @@ class Orion(ProcessStatus):
         checks = {"redis": bool(await _ask_briefly(self.mailbox.probe()))}
         if self.engine.shared:
             checks["knowledge"] = await _is_index_up(self.engine.index)
+        else:  # the index is a file there
+            checks["disk"] = await asyncio.to_thread(self.disk.takes_writes)
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
         if self.token is not None:
@@ -231,7 +257,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
-            app=app, socket=front, catching_up=catching_up, pausing=stores.pausing,
+            app=app, socket=front, catching_up=catching_up, pausing=stores.pausing, disk=DiskProbe(settings.home),
             circuits=team_bots.circuits, reporting=team_bots.reporting(workspaces),
             syncing=_syncing(settings, corpus, engine, observers, at_start=not sync_first),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),

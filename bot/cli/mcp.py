@@ -119,24 +119,24 @@ class McpAgent:
     async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, TurnTokens]]:
         """Check pause, access and budget, and yield the question, its turn and a counter of tokens."""
         turn_id, incoming = uuid4().hex, await self._incoming(user, text)
-        try:
-            if await self.pausing.current():
-                raise ToolError(say("paused", None))
-            if user != PUBLIC and (refusal := await self._refusal(incoming)):
-                raise ToolError(say(refusal, None))
-            if not await self.budgets.reserve(turn_id, incoming):
-                message = "The token budget of today is used up. Ask again tomorrow."
-                raise ToolError(message)
-            question = incoming.question()
-            if user == PUBLIC:  # not the workspace: documents for its members are not public
-                question = replace(question, thread=replace(question.thread, team=PUBLIC))
-            elif self.slack:
-                question = replace(question, memberships=await self.slack.memberships.of(question))
-        except (RedisError, DeliveryFailed):
-            message = "Orion cannot check now who may ask. Try again in a minute."
-            raise ToolError(message) from None
-        async with self.budgets.count_turn(turn_id, incoming) as counter:
-            yield question, turn_id, counter
+        async with AsyncExitStack() as stack:
+            try:
+                if await self.pausing.current():
+                    raise ToolError(say("paused", None))
+                if user != PUBLIC and (refusal := await self._refusal(incoming)):
+                    raise ToolError(say(refusal, None))
+                if not await stack.enter_async_context(self.budgets.reserve(turn_id, incoming)):
+                    message = "The token budget of today is used up. Ask again tomorrow."
+                    raise ToolError(message)
+                question = incoming.question()
+                if user == PUBLIC:  # not the workspace: documents for its members are not public
+                    question = replace(question, thread=replace(question.thread, team=PUBLIC))
+                elif self.slack:
+                    question = replace(question, memberships=await self.slack.memberships.of(question))
+            except (RedisError, DeliveryFailed):
+                message = "Orion cannot check now who may ask. Try again in a minute."
+                raise ToolError(message) from None
+            yield question, turn_id, await stack.enter_async_context(self.budgets.count_turn(incoming))
 
     async def _incoming(self, user: str, text: str) -> Incoming:
         """Return the call as a message: a person's in their direct chat, the public's in a channel without members."""

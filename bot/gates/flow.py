@@ -220,7 +220,6 @@ class Flow:
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
         job, access = await self._job(claimed, lease, message), self.at.access
-        await self.at.stores.budgets.release(job.turn_id, message)
         visit = visit_of(message, job.facts.person, shared=job.facts.shared)
         if message.refused or cached_refusal(visit, access) or not job.addressed:
             return
@@ -231,6 +230,8 @@ class Flow:
 
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = incoming.turn_id
+        if claimed.tries > 1:  # the worker of an earlier try may have been killed
+            await self.at.stores.budgets.release(turn_id, incoming)
         facts = await read_facts(self.at.stores, incoming, turn_id)
         if incoming.costs_tokens:  # the time of an admin's pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))

@@ -47,15 +47,17 @@ for turn, one in pairs(held) do
   if type(one) ~= 'table' or tonumber(one[1]) <= tonumber(ARGV[1]) or turn == ARGV[3] then held[turn] = nil
   else for i = 3, #one do reserved[one[i]] = (reserved[one[i]] or 0) + one[2] end end
 end
+local fits, turns = 1, number('turns')
 for i = 6, 4 + 2 * ARGV[5], 2 do
-  if number(ARGV[i]) + (reserved[ARGV[i]] or 0) >= tonumber(ARGV[i + 1]) then return 0 end
+  if number(ARGV[i]) + (reserved[ARGV[i]] or 0) >= tonumber(ARGV[i + 1]) then fits = 0 end
 end
-local turns = number('turns')
-local one = {ARGV[2], turns > 0 and math.ceil(number('workspace') / turns) or tonumber(ARGV[4])}
-for i = 6 + 2 * ARGV[5], #ARGV do one[#one + 1] = ARGV[i] end
-held[ARGV[3]] = one
+if fits == 1 then
+  local one = {ARGV[2], turns > 0 and math.ceil(number('workspace') / turns) or tonumber(ARGV[4])}
+  for i = 6 + 2 * ARGV[5], #ARGV do one[#one + 1] = ARGV[i] end
+  held[ARGV[3]] = one
+end
 redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
-return 1
+return fits
 """
 )
 _RELEASE: Final = (
@@ -133,25 +135,30 @@ class Budgets:
         pairs = zip(limits.items(), used, strict=True) if used else ()
         return next((holder for (holder, limit), n in pairs if parse_number(n) >= limit), None)
 
-    async def reserve(self, turn_id: str, incoming: Incoming) -> bool:
-        """Reserve an average turn's tokens. Return False if turns under way may use up a budget. Raises ``RedisError``.
+    @asynccontextmanager
+    async def reserve(self, turn_id: str, incoming: Incoming) -> AsyncIterator[bool]:
+        """Reserve an average turn's tokens for the block. Yield False if turns under way may use up a budget.
 
-        A turn that reserves again replaces its reservation.
+        A turn that reserves again replaces its reservation. Raises ``RedisError``.
         """
         limits = [(_field(holder, incoming), limit) for holder, limit in self.limits.of(incoming).items()]
         if not limits:
-            return True
+            yield True
+            return
         key, now = self.key(incoming.thread.team), self.clock()
         arguments: list[str | float] = [now, now + RESERVATION_TTL_S, turn_id, FIRST_RESERVATION, len(limits)]
         arguments += [part for pair in limits for part in pair]
         arguments += [_field(holder, incoming) for holder in _HOLDERS]
         reserved: Any = self.redis.eval(_RESERVE, 1, key, *arguments)
-        done = bool(await reserved)
+        is_reserved = bool(await reserved)
         await self.redis.expire(key, BUDGET_TTL_S)
-        return done
+        try:
+            yield is_reserved
+        finally:
+            await self.release(turn_id, incoming)
 
     @asynccontextmanager
-    async def count_turn(self, turn_id: str, incoming: Incoming) -> AsyncIterator[TurnTokens]:
+    async def count_turn(self, incoming: Incoming) -> AsyncIterator[TurnTokens]:
         """Yield the counter of a turn. What it could not write by then is written at the end of the block."""
         async with background_tasks() as tasks:
             tokens = TurnTokens(self, incoming, tasks)
@@ -159,10 +166,9 @@ class Budgets:
                 yield tokens
             finally:
                 await tokens.write()
-                await self.release(turn_id, incoming)
 
     async def release(self, turn_id: str, incoming: Incoming) -> None:
-        """End a turn's reservation: it is over, or given up after its workers crashed."""
+        """Give a turn's reservation back: it is over, or its worker crashed and another one takes it over."""
         if not self.limits.are_set:
             return
         try:

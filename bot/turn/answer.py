@@ -185,10 +185,14 @@ class Answering:
             entry = read_entry(job.facts.outbox)
             if not (entry or job.facts.is_wanted):
                 return await self._drop_cancelled(job)
-            if not (entry or await self.at.stores.budgets.reserve(job.turn_id, job.incoming)):
-                log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
-                return retry_uncounted(job.gate_wait_s)  # turns under way may leave enough of the budget
-            result = await (self._deliver_decided(job, entry) if entry else self._begin_turn(job))
+            if entry:
+                result: OutboxEntry | Ending = await self._deliver_decided(job, entry)
+            else:
+                async with self.at.stores.budgets.reserve(job.turn_id, job.incoming) as is_reserved:
+                    if not is_reserved:  # turns under way may leave enough of the budget
+                        log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
+                        return retry_uncounted(job.gate_wait_s)
+                    result = await self._begin_turn(job)
         except asyncio.CancelledError:
             if not job.lease.stopped:
                 raise
@@ -292,7 +296,7 @@ class Answering:
             observer.record_wait(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self.at.search.tools(job.incoming)
-            async with self.at.stores.budgets.count_turn(job.turn_id, job.incoming) as observer.counter:
+            async with self.at.stores.budgets.count_turn(job.incoming) as observer.counter:
                 outcome, after = await self.at.engine.run(
                     question,
                     state,

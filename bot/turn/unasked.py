@@ -70,7 +70,7 @@ class UnaskedAnswers:
 
     async def _answer(self, job: Job) -> Ending:
         engine, stores = self.at.engine, self.at.stores
-        async with stores.budgets.count_turn(job.turn_id, job.incoming) as counter:
+        async with stores.budgets.count_turn(job.incoming) as counter:
             if not await self._model_agrees(job, counter, _ANSWERABLE):
                 return OK
             left_s = max(0.0, MAX_AGE_S - age_s(job.incoming.ts))

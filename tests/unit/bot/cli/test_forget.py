@@ -77,7 +77,7 @@ async def test_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_url:
         for user in (VISITOR, OTHER):
             place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=mine)
             spender = Incoming(kind="question", thread=place, user=user, ts="1", addressed="mention")
-            async with purse.count_turn("t", spender) as tokens:
+            async with purse.count_turn(spender) as tokens:
                 tokens.add(5)
         found = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
         assert found.counts.pop("feedback") >= 1

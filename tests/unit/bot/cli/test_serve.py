@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import resource
 import signal
 import socket
 import sys
@@ -24,6 +25,7 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
+from bot.app import PROBE_BYTES, DiskProbe
 from bot.cli import local as opening
 from bot.cli import serve as serving
 from bot.cli.local import HANDBOOK, LocalOrion, local, settings_for
@@ -32,6 +34,7 @@ from bot.errors import WrongUse
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
+from bot.redis.server import MIN_FREE_BYTES
 from bot.settings import Settings
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
@@ -126,14 +129,30 @@ async def test_serve_answers_shows_its_pages_and_drains(
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
         assert "600 requests" in shown(found[0])
         assert await page(port, "/healthz") == (200, '{"alive": true}')
+        up = {"redis": True, "disk": True, "slack_socket": True, "slack_token": True}
         status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)["checks"]) == (
-            200,
-            {"redis": True, "slack_socket": True, "slack_token": True},
-        )
+        assert (status, json.loads(ready)["checks"]) == (200, up)
+        away = await asyncio.to_thread(tmp_path.rename, tmp_path.with_name("away"))
+        status, ready = await page(port, "/readyz")
+        assert (status, json.loads(ready)["checks"]) == (503, {**up, "disk": False})
+        await asyncio.to_thread(away.rename, tmp_path)
+        assert (await page(port, "/readyz"))[0] == 200
         ask_to_end()
         await served
     assert events(log)[-1] == "orion_stopped"
+
+
+def test_full_disk_is_ready_again_only_with_some_room(tmp_path: Path) -> None:
+    probe, (soft, hard) = DiskProbe(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    found = []
+    for most_bytes in (PROBE_BYTES, PROBE_BYTES - 1, PROBE_BYTES, MIN_FREE_BYTES, PROBE_BYTES):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, hard))
+        try:
+            found.append(probe.takes_writes())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert found == [True, False, False, True, True]
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_start(
@@ -407,7 +426,7 @@ async def test_local_opens_the_page_and_ends_when_asked(
         port = urlsplit(opened.urls[0]).port or 0
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
+        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "disk": True, "slack_socket": True})
         assert samples((await page(port, "/metrics"))[1])["orion_turns_running", ""] == 0
         ask_to_end()
         await running

@@ -249,7 +249,7 @@ async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_questi
         assert (await at.flow.handle(claimed, lease)).verb == "giveback"
         await Pausing(redis_client).resume()
         assert await at.flow.handle(claimed, lease) == OK
-        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)) as tokens:
+        async with at.budgets.count_turn(Incoming.from_json(claimed.body)) as tokens:
             tokens.add(1)
         assert await at.knock(**bare) == OK
         assert len(at.through) == 1
@@ -292,7 +292,7 @@ async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Red
         pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
         await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
         claimed, lease = await at.store(thread=place, ts=ts, vouched=True, addressed="follow_up")
-        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)) as tokens:
+        async with at.budgets.count_turn(Incoming.from_json(claimed.body)) as tokens:
             tokens.add(1)
         await Pausing(redis_client).pause()
         assert await at.flow.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
@@ -312,21 +312,33 @@ async def test_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -
         assert at.dead == ["{}"]
 
 
-async def test_question_given_up_after_crashes_frees_what_it_reserved(redis_client: Redis) -> None:
+@pytest.mark.parametrize("ending", ["paused", "deleted", "given up"])
+async def test_turn_that_is_taken_over_frees_what_a_killed_worker_reserved(redis_client: Redis, ending: str) -> None:
     async with gates(redis_client, limits=Limits(channel=2_000)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
-        assert await at.budgets.reserve(incoming.turn_id, incoming)
-        assert not await at.budgets.reserve("other", incoming)
-        await at.flow.notify_given_up(claimed, lease, "crashed")
-        assert await at.budgets.reserve("other", incoming)
+        async with at.budgets.reserve(incoming.turn_id, incoming):  # the worker is killed here
+            async with at.budgets.reserve("other", incoming) as is_reserved:
+                assert not is_reserved
+            if ending == "paused":
+                await Pausing(redis_client).pause()
+            elif ending == "deleted":
+                await Cancellations(redis_client).record_deletion(incoming)
+            again = replace(claimed, tries=2)
+            await (
+                at.flow.notify_given_up(again, lease, "crashed")
+                if ending == "given up"
+                else at.flow.handle(again, lease)
+            )
+            async with at.budgets.reserve("other", incoming) as is_reserved:
+                assert is_reserved
 
 
 async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
-        async with at.budgets.count_turn("t", incoming) as tokens:
+        async with at.budgets.count_turn(incoming) as tokens:
             tokens.add(1)
         await at.mailbox.mark(claimed, f"outbox:{incoming.turn_id}", "{}")
         assert await at.flow.handle(claimed, lease) == OK

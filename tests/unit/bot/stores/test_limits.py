@@ -1,6 +1,7 @@
 """Daily budgets of tokens, the pause, and listening channels."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from structlog.testing import capture_logs
 
+from agent.packing import parse_json
 from agent.thread.conversation import ThreadKey
 from bot.slack.message import Incoming
 from bot.stores.limits import (
@@ -45,7 +47,7 @@ async def used_up(redis: Redis, purse: Budgets, of: Incoming) -> Holder | None:
 
 
 async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
-    async with purse.count_turn("t", of) as counter:
+    async with purse.count_turn(of) as counter:
         counter.add(tokens)
 
 
@@ -92,7 +94,7 @@ async def test_others_and_tomorrow_are_another_matter(redis_client: Redis) -> No
 async def test_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
     """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
     purse = budgets(redis_client, Limits(user=1_000))
-    async with purse.count_turn("t", incoming()) as tokens:
+    async with purse.count_turn(incoming()) as tokens:
         for total in (300, 600):
             tokens.add(300)
 
@@ -112,11 +114,12 @@ async def test_a_burst_does_not_overrun_a_budget(redis_client: Redis, limits: Li
     began: list[int] = []
 
     async def turn(number: int) -> None:
-        if await purse.reserve(f"t{number}", incoming()):
-            began.append(number)
-            async with purse.count_turn(f"t{number}", incoming()) as tokens:
-                await asyncio.sleep(0)
-                tokens.add(2_000)
+        async with purse.reserve(f"t{number}", incoming()) as is_reserved:
+            if is_reserved:
+                began.append(number)
+                async with purse.count_turn(incoming()) as tokens:
+                    await asyncio.sleep(0)
+                    tokens.add(2_000)
 
     async with asyncio.TaskGroup() as group:
         for number in range(30):
@@ -126,20 +129,29 @@ async def test_a_burst_does_not_overrun_a_budget(redis_client: Redis, limits: Li
 
 
 async def test_a_reservation_is_released_replaced_or_expires(redis_client: Redis) -> None:
-    limits = Limits(user=3_000)
+    limits, killed = Limits(user=3_000), AsyncExitStack()
     purse = budgets(redis_client, limits)
-    assert await purse.reserve("t1", incoming())
-    assert await purse.reserve("t1", incoming()), "the next delivery try of the same turn"
-    assert await purse.reserve("t2", incoming())
-    assert not await purse.reserve("t3", incoming())
-    assert await purse.reserve("t3", incoming(user="U2"))
-    async with purse.count_turn("t1", incoming()) as tokens:
+
+    async def reserve(turn_id: str, purse: Budgets = purse, user: str = "U1") -> bool:
+        return await killed.enter_async_context(purse.reserve(turn_id, incoming(user=user)))
+
+    assert await reserve("t1")
+    assert await reserve("t1"), "the next try of the same turn"
+    assert await reserve("t2")
+    assert not await reserve("t3")
+    assert await reserve("t3", user="U2")
+    async with purse.reserve("t1", incoming()), purse.count_turn(incoming()) as tokens:
         tokens.add(500)
-    assert await purse.reserve("t4", incoming()), "an average turn of today takes 500"
+    assert await reserve("t4"), "an average turn of today takes 500"
     assert await redis_client.ttl(purse.key("T1")) > 0
     later = budgets(redis_client, limits, NOON + RESERVATION_TTL_S)
-    assert all([await later.reserve(turn, incoming()) for turn in ("t5", "t6", "t7", "t8", "t9")])
-    assert not await later.reserve("t10", incoming())
+    assert all([await reserve(turn, later) for turn in ("t5", "t6", "t7", "t8", "t9")])
+    assert not await reserve("t10", later)
+    await later.release("t5", incoming())  # a killed turn is taken over
+    assert await reserve("t10", later)
+    await killed.aclose()
+    stored: Any = redis_client.hget(later.key("T1"), "reserved")
+    assert parse_json(await stored) == {}
 
 
 @pytest.mark.parametrize("end", [ValueError("a bug"), asyncio.CancelledError()])
@@ -147,7 +159,7 @@ async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end:
     purse = budgets(redis_client, Limits(user=50))
 
     async def turn() -> None:
-        async with purse.count_turn("t", incoming()) as tokens:
+        async with purse.count_turn(incoming()) as tokens:
             tokens.add(50)
             raise end
 
@@ -175,17 +187,19 @@ async def test_a_reservation_holds_until_the_tokens_of_its_turn_are_counted(redi
     limits = Limits(user=50)
     slow = budgets(SlowRedis(connection_pool=redis_client.connection_pool), limits)
     purse = budgets(redis_client, limits)
-    assert await slow.reserve("t", incoming())
+    begun = asyncio.Event()
 
     async def turn() -> None:
-        async with slow.count_turn("t", incoming()) as tokens:
+        async with slow.reserve("t", incoming()), slow.count_turn(incoming()) as tokens:
             tokens.add(50)
-            await asyncio.sleep(0)
+            begun.set()
 
     async with asyncio.TaskGroup() as group:
         group.create_task(turn())
+        await begun.wait()
         for _ in range(20):
-            assert not await purse.reserve("another", incoming())
+            async with purse.reserve("another", incoming()) as is_reserved:
+                assert not is_reserved
         SlowPipeline.gate.set()
     assert await used_up(redis_client, purse, incoming()) == "user"
 
@@ -195,6 +209,7 @@ async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
         purse = budgets(nobody, Limits(user=1))
         with capture_logs() as logs:
             await spend(purse, 5, incoming())
+            await purse.release("t", incoming())
     assert {line["event"] for line in logs} == {"tokens_not_counted", "tokens_not_released"}
 
 
