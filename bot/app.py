@@ -305,10 +305,10 @@ class _TeamBots:
         stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
         redis, prefix = stores.redis, stores.prefix
-        limits = RateLimits(redis, prefix=prefix, watcher=self.observers)
+        limits = RateLimits(redis, prefix=prefix, metrics=self.observers.metrics)
         calls = SlackCalls(
             client, patience_s=self.timeouts.call_s, attempt_s=self.timeouts.attempt_s,
-            first_pause_s=self.timeouts.first_pause_s, watcher=self.observers, breaker=circuit, limits=limits,
+            first_pause_s=self.timeouts.first_pause_s, metrics=self.observers.metrics, breaker=circuit, limits=limits,
         )  # fmt: skip
         workspace = SlackWorkspace(client, calls)
         delivery = Delivery(workspace, checks=PendingChecks(stores.mailbox))

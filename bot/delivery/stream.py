@@ -24,11 +24,9 @@ from verification.markup.scanner import segments
 
 _MAX_LENGTH: Final = 11_000
 """Characters of one streamed message. A longer answer is posted as several messages."""
-_MISSING: Final = frozenset(
-    {"unknown_method", "missing_scope", "method_deprecated", "not_allowed_token_type", "feature_not_enabled"}
-)
 _NO_TASKS: Final = frozenset({"invalid_arguments", "invalid_chunks", "no_text", "streaming_mode_mismatch"})
 """Errors of a server that has streams but accepts no tasks in them."""
+_START: Final = "chat.startStream"
 _WORKSPACE, _TASKS = "", "tasks"  # keys next to the channels that refused
 _OPEN: Final = frozenset({"pending", "in_progress"})
 log = structlog.get_logger()
@@ -82,17 +80,18 @@ class Streams:
 
     def may_be_tried(self, place: ThreadKey) -> bool:
         """Return whether an answer can be streamed here: neither workspace nor channel refused lately."""
-        return self.accepts(_WORKSPACE) and self.accepts(place.channel)
+        return self.calls.is_supported(_START) and self.accepts(_WORKSPACE) and self.accepts(place.channel)
 
     def accepts(self, what: str) -> bool:
         """Return whether this kind of stream, or this channel, was not refused lately."""
         return self._not_before.get(what, 0.0) <= time.monotonic()
 
     def remember_refusal(self, place: ThreadKey, failure: DeliveryFailed) -> None:
-        """Remember that the channel or the whole workspace refused a stream."""
-        pause_s = self.limited_s if failure.is_limited else self.missing_s
-        where = _WORKSPACE if failure.is_limited or failure.reason in _MISSING else place.channel
-        self._not_before[where] = time.monotonic() + pause_s
+        """Remember that the channel refused a stream, or a rate limit. ``calls`` knows of a missing method."""
+        if failure.is_limited:
+            self._not_before[_WORKSPACE] = time.monotonic() + self.limited_s
+        elif self.calls.is_supported(_START):
+            self._not_before[place.channel] = time.monotonic() + self.missing_s
 
     def remember_no_tasks(self) -> None:
         """Remember that this workspace accepts no tasks."""
@@ -228,7 +227,7 @@ class AnswerStream:
         self.lease_check()
         self.streamed = STREAM_UNKNOWN  # also if this call is cancelled
         try:
-            reply = await self.streams.calls.call_once("chat.startStream", body, timeout_s=self.streams.call_s)
+            reply = await self.streams.calls.call_once(_START, body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:
             if failure.permanent or failure.is_limited:
                 self.streamed = NOT_STREAMED

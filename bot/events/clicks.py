@@ -102,7 +102,7 @@ class Click:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(self.team)
-                return await people.language_of(self.team, user or self.user)
+                return (await people.find_person(self.team, user or self.user)).language or None
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("language_unknown", reason=getattr(failure, "reason", "slow"))
             return None

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
@@ -34,6 +34,11 @@ _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_f
 _GONE: Final = "channel_not_found"
 _PRIVATE: Final = "private "  # before a cached name
 _CHANNEL_TYPES: Final = "public_channel,private_channel"
+MAX_NAMES: Final = 12  # ids of one turn that are looked up; most are cached
+MEMBERSHIPS_TTL_S: Final = 600
+MEMBERSHIPS_TIMEOUT_S: Final = 4.0  # the question waits for the lookup
+Found = TypeVar("Found")
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +115,6 @@ class SlackDirectory(CachedDirectory):
         """Return the language for a text that only the author sees: few words do not show what they speak."""
         return detect_language(incoming.text) or await self.cached_language(incoming.thread.team, incoming.user)
 
-    async def language_of(self, team: str, user: str) -> str | None:
-        """Return the language this person uses Slack in, from Slack if need be. Raises as ``find_person`` does."""
-        return (await self.find_person(team, user)).language or None
-
     async def find_person(self, team: str, user: str) -> Person:
         """Return an account as seen from here. Raises ``DeliveryFailed``: Slack is away, or refuses the lookup."""
         async with self._asking.setdefault(user, asyncio.Lock()):
@@ -127,16 +128,14 @@ class SlackDirectory(CachedDirectory):
                     raise
                 person = Person(external=True)
             else:
-                person = await self._read_person(mapping(reply, "user"), team)
+                account = mapping(reply, "user")
+                if not string(account, "id"):  # not a reply from Slack: it must not make anyone a full member
+                    raise DeliveryFailed(MALFORMED, permanent=False)
+                elsewhere = string(account, "team_id") not in {"", team}
+                asks = elsewhere and string(account, "enterprise_user", "enterprise_id")
+                person = read_person(account, team, await self._workspace.enterprise() if asks else "")
             await self.redis.set(self.person_key(team, user), json.dumps(asdict(person)), ex=CACHE_TTL_S)
             return person
-
-    async def _read_person(self, user: Mapping[str, Any], team: str) -> Person:
-        if not string(user, "id"):  # not a reply from Slack: it must not make anyone a full member
-            raise DeliveryFailed(MALFORMED, permanent=False)
-        enterprise = string(user, "enterprise_user", "enterprise_id")
-        elsewhere = string(user, "team_id") not in {"", team}
-        return read_person(user, team, await self._workspace.enterprise() if enterprise and elsewhere else "")
 
     async def is_shared(self, team: str, channel: str) -> bool:
         """Return whether people of another organisation can read this channel. Raises as ``find_person`` does."""
@@ -175,6 +174,35 @@ class SlackDirectory(CachedDirectory):
         """Return the ids of the channels that a person is in, private ones if Orion is in them too. Raises the same."""
         found = self._calls.read_pages("users.conversations", user=user, types=types)
         return [string(channel, "id") async for channel in found]
+
+    async def add_names(
+        self, question: Question, history: Sequence[ThreadMessage]
+    ) -> tuple[Question, tuple[ThreadMessage, ...]]:
+        """Return question and history with names in place of ids, the latest first where there are many.
+
+        The model reads ``@Ben`` and ``#ops``. The question gets the asker's time zone, and the speakers' names.
+        """
+        latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
+        names: dict[str, str] = {}
+        for found in [*dict.fromkeys([question.user, *named_ids(question.text), *latest])][:MAX_NAMES]:
+            try:
+                if name := await self._find_name(question.thread, found):
+                    names[found] = name
+            except DeliveryFailed as failure:
+                log.info("name_not_found", reason=failure.reason)
+                if not failure.permanent:
+                    break  # an answer does not wait for names
+        asker = await self.cached_person(question.thread.team, question.user)
+        named = replace(question, text=with_names(question.text, names), tz=asker.tz if asker else "", names=names)
+        return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
+
+    async def _find_name(self, place: ThreadKey, found: str) -> str:
+        if found.startswith("S"):
+            return await self.group_name(place.team, found)
+        if found.startswith(("C", "G")):
+            return await self.channel_name(place.team, found, within=place.channel)
+        person = await self.find_person(place.team, found) if found.startswith(("U", "W")) else None
+        return f"@{person.name}" if person and person.name else ""
 
     async def group_name(self, team: str, group: str) -> str:
         """Return a user group's ``@handle``, or an empty text. Raises the same."""
@@ -236,60 +264,6 @@ def channel_label(channel: Mapping[str, Any]) -> str:
     return f"{mark}#{name}" if name and not channel.get("is_mpim") else ""
 
 
-MAX_NAMES: Final = 12  # ids of one turn that are looked up; most are cached
-log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Finds the names of people, channels and groups of one workspace."""
-
-    people: SlackDirectory
-
-    async def put_into(
-        self, question: Question, history: Sequence[ThreadMessage]
-    ) -> tuple[Question, tuple[ThreadMessage, ...]]:
-        """Return question and history with names in place of ids, the latest first where there are many.
-
-        The question gets the asker's time zone, and the names of those who spoke.
-        """
-        latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
-        team = question.thread.team
-        names = await self._find(question.thread, dict.fromkeys([question.user, *named_ids(question.text), *latest]))
-        try:
-            tz = (await self.people.find_person(team, question.user)).tz
-        except DeliveryFailed:
-            tz = ""
-        named = replace(question, text=with_names(question.text, names), tz=tz, names=names)
-        return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
-
-    async def _find(self, place: ThreadKey, ids: Iterable[str]) -> dict[str, str]:
-        names: dict[str, str] = {}
-        for found in list(ids)[:MAX_NAMES]:
-            try:
-                names[found] = await self._name(place, found)
-            except DeliveryFailed as failure:
-                log.info("name_not_found", reason=failure.reason)
-                if not failure.permanent:
-                    break  # an answer does not wait for names
-        return {found: name for found, name in names.items() if name}
-
-    async def _name(self, place: ThreadKey, found: str) -> str:
-        team = place.team
-        if found.startswith("S"):
-            return await self.people.group_name(team, found)
-        if found.startswith(("C", "G")):
-            return await self.people.channel_name(team, found, within=place.channel)
-        person = await self.people.find_person(team, found) if found.startswith(("U", "W")) else None
-        return f"@{person.name}" if person and person.name else ""
-
-
-Found = TypeVar("Found")
-
-MEMBERSHIPS_TTL_S: Final = 600
-LOOKUP_TIMEOUT_S: Final = 4.0  # the question waits for it
-
-
 @dataclass(slots=True, eq=False)
 class Memberships:
     """Looks up one workspace's people.
@@ -313,7 +287,7 @@ class Memberships:
         if (stored := await self.people.redis.get(key)) is not None:
             return frozenset(json.loads(stored))
         try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+            async with asyncio.timeout(MEMBERSHIPS_TIMEOUT_S):
                 person = await self.calls.read("users.info", user=user)
                 email = string(person, "user", "profile", "email")
                 groups = await _if_granted(self.calls.read("usergroups.list", include_users="true"), {})

@@ -10,12 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple
 
 import structlog
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
+
+from observability.metrics import Metrics
 
 log = structlog.get_logger()
 
@@ -49,16 +51,6 @@ PACES: Final[Mapping[str, CallPace]] = {
 }
 
 
-class CallWatcher(Protocol):
-    """Counts calls that failed or had to wait."""
-
-    def slack_trouble(self, method: str, reason: str) -> None:
-        """Note that one try of a call failed."""
-
-    def slack_wait(self, method: str, seconds: float) -> None:
-        """Note that a call waits for its turn under Slack's limits."""
-
-
 @dataclass(slots=True, eq=False)
 class RateLimits:
     """The paces of one workspace. ``team`` is its id, empty until Slack was asked."""
@@ -66,7 +58,7 @@ class RateLimits:
     redis: Redis
     team: str = ""
     prefix: str = "orion"
-    watcher: CallWatcher | None = None
+    metrics: Metrics | None = None
     _script: AsyncScript = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,8 +79,8 @@ class RateLimits:
         # A caller that comes back with the same call gets the place that it kept.
         caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
         wait_s = await self._ask(method, arguments, pace.interval_ms, burst, round(patience_s * 1000), caller, 0)
-        if wait_s and self.watcher:
-            self.watcher.slack_wait(method, wait_s)
+        if wait_s and self.metrics:
+            self.metrics.slack_waits.labels(method).observe(wait_s)
         return wait_s
 
     async def note_refusal(self, method: str, arguments: Mapping[str, Any], retry_after_s: float) -> None:

@@ -21,7 +21,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
 from agent.payload import mapping, objects, string
-from bot.slack.rate_limits import CallWatcher, Keeps, RateLimits
+from bot.slack.rate_limits import Keeps, RateLimits
+from observability.metrics import Metrics
 from verification.text.disguise import remove_unsendable
 
 Reply = Mapping[str, Any]
@@ -39,10 +40,10 @@ _NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's 
 MALFORMED: Final = "malformed_reply"
 MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
 """Answers of a Slack-compatible server to a method that it does not have."""
-# Also Slack's own, if the app is not an agent or its manifest is older.
-_UNSUPPORTED: Final = MISSING_METHOD | {
-    *("not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled")
-}
+# Slack's own answers about this token: the app is not an agent there, or its manifest is older.
+_NOT_FOR_TOKEN: Final = frozenset(
+    {"not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled", "method_deprecated"}
+)
 MISSING_TTL_S: Final = 3_600.0  # if the workspace has no statuses, do not try one at each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
@@ -110,13 +111,14 @@ class SlackCalls:
     patience_s: float = 60.0  # from the first try to the start of the last one
     attempt_s: float = 15.0
     first_pause_s: float = 0.5
-    watcher: CallWatcher | None = None
+    metrics: Metrics | None = None
     # Guards calls that change something.
     breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))
     limits: RateLimits | None = None
     at_once: int = AT_ONCE  # calls in flight: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
-    _missing: dict[str, tuple[str, float]] = field(default_factory=dict, init=False)
+    # Why and until when a method is off, by method and token; without a token it is off for every one.
+    _missing: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict, init=False)
     _clock_quiet_until: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -177,8 +179,8 @@ class SlackCalls:
     # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Call once, without a retry: for a status or a modal, which are stale a moment later."""
-        if not self.is_supported(method):
-            raise DeliveryFailed(self._missing[method][0], permanent=True)
+        if reason := self._missing_reason(method):
+            raise DeliveryFailed(reason, permanent=True)
         await self._take_turn(method, body, patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
@@ -189,15 +191,20 @@ class SlackCalls:
             return await self._attempt(method, self.client.api_call(method, json=_sendable(body)), timeout_s)
         except DeliveryFailed as failure:
             await self._tell_limits(method, body, failure)
-            if failure.reason in _UNSUPPORTED:
-                self._missing[method] = failure.reason, time.monotonic() + MISSING_TTL_S
+            if failure.reason in MISSING_METHOD | _NOT_FOR_TOKEN:
+                token = "" if failure.reason in MISSING_METHOD else self.client.token or ""
+                self._missing[method, token] = failure.reason, time.monotonic() + MISSING_TTL_S
             raise
         finally:
             self._places.release()
 
     def is_supported(self, method: str) -> bool:
         """Return whether the workspace has this method, as far as ``call_once`` knows."""
-        return method not in self._missing or time.monotonic() >= self._missing[method][1]
+        return not self._missing_reason(method)
+
+    def _missing_reason(self, method: str) -> str:
+        entries = [self._missing.get((method, token), ("", 0.0)) for token in ("", self.client.token or "")]
+        return next((reason for reason, until in entries if time.monotonic() < until), "")
 
     async def _take_turn(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
@@ -275,8 +282,8 @@ class SlackCalls:
         try:
             reply = await await_reply(method, call, timeout_s)
         except DeliveryFailed as failure:
-            if self.watcher:
-                self.watcher.slack_trouble(method, failure.reason)
+            if self.metrics:
+                self.metrics.slack_error(method, failure.reason)
             raise
         self._check_clock(reply.headers)
         return mapping(reply.data)

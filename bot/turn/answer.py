@@ -58,13 +58,9 @@ log = structlog.get_logger()
 _NO_TOKENS: Final = str.maketrans("<>", "‹›")
 
 FAILURES: Final = frozenset({"failed", "out_of_budget"})  # outcomes that a person may report to an admin
-
-NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
-"""Outcomes that offer "Ask a human"."""
-
+NOT_ANSWERED: Final = FAILURES | {"refused"}  # outcomes that offer "Ask a human"
 FIRST_STATUS_S: Final = 0.5  # a faster answer needs no status
-QUEUE_NOTICE_S: Final = 2.0
-"""After this wait the question may have a status already: ``bot.turn.status`` sets one after 3 seconds."""
+QUEUE_NOTICE_S: Final = 2.0  # after this wait the question may have a status already (``bot.turn.status``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +111,10 @@ class Answering:
     async def notify_given_up(self, job: Job, reason: str) -> None:
         """Tell the person that their message was given up, with an id from the log, unless it has an answer.
 
-        Raises ``DeliveryFailed`` if Slack is away.
+        If Orion cannot post in the thread, it writes in their direct chat, without quoting the question. Raises
+        ``DeliveryFailed`` if Slack is away.
         """
-        incoming, lease = job.incoming, job.lease
+        incoming, delivery = job.incoming, self.at.delivery
         log.error("question_given_up", thread=job.claimed.thread, turn_id=job.turn_id, reason=reason)
         if incoming.kind == "delete":
             return  # the asker deleted the question: post nothing
@@ -125,27 +122,23 @@ class Answering:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
             elif job.addressed and not any(
-                posted.turn_id for posted in await self.at.delivery.reader.find_posts(job.place, incoming.ts)
+                posted.turn_id for posted in await delivery.reader.find_posts(job.place, incoming.ts)
             ):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
-                await self.at.delivery.answer(job.place, own_message(text), answer_key)
-            await self.at.delivery.end_session(job.place, lease.require)
+                await delivery.answer(job.place, own_message(text), answer_key)
+            await delivery.end_session(job.place, job.lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
                 raise  # the message is kept, and a later delivery try tells the person
             if job.addressed:
-                await self._notify_directly(job)
-
-    async def _notify_directly(self, job: Job) -> None:
-        """Tell the person in their direct chat that Orion cannot post in the thread, without quoting the question."""
-        try:
-            job.lease.require()
-            text = say("not_posted", job.language, id=short_id(job.turn_id))
-            await self.at.delivery.send_direct_message(job.incoming.user, text)
-        except DeliveryFailed as failure:
-            log.warning("person_not_told", reason=failure.reason)
+                try:
+                    job.lease.require()
+                    text = say("not_posted", job.language, id=short_id(job.turn_id))
+                    await delivery.send_direct_message(incoming.user, text)
+                except DeliveryFailed as refusal:
+                    log.warning("person_not_told", reason=refusal.reason)
 
     async def _dispatch(self, job: Job) -> Ending:
         kind = job.incoming.kind
@@ -196,12 +189,10 @@ class Answering:
         except asyncio.CancelledError:
             if not job.lease.stopped:
                 raise
-            return await self._end_stopped(job)
-        return await self._save_delivered(job, result) if isinstance(result, OutboxEntry) else result
-
-    async def _save_delivered(self, job: Job, entry: OutboxEntry) -> Ending:
-        """Save the thread of a delivered answer and settle the outbox entry."""
-        await self._save_state(job, entry.state)
+            result = await self._end_stopped(job)
+        if not isinstance(result, OutboxEntry):
+            return result
+        await self._save_state(job, result.state)
         return replace(OK, settles=job.mark("outbox"))
 
     async def _deliver_decided(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
@@ -213,11 +204,11 @@ class Answering:
             await self.at.check_again(job)
         return entry
 
-    async def _end_stopped(self, job: Job) -> Ending:
+    async def _end_stopped(self, job: Job) -> OutboxEntry | Ending:
         """End a stopped turn: deliver an answer that was already decided, else post only "stopped"."""
         job = replace(job, facts=await read_facts(self.at.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
-            return await self._save_delivered(job, await self._deliver(job, entry))
+            return await self._deliver(job, entry)
         await self._save_state(job, state_after_stop(job.question(), job.facts.state))
         await end_streams(self.at, job)
         await self._post_stopped(job)
@@ -249,12 +240,7 @@ class Answering:
             if (after := with_edited_message(remembered, job.incoming.ts, job.incoming.text)) != remembered:
                 await self._save_state(job, after)
             return OK
-        waited = bool(waiting_since(job))
-        # A message that may be meant for other people gets a status only once Orion works on an answer.
-        first = "" if not job.addressed else MODEL_AWAY if waited else THINKING
-        answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
-        status = WorkingStatus(self.at.delivery, job.place, answer_key, self._pace(job), first, _title(job))
-        async with status.updating():
+        async with self._status(job).updating() as status:
             quotes = self.at.engine.model.quotes_only
             # Without a model, context would only repeat the passages of the previous thread. A shared answer may not
             # rest on what was said in the direct chat before.
@@ -283,10 +269,23 @@ class Answering:
             async with streaming(open_stream(self.at, job, before, status)) as stream:
                 return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
 
-    def _pace(self, job: Job) -> Pace:
-        """Return the pace: at once in a direct chat, whose session needs a status, and after a wait in the queue."""
-        at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
-        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S)
+    def _status(self, job: Job) -> WorkingStatus:
+        """Return the status: at once in a direct chat, whose session needs one, and after a wait in the queue.
+
+        The question that opened a direct chat's thread becomes its title in the person's list of conversations.
+        """
+        waited, direct = bool(waiting_since(job)), job.place.channel.startswith("D")
+        at_once = direct or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
+        opens = direct and job.place.thread_ts == job.incoming.ts
+        return WorkingStatus(
+            self.at.delivery,
+            job.place,
+            job.answer_key(may_exist=waited or job.may_be_answered),
+            Pace(first_s=0.0 if at_once else FIRST_STATUS_S),
+            # A message that may be meant for other people gets a status only once Orion works on an answer.
+            first="" if not job.addressed else MODEL_AWAY if waited else THINKING,
+            title=" ".join(job.incoming.text.split()).translate(_NO_TOKENS) if opens else "",
+        )
 
     async def _run_turn(
         self, job: Job, question: Question, state: ThreadState, live_view: LiveView
@@ -383,9 +382,3 @@ class Answering:
 
     async def _save_state(self, job: Job, state: ThreadState) -> None:
         await self.at.stores.save(job.claimed, job.place, state)
-
-
-def _title(job: Job) -> str:
-    """Return the title in the person's list of conversations: the question that opened a direct chat's thread."""
-    opens = job.place.thread_ts == job.incoming.ts and job.place.channel.startswith("D")
-    return " ".join(job.incoming.text.split()).translate(_NO_TOKENS) if opens else ""

@@ -15,7 +15,7 @@ from bot.delivery.answer_key import AnswerKey, Mark, PendingChecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.queue.lease import Claimed, Lease
-from bot.slack.directory import Memberships, Names, SlackDirectory
+from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.history import sort_key
@@ -169,7 +169,7 @@ class TeamServices:
             documents=settings.documents,
             language=settings.language,
         )
-        question, history = await Names(self.people).put_into(question, state.history)
+        question, history = await self.people.add_names(question, state.history)
         return question, await self.visibility.visible_state(replace(state, history=history), viewers_of(question))
 
     async def check_again(self, job: Job) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from redis.asyncio import Redis
@@ -23,7 +23,6 @@ from agent.turn.events import (
     ModelEnd,
     ModelStart,
     PlanMoved,
-    StepSeen,
     Token,
     ToolEnd,
     ToolStart,
@@ -46,13 +45,6 @@ from observability.stats import Stats, TurnFigures
 log = structlog.get_logger()
 
 CHECKING: Final = "is checking the answer against its sources…"
-# By phase, and whether an earlier attempt failed. Deciding goes on under what is shown already.
-_DOING: Final = {
-    ("write", False): "is writing an answer…",
-    ("write", True): "is correcting the answer…",
-    ("judge", False): CHECKING,
-    ("judge", True): CHECKING,
-}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,14 +75,6 @@ class Observers:
             self.metrics.turns_running.dec()
             if not observer.over:
                 trace.end(outcome="interrupted")
-
-    def slack_trouble(self, method: str, reason: str) -> None:
-        """Count a failed try of a Slack call."""
-        self.metrics.slack_error(method, reason)
-
-    def slack_wait(self, method: str, seconds: float) -> None:
-        """Record the wait of a Slack call under Slack's limits."""
-        self.metrics.slack_waits.labels(method).observe(seconds)
 
     def slack_event(self, fate: str) -> None:
         """Count an event by the kind of message it was stored as, or by the reason it was ignored."""
@@ -220,8 +204,7 @@ class TurnObserver:
                 metrics.model_calls.labels(phase, error).inc()
                 metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
                 metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
-                self._add_tokens(usage, call)
-                self._report_tokens(usage.tokens)
+                self._add_tokens(usage, call, usage.tokens)
             case ToolEnd(result=result):
                 # The name comes from the model: an unknown one must not become a label.
                 tool = result.tool if result.tool in self.engine.tool_names else "unknown"
@@ -236,18 +219,17 @@ class TurnObserver:
                 for repair in verdict.repairs:
                     metrics.repairs.labels(repair.kind).inc(repair.count)
             case Done(usage=usage):  # with what no event told of: a tool may have asked the model too
-                self._report_tokens(usage.tokens - self._reported)
+                self._add_tokens(usage, None, usage.tokens - self._reported)
             case _:
                 pass
 
-    def _add_tokens(self, usage: Usage, call: ModelCall | None) -> None:
+    def _add_tokens(self, usage: Usage, call: ModelCall | None, tokens: int = 0) -> None:
+        """Add a call to the tokens of its model, and ``tokens`` to those of the turn."""
         if call is not None:
             name = call.model or self.engine.model.name
             self._tokens[name] = self._tokens.get(name, Usage()) + usage
-
-    def _report_tokens(self, tokens: int) -> None:
         self._reported += tokens
-        if self.counter:
+        if self.counter and tokens:
             self.counter.add(tokens)
 
     def _show(self, event: TurnEvent) -> None:
@@ -259,25 +241,20 @@ class TurnObserver:
             return
         match event:
             case PlanMoved(steps=steps):
-                self._show_plan(status, steps)
+                self._step = step_status(steps, status.language)
+                if self._step:
+                    status.show(self._step)
+                if self.stream is not None:
+                    self.stream.show_plan(stream_tasks(steps, status.language))
             case ToolStart(call=call):
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
                 status.show(self._step or looking)  # what the tool is called for says more
-            case ModelStart(phase=phase, attempt=attempt):
-                if doing := _DOING.get((phase, attempt > 1)):
-                    status.show(doing)
-            case Verification():
+            case ModelStart(phase="write", attempt=attempt):
+                status.show("is writing an answer…" if attempt == 1 else "is correcting the answer…")
+            case Verification() | ModelStart(phase="judge"):
                 status.show(CHECKING)
             case _:
                 pass
-
-    def _show_plan(self, status: WorkingStatus, steps: tuple[StepSeen, ...]) -> None:
-        """Show the step in hand as the status, and all of them where there is a stream."""
-        self._step = step_status(steps, status.language)
-        if self._step:
-            status.show(self._step)
-        if self.stream is not None:
-            self.stream.show_plan(stream_tasks(steps, status.language))
 
 
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
@@ -295,16 +272,13 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             call_made = _generation(done.call, done.usage) if done.call else None
             trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, call=call_made)
         case Verification(attempt=number, draft=draft, verdict=verdict):
-            repairs = {repair.kind: repair.count for repair in verdict.repairs}
-            text, violations = verdict.text, verdict.violations
             issues = [
-                {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in violations
+                {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail}
+                for v in verdict.violations
             ]
-            trace.attempt(
-                TracedAttempt(
-                    number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs
-                )
-            )
+            repairs = {repair.kind: repair.count for repair in verdict.repairs}
+            about: dict[str, Any] = {"text": verdict.text, "passed": verdict.passed, "repairs": repairs}
+            trace.attempt(TracedAttempt(number=number, draft=draft, issues=issues, **about))
         case _:
             pass
 

@@ -1,7 +1,6 @@
 """Slack's limits are kept to by all workers together, and whoever must wait long comes back for a place of its own."""
 
 import asyncio
-from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -10,25 +9,15 @@ from redis.asyncio import Redis
 from bot.local.model.limits import Strictness
 from bot.slack.rate_limits import PACES, RateLimits
 from bot.slack.web_api import DeliveryFailed, SlackCalls
+from observability.metrics import Metrics
 from tests.support.local_slack import CHANNEL, local_slack
 
 POST = "chat.postMessage"
 BURST = PACES[POST].burst
 
 
-def worker(redis: Redis, waits: list[str] | None = None, team: str = "T1") -> RateLimits:
-    return RateLimits(redis, team, watcher=Watcher([] if waits is None else waits))
-
-
-@dataclass(frozen=True)
-class Watcher:
-    waits: list[str]
-
-    def slack_trouble(self, method: str, reason: str) -> None: ...
-
-    def slack_wait(self, method: str, seconds: float) -> None:
-        assert seconds > 0
-        self.waits.append(method)
+def worker(redis: Redis, metrics: Metrics | None = None, team: str = "T1") -> RateLimits:
+    return RateLimits(redis, team, metrics=metrics)
 
 
 def post(number: int, channel: str = "C1") -> dict[str, object]:
@@ -36,13 +25,14 @@ def post(number: int, channel: str = "C1") -> dict[str, object]:
 
 
 async def test_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_client: Redis) -> None:
-    waits: list[str] = []
-    one, two = worker(redis_client, waits), worker(redis_client)
+    metrics = Metrics()
+    one, two = worker(redis_client, metrics), worker(redis_client)
     for number in range(BURST):
         assert await (one, two)[number % 2].reserve(POST, post(number), patience_s=0) == 0
     told = [await one.reserve(POST, post(10 + n), patience_s=0.1, keeps="fresh") for n in range(5)]
     assert [round(wait) for wait in told] == [1, 2, 3, 4, 5]
-    assert waits == [POST] * 5
+    waits = [line for line in metrics.render()[0].decode().splitlines() if "slack_wait_seconds_count" in line]
+    assert [line.split()[-1] for line in waits] == ["5.0"]
     again = await two.reserve(POST, post(12), patience_s=9)
     assert round(again) == 6, "somebody new stands behind them"
     back = await two.reserve(POST, post(12), patience_s=9, keeps="fresh")

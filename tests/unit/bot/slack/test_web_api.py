@@ -357,3 +357,16 @@ async def test_auth_test_goes_by_post_and_a_missing_status_method_is_tried_once(
                 await calls.call_once("assistant.threads.setStatus", {"status": ""})
             assert failed.value.permanent
     assert asked == ["POST auth.test", "POST assistant.threads.setStatus"]
+
+
+@pytest.mark.parametrize(("error", "calls"), [("missing_scope", 2), ("unknown_method", 1)])
+async def test_a_missing_scope_turns_a_method_off_for_its_token_alone(error: str, calls: int) -> None:
+    method = "assistant.threads.setStatus"
+    async with local_slack() as slack:
+        slack.server.faults.fail(method, error, times=9)
+        for token in (slack.client.token, "xoxb-installed-again"):
+            slack.client.token = token
+            for _ in range(2):
+                with pytest.raises(DeliveryFailed, match=error):
+                    await slack.calls.call_once(method, {})
+        assert slack.made(method) == calls
