@@ -7,12 +7,12 @@ Repair comes first, then links and citations get one form, and the rules judge t
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 from verification.claims.claims import claims as claims_of
 from verification.evidence.evidence import SUPPORTED
-from verification.grounding import Corpus, check_claims, fix_citations, read_corpus
+from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup import mrkdwn
 from verification.markup.chunks import split_chunks
 from verification.markup.link_targets import KnownLinks, show_as_code
@@ -25,7 +25,7 @@ from verification.rules.mentions import no_broadcast
 from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
 from verification.rules.secrets import no_secrets
 from verification.text.disguise import remove_unencodable, remove_unsendable
-from verification.types import Claim, Draft, Reading, Repair, RuleName, Verdict, Violation
+from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
 
 T = TypeVar("T")
 
@@ -105,8 +105,7 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     broken = [each for name, rule in RULES.items() for each in wall.around(name, partial(rule, reading)) or ()]
     if removed and not draft.repair:
         detail = "The text holds control characters or halves of characters."
-        whole = reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text.")
-        broken.append(replace(whole, words=""))
+        broken.append(replace(reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text."), words=""))
     violations = dict.fromkeys([*wall.failures, *broken, *unsupported])
     return Verdict(
         passed=not any(each.severity == "error" for each in violations),
@@ -120,26 +119,28 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
 
 def is_better(a: Verdict, b: Verdict) -> bool:
     """Compare two verdicts: one that passes is better, then fewer errors, then fewer refuted claims."""
-    return _rank(a) > _rank(b)
 
+    def rank(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
+        hopeless = any(each.rule == "not_empty" or each.detail == _CRASHED for each in verdict.errors)
+        unrefuted = sum(1 for claim in verdict.claims if claim.supported != "no")
+        return verdict.passed, not hopeless, -len(verdict.errors), unrefuted, -len(verdict.violations)
 
-def _rank(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
-    """Sort key of a verdict, most important part first. An empty or unchecked text ranks lowest."""
-    hopeless = any(each.rule == "not_empty" or each.detail == _CRASHED for each in verdict.errors)
-    unrefuted = sum(1 for claim in verdict.claims if claim.supported != "no")
-    return verdict.passed, not hopeless, -len(verdict.errors), unrefuted, -len(verdict.violations)
+    return rank(a) > rank(b)
 
 
 def _clean_draft(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
     """Remove unsendable characters from the draft and its sources. Also return the repairs of its text."""
     text, count = remove_unsendable(draft.text)
-    clean = remove_unencodable
-    sources = (
-        replace(each, title=clean(each.title), url=clean(each.url), text=clean(each.text)) for each in draft.sources
-    )
     question, known = remove_unsendable(draft.question)[0], remove_unsendable(draft.known_text)[0]
-    draft = replace(draft, text=text, question=question, known_text=known, sources=tuple(sources))
+    sources = tuple(map(_clean_source, draft.sources))
+    draft = replace(draft, text=text, question=question, known_text=known, sources=sources)
     return draft, (Repair(kind="control", count=count),) if count else ()
+
+
+@lru_cache(maxsize=256)  # an answer's attempts have the same sources
+def _clean_source(source: Source) -> Source:
+    clean = remove_unencodable
+    return replace(source, title=clean(source.title), url=clean(source.url), text=clean(source.text))
 
 
 def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
@@ -178,17 +179,17 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     """Check the claims against the sources, and correct wrong citations if that gives a better verdict."""
     reading = _read_draft(draft, text, wall)
     exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent under a label that says so
-    corpus = None if exempt else wall.around("claim_supported", lambda: read_corpus(draft, text))
-    if corpus is None:
+    basis = None if exempt else wall.around("claim_supported", lambda: read_basis(draft, text))
+    if basis is None:
         return reading, (), ()
-    reading, findings = _with_findings(corpus, reading, wall)
+    reading, findings = _with_findings(basis, reading, wall)
     # A judge knows better than shared words which source says it.
     if not draft.repair or draft.has_judge:
         return reading, findings, ()
     doubtful = [each for each in _doubtful_claims(reading, findings) if each.cited and each.cites_only(draft.sources)]
-    moved, repairs = wall.around("claim_supported", lambda: fix_citations(corpus, text, doubtful)) or (text, ())
+    moved, repairs = wall.around("claim_supported", lambda: fix_citations(basis, text, doubtful)) or (text, ())
     if repairs:
-        other, other_findings = _with_findings(corpus, _read_draft(draft, moved, wall), wall)
+        other, other_findings = _with_findings(basis, _read_draft(draft, moved, wall), wall)
         # Otherwise citations moved to pages with the same numbers.
         if _count_doubts(other, other_findings) < _count_doubts(reading, findings):
             return other, other_findings, repairs
@@ -205,19 +206,15 @@ def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 
-def _with_findings(corpus: Corpus, reading: Reading, wall: _Wall) -> tuple[Reading, Violations]:
-    """Check the claims of a reading against the corpus. Return the reading and the violations."""
-    checked = wall.around("claim_supported", lambda: check_claims(corpus, reading.claims))
+def _with_findings(basis: Basis, reading: Reading, wall: _Wall) -> tuple[Reading, Violations]:
+    """Check the claims of a reading against the basis. With a judge, a quotation does not prove the order of steps."""
+    checked = wall.around("claim_supported", lambda: check_claims(basis, reading.claims))
     claims, violations = checked or (reading.claims, ())
-    if corpus.has_judge:
-        claims = tuple(_reopen_numbered_step(claim, reading.text) for claim in claims)
+    if basis.has_judge:  # of 66 errors that another person planted, the only two that passed swapped two quoted steps
+        starts = (reading.text.rfind("\n", 0, each.start) + 1 for each in claims)
+        is_step = [bool(_NUMBERED_STEP.match(reading.text, start)) for start in starts]
+        claims = tuple(
+            replace(each, supported="open", settled_by="nobody") if step and each.settled_by == "quotation" else each
+            for each, step in zip(claims, is_step, strict=True)
+        )
     return replace(reading, claims=claims), violations
-
-
-def _reopen_numbered_step(claim: Claim, text: str) -> Claim:
-    """Reopen a quoted claim that is a numbered step: the quotation does not prove the order of the steps."""
-    # Of 66 errors that another person planted, the only two that passed swapped two quoted steps.
-    line = text[text.rfind("\n", 0, claim.start) + 1 : claim.end]
-    if claim.settled_by != "quotation" or not _NUMBERED_STEP.match(line):
-        return claim
-    return replace(claim, supported="open", settled_by="nobody")

@@ -6,6 +6,7 @@ between different languages is never used.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from verification.checks.dates import date_findings
 from verification.checks.identifiers import code_findings, identifier_findings
@@ -24,7 +25,7 @@ from verification.evidence.verbatim import (
 from verification.markup.edits import Edit, apply_edits
 from verification.markup.link_targets import KnownLinks, normalise_url
 from verification.rules.citations import citations
-from verification.rules.injection import orders_in, without_orders
+from verification.rules.injection import without_orders
 from verification.text.disguise import remove_unsendable
 from verification.text.language import detect_language
 from verification.types import Claim, Draft, Repair, Source, Violation
@@ -36,7 +37,7 @@ _MAX_CLAIMS = 50  # claims with a wrong citation: an answer with more needs anot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
+class Basis:
     """The texts that the claims of one draft are checked against: sources, known text, context and links."""
 
     sources: Mapping[int, Cited]
@@ -105,17 +106,11 @@ class Corpus:
         return not any(True for _ in self.findings_against(evidence)) and score(evidence) >= SUPPORTED
 
 
-def read_corpus(draft: Draft, text: str) -> Corpus:
-    """Build the corpus that ``text``, the answer of the draft, is checked against."""
+def read_basis(draft: Draft, text: str) -> Basis:
+    """Build the basis that ``text``, the answer of the draft, is checked against."""
     calculated = correct_results(analyse(text))  # known to other sentences too, such as a sum in a list below
-    return Corpus(
-        sources={
-            # A source's orders to the assistant are not evidence.
-            source.id: Cited(
-                id=source.id, passage=analyse(remove_unsendable(without_orders(source_text(source), orders))[0])
-            )
-            for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
-        },
+    return Basis(
+        sources={source.id: Cited(source.id, _read_source(source)) for source in draft.sources},
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
         context=(analyse(draft.context),) if draft.context.strip() else (),
         urls=KnownLinks(draft).source_urls,
@@ -124,9 +119,11 @@ def read_corpus(draft: Draft, text: str) -> Corpus:
     )
 
 
-def source_text(source: Source) -> str:
-    """The parts of a source that the model saw and may state: title, text and last change."""
-    return "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
+@lru_cache(maxsize=256)  # an answer's attempts have the same sources
+def _read_source(source: Source) -> Passage:
+    """Return what the model saw and may state: title, text and last change. Orders to an assistant are no evidence."""
+    text = "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
+    return analyse(remove_unsendable(without_orders(text))[0])
 
 
 def _shared_language(text: str, cited: Sequence[Passage]) -> str | None:
@@ -135,49 +132,47 @@ def _shared_language(text: str, cited: Sequence[Passage]) -> str | None:
     return next((passage.language for passage in cited if 2 * len(words & passage.words) > len(words)), None)
 
 
-def check_claims(corpus: Corpus, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     """Settle the claims as far as rules can, and return the violations with spans of the answer."""
-    results = [_check_claim(corpus, claim) for claim in claims]
+    results = [_check_claim(basis, claim) for claim in claims]
     return tuple(claim for claim, _ in results), tuple(each for _, violations in results for each in violations)
 
 
-def _check_claim(corpus: Corpus, claim: Claim) -> tuple[Claim, list[Violation]]:
+def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
     """Settle one claim and collect its violations. Nothing can refute a quotation."""
-    cited = corpus.existing_ids(claim.cited)
+    cited = basis.existing_ids(claim.cited)
     if not cited:  # it stays open: another rule fails the missing citation
         return replace(claim, score=0.0), []
     quotation = replace(claim, supported="yes", settled_by="quotation")
-    texts = [corpus.sources[number].passage.text for number in cited]
-    if not claim.code and is_verbatim_sentence(claim.text, texts, lambda url: normalise_url(url) in corpus.urls):
+    texts = [basis.sources[number].passage.text for number in cited]
+    if not claim.code and is_verbatim_sentence(claim.text, texts, lambda url: normalise_url(url) in basis.urls):
         return quotation, []
-    evidence = corpus.evidence_for(corpus.read_claim(claim), cited)
-    all_texts = (source.passage.text for source in corpus.sources.values())
-    findings = tuple(
-        code_findings(evidence, all_texts, corpus.urls) if claim.code else corpus.findings_against(evidence)
-    )
-    refuted = any(finding.is_error(has_judge=corpus.has_judge) for finding in findings)
+    evidence = basis.evidence_for(basis.read_claim(claim), cited)
+    all_texts = (source.passage.text for source in basis.sources.values())
+    findings = tuple(code_findings(evidence, all_texts, basis.urls) if claim.code else basis.findings_against(evidence))
+    refuted = any(finding.is_error(has_judge=basis.has_judge) for finding in findings)
     # Words prove nothing across languages, but a source in the claim's own language that has it all raises a doubt.
     foreign = not findings and not evidence.same_language
-    elsewhere = corpus.supporting_sources(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
+    elsewhere = basis.supporting_sources(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
     if foreign and elsewhere:
         findings = (evidence.not_found("overlap", (0, len(claim.text)), "doubtful"),)
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
-    elif not findings and (evidence.quotes_lines if claim.code else corpus.is_quotation(evidence)):
+    elif not findings and (evidence.quotes_lines if claim.code else basis.is_quotation(evidence)):
         claim = quotation
     claim = replace(claim, score=1.0 if claim.code else score(evidence, refuted=refuted))
-    return claim, [_violation(corpus, claim, finding, elsewhere) for finding in findings]
+    return claim, [_violation(basis, claim, finding, elsewhere) for finding in findings]
 
 
-def _violation(corpus: Corpus, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
+def _violation(basis: Basis, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
     """The finding as a violation. The remedy names another source if that one supports the sentence."""
     remedy = f"Cite [{elsewhere[0]}] instead: that source supports this sentence." if elsewhere else finding.remedy
     violation = Violation.found_in(claim.text, finding.span, "claim_supported", finding.detail, remedy)
-    is_error = finding.is_error(has_judge=corpus.has_judge)
+    is_error = finding.is_error(has_judge=basis.has_judge)
     return replace(violation.moved_by(claim.start), severity="error" if is_error else "warning")
 
 
-def fix_citations(corpus: Corpus, text: str, claims: Sequence[Claim]) -> tuple[str, tuple[Repair, ...]]:
+def fix_citations(basis: Basis, text: str, claims: Sequence[Claim]) -> tuple[str, tuple[Repair, ...]]:
     """Return ``text`` with corrected citations, and how many. ``claims`` are its doubtful claims.
 
     A citation is corrected if exactly one other source of the turn supports the sentence. Only the bracket changes.
@@ -190,7 +185,7 @@ def fix_citations(corpus: Corpus, text: str, claims: Sequence[Claim]) -> tuple[s
         # A shared citation stays: it may be right for the other sentences.
         if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
             continue
-        others = corpus.supporting_sources(corpus.read_claim(claim), claim.cited)
+        others = basis.supporting_sources(basis.read_claim(claim), claim.cited)
         if len(others) == 1:
             edits += [Edit(each.start, each.end, "" if number else f"[{others[0]}]") for number, each in enumerate(own)]
             fixed.append(claim)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from bot.evals.rows import Row, Text, read_rows, share
 from verification.evidence.evidence import SUPPORTED
-from verification.grounding import check_claims, read_corpus
+from verification.grounding import check_claims, read_basis
 from verification.types import Claim, Draft, Source
 
 _STEPS = 200
@@ -61,7 +61,7 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
 def _judge(row: LabelledPair) -> Judged:
     draft = Draft(text=row.claim, question=row.question, sources=(Source(id=1, title="", text=row.source),))
     claim = Claim(text=row.claim, start=0, end=len(row.claim), cited=(1,))
-    (judged,), violations = check_claims(read_corpus(draft, row.claim), (claim,))
+    (judged,), violations = check_claims(read_basis(draft, row.claim), (claim,))
     rules = {violation.rule for violation in violations if violation.severity == "error"}
     return Judged(row, judged.score, tuple(sorted(rules)))
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.support.paths import ROOT
 from verification.check import check
 from verification.types import Draft, Source
@@ -27,43 +25,34 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def drafts(*, judged: bool) -> Iterator[tuple[dict[str, Any], Draft]]:
+def drafts() -> Iterator[tuple[dict[str, Any], Draft]]:
     """Each draft with what was said before it in its thread, on the day it was recorded."""
-    pages = {page["n"]: page for page in rows("sources.jsonl")}
+    pages = {page.pop("n"): page for page in rows("sources.jsonl")}
     asked: list[str] = []
     said = [RECORDED_ON]
     for row in rows("answers.jsonl"):
         if row["kind"] != "followup":
             asked, said = [], [RECORDED_ON]
-        sources = tuple(
-            Source(id=number, **{key: value for key, value in pages[page].items() if key != "n"})
-            for number, page in row["sources"]
-        )
-        yield (
-            row,
-            Draft(
-                text=row["draft"],
-                question=row["question"],
-                sources=sources,
-                known_text="\n".join(asked),
-                context="\n".join(said),
-                has_judge=judged,
-            ),
-        )
+        sources = tuple(Source(id=number, **pages[page]) for number, page in row["sources"])
+        known, context = "\n".join(asked), "\n".join(said)
+        draft = Draft(text=row["draft"], question=row["question"], sources=sources, known_text=known, context=context)
+        yield row, draft
         asked.append(row["question"])
         said.append(row["draft"])
 
 
-@pytest.mark.parametrize("judged", [False, True])
-def test_rules_reject_hardly_any_right_draft_of_a_strong_model(judged: bool) -> None:  # noqa: FBT001 - a parameter
-    right = [(row["id"], draft) for row, draft in drafts(judged=judged) if row["right"]]
-    rejected = {name: [error.detail for error in check(draft).errors] for name, draft in right}
-    unfair = {name: errors for name, errors in rejected.items() if errors}
-    assert len(right) > 250
-    assert len(unfair) <= UNFAIR_AT_MOST * len(right), unfair
-
-
-def test_repair_changes_no_recorded_draft_twice() -> None:
-    for row, draft in drafts(judged=True):
-        once = check(draft).text
-        assert check(replace(draft, text=once)).text == once, row["id"]
+def test_rules_reject_hardly_any_right_draft_of_a_strong_model_and_repair_none_twice() -> None:
+    """One pass: a draft's sources are read once for all three verdicts."""
+    right, unfair = 0, dict[bool, dict[str, list[str]]]({False: {}, True: {}})
+    for row, draft in drafts():
+        judged = replace(draft, has_judge=True)
+        verdicts = {True: check(judged)} | ({False: check(draft)} if row["right"] else {})
+        right += row["right"]
+        for mode, verdict in verdicts.items():
+            if row["right"] and verdict.errors:
+                unfair[mode][row["id"]] = [error.detail for error in verdict.errors]
+        once = verdicts[True].text
+        if once != draft.text:  # else it is the same draft again
+            assert check(replace(judged, text=once)).text == once, row["id"]
+    assert right > 250
+    assert max(map(len, unfair.values())) <= UNFAIR_AT_MOST * right, unfair

@@ -6,7 +6,7 @@ A paraphrase fails if ``ground`` finds an error in it; a suspicion is allowed: i
 from __future__ import annotations
 
 from verification.claims.claims import claims
-from verification.grounding import check_claims, read_corpus
+from verification.grounding import check_claims, read_basis
 from verification.types import Draft, Source
 
 PARAPHRASES: tuple[tuple[str, str], ...] = (
@@ -87,7 +87,7 @@ PARAPHRASES: tuple[tuple[str, str], ...] = (
 
 def accused(source: str, paraphrase: str) -> list[str]:
     draft = Draft(text=paraphrase, sources=(Source(id=1, title="", text=source),))
-    _, violations = check_claims(read_corpus(draft, paraphrase), claims(paraphrase))
+    _, violations = check_claims(read_basis(draft, paraphrase), claims(paraphrase))
     return [violation.detail for violation in violations if violation.severity == "error"]
 
 

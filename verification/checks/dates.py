@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from verification.checks.derived import is_derivable_moment, may_be_derived
+from verification.checks.derived import is_derivable_moment
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.values.dates import Moment, agrees
 from verification.values.quantity_words import UNITS
@@ -81,7 +81,6 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
     if _is_written_otherwise(moment, evidence) or is_derivable_moment(moment, evidence):
         return "doubtful"
     elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
-    elsewhere = elsewhere or may_be_derived(moment, evidence)
     return evidence.certainty(there[0] if there and not elsewhere else None)
 
 

@@ -93,15 +93,6 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     )
 
 
-def may_be_derived(moment: Moment, evidence: Evidence) -> bool:
-    """Return True if a date and a span of one sentence give the moment, perhaps by chance: only a judge can tell."""
-    return any(
-        _is_apart(moment, other, _lengths([passage]))
-        for passage in _nearby_passages(evidence)
-        for other in passage.moments[:_MAX_TIMES]
-    )
-
-
 def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]]) -> int:
     """The number of days from today that "tomorrow", "next month" or "today … within 30 days" may reach, or -1."""
     texts = [hit.text for hit in evidence.hits[:_MAX_SENTENCES]]

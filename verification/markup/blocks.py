@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verification.markup import links, tables
-from verification.markup.edits import ZERO_WIDTH, Page, apply_edits
+from verification.markup.edits import ZERO_WIDTH, MarkupPage, apply_edits
 from verification.markup.inline import Inline
 from verification.markup.scanner import QUOTE, Fence, fences
 from verification.text.language import load_table
@@ -38,7 +38,7 @@ class Line(NamedTuple):
     body: int
 
 
-def survey(text: str, dialect: Dialect) -> Page:
+def survey(text: str, dialect: Dialect) -> MarkupPage:
     """Collect all faults and edits of the text."""
     layout = Layout(text, dialect)
     layout.survey()
@@ -49,7 +49,7 @@ class Layout:
     """One pass over one page."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
-        self.page = Page(text, dialect)
+        self.page = MarkupPage(text, dialect)
         self.text = text
         self.lines: list[Line] = []
         self.definitions: list[tuple[re.Match[str], str, str]] = []
@@ -323,7 +323,7 @@ class Layout:
     def _cell(self, text: str) -> str:
         if not text or (text.isalnum() and text.isascii()):
             return text
-        page = Page(text, "mrkdwn")
+        page = MarkupPage(text, "mrkdwn")
         page.references = self.page.references
         page.used = self.page.used
         Inline(page, 0, len(text)).repair()

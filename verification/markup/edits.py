@@ -25,7 +25,7 @@ class Edit(NamedTuple):
     text: str
 
 
-class Fault(NamedTuple):
+class FormFault(NamedTuple):
     """A fault in form, or a form that is not Slack's best, with its kind and its place."""
 
     kind: str
@@ -49,7 +49,7 @@ def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return apply_edits(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
 
 
-class Page:
+class MarkupPage:
     """The text, the dialect and the definitions of a pass, and the edits and faults it collected."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
@@ -57,7 +57,7 @@ class Page:
         self.dialect = dialect
         self.is_mrkdwn = dialect == "mrkdwn"
         self.edits: list[Edit] = []
-        self.faults: list[Fault] = []
+        self.faults: list[FormFault] = []
         self.references: dict[str, str] = {}
         self.footnotes: set[str] = set()
         self.used: set[str] = set()
@@ -68,7 +68,7 @@ class Page:
 
     def fault(self, kind: str, start: int, end: int) -> None:
         """Note one fault."""
-        self.faults.append(Fault(kind, start, end))
+        self.faults.append(FormFault(kind, start, end))
 
     def replace(self, kind: str, start: int, end: int, text: str) -> None:
         """Note a fault that one replacement repairs."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verification.markup.edits import ZERO_WIDTH, Page
+from verification.markup.edits import ZERO_WIDTH, MarkupPage
 from verification.text.language import load_table
 
 _DUNDERS = frozenset(load_table(__file__)["dunders"].split())
@@ -151,7 +151,7 @@ def _make_pair(opener: Run, closer: Run) -> Pair:
     return Pair(open_end - use, open_end, close_start, close_start + use, kind, closer.mark)
 
 
-def convert_pairs(page: Page, pairs: list[Pair], *, bold: bool, bounds: tuple[int, int]) -> None:
+def convert_pairs(page: MarkupPage, pairs: list[Pair], *, bold: bool, bounds: tuple[int, int]) -> None:
     """Add edits that turn pairs into Slack's marks. ``bold``: the whole stretch becomes bold, without inner bold."""
     outer_of = dict(zip(pairs, _outer_pairs(pairs), strict=True))
     around_bold = {outer for pair, outer in outer_of.items() if pair.kind == "bold"}
@@ -181,7 +181,7 @@ def _outer_pairs(pairs: list[Pair]) -> Iterator[Pair | None]:
         stack.append(pair)
 
 
-def _put_marks(page: Page, pair: Pair, mark: str, bounds: tuple[int, int]) -> None:
+def _put_marks(page: MarkupPage, pair: Pair, mark: str, bounds: tuple[int, int]) -> None:
     """Put Slack's marks in place, with a zero-width space next to a word: Slack needs a word boundary."""
     before = page.text[pair.open_start - 1] if pair.open_start > bounds[0] else " "
     after = page.text[pair.close_end] if pair.close_end < bounds[1] else " "

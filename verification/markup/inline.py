@@ -6,7 +6,7 @@ from html import unescape
 from html.entities import html5
 
 from verification.markup import emphasis, links
-from verification.markup.edits import ESCAPES, ZERO_WIDTH, Page
+from verification.markup.edits import ESCAPES, ZERO_WIDTH, MarkupPage
 from verification.markup.links import Brackets, Place
 from verification.markup.scanner import ANY_SCHEME, TOKEN, CodeSpans
 from verification.text.language import load_table
@@ -48,7 +48,7 @@ HTML_TAGS = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
 class Inline:
     """One stretch ``[start, end)`` of a page."""
 
-    def __init__(self, page: Page, start: int, end: int, *, bold: bool = False) -> None:
+    def __init__(self, page: MarkupPage, start: int, end: int, *, bold: bool = False) -> None:
         self.page, self.text, self.start, self.end, self.bold = page, page.text, start, end, bold
         self.mrkdwn = page.is_mrkdwn
         self.spans: CodeSpans | None = None

@@ -56,7 +56,7 @@ _HOST_AND_PATH: Final = re.compile(r"([^/?#]*)(/?)(.*)", re.DOTALL)
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
-class Link(NamedTuple):
+class TextLink(NamedTuple):
     """A link in a text: its span, its target as written, and its label (empty without one)."""
 
     start: int
@@ -103,17 +103,17 @@ class KnownLinks:
 
 
 @lru_cache(maxsize=64)  # several steps ask for the same text
-def links(masked: str) -> tuple[Link, ...]:
+def links(masked: str) -> tuple[TextLink, ...]:
     """Return the links of a text without code, in order, none inside another."""
     found = (match for pattern in (_TOKEN, _DATE) for match in pattern.finditer(masked)) if "<" in masked else ()
-    tokens = [Link(m.start(), m.end(), m[1], m[2] or "") for m in found]
+    tokens = [TextLink(m.start(), m.end(), m[1], m[2] or "") for m in found]
     rest = blank_spans(masked, [link[:2] for link in tokens])
     markdown = (
-        [Link(m.start(), m.end(), m[2] or m[3], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
+        [TextLink(m.start(), m.end(), m[2] or m[3], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
     )
     rest = blank_spans(rest, [link[:2] for link in markdown])
     shown = ((match.start(), _bare_spellings(match)[-1]) for match in _BARE.finditer(rest))
-    bare = [Link(start, start + len(target), target) for start, target in shown]
+    bare = [TextLink(start, start + len(target), target) for start, target in shown]
     return tuple(sorted([*tokens, *markdown, *bare], key=lambda link: link.start))
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from verification.markup.edits import ESCAPES, UNESCAPED, Page
+from verification.markup.edits import ESCAPES, UNESCAPED, MarkupPage
 from verification.markup.scanner import ANY_SCHEME, SCHEMES
 
 # CommonMark: the parentheses of a destination balance. A pattern cannot count, so two levels of them.
@@ -92,7 +92,7 @@ class Place(NamedTuple):
 class Brackets:
     """The open brackets of a stretch. ``settle`` pairs the emphasis inside a label before the label is closed."""
 
-    def __init__(self, page: Page, start: int, end: int, settle: Callable[[int], None]) -> None:
+    def __init__(self, page: MarkupPage, start: int, end: int, settle: Callable[[int], None]) -> None:
         self._page, self._text = page, page.text
         self._start, self._end, self._settle = start, end, settle
         self._open: deque[Place] = deque(maxlen=64)

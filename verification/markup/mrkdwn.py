@@ -20,7 +20,7 @@ from html import unescape
 from typing import Final
 
 from verification.markup.blocks import survey
-from verification.markup.edits import Edit, Fault, Page, apply_edits
+from verification.markup.edits import Edit, FormFault, MarkupPage, apply_edits
 from verification.markup.inline import HTML_TAGS, LEAKED_TAGS
 from verification.markup.scanner import segments
 from verification.markup.tables import strip_marks
@@ -126,9 +126,9 @@ _SPACES = frozenset("\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029")
 _CODE_HERE = "\x00"  # never in a repaired text
 
 
-def find_control_characters(text: str) -> tuple[list[Edit], list[Fault]]:
+def find_control_characters(text: str) -> tuple[list[Edit], list[FormFault]]:
     """Return edits that leave one kind of line end, no control characters and no lone surrogates."""
-    page = Page(text, "mrkdwn")
+    page = MarkupPage(text, "mrkdwn")
     for match in _UNWANTED.finditer(text):
         char = match[0][0]
         form = "\n" if char == "\r" else " " if char in _SPACES else "\ufffd" if char >= "\ud800" else ""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from verification.markup.edits import ZERO_WIDTH, Edit, apply_edits, blank_spans
 from verification.markup.lines import NO_SOURCE, cited_numbers
-from verification.markup.link_targets import KnownLinks, Link, LinkStatus, links, normalise_url
+from verification.markup.link_targets import KnownLinks, LinkStatus, TextLink, links, normalise_url
 from verification.markup.scanner import prose
 from verification.types import Draft, Reading, Repair, Source, Violation
 
@@ -69,7 +69,7 @@ def normalise_citations(text: str, sources: tuple[Source, ...]) -> tuple[str, tu
     return apply_edits(text, changes), (Repair(kind="citation", count=len(changes)),) if changes else ()
 
 
-def _as_citation(link: Link, by_id: dict[int, str]) -> int:
+def _as_citation(link: TextLink, by_id: dict[int, str]) -> int:
     """The source number of a link whose label is a number and whose target is that source's url, else 0."""
     match = _LABEL.fullmatch(link.label.strip())
     return int(match[1]) if match and by_id.get(int(match[1])) == normalise_url(link.target) else 0

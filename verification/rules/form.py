@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from verification.markup.blocks import survey
-from verification.markup.edits import Edit, Fault, apply_edits
+from verification.markup.edits import Edit, FormFault, apply_edits
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
 from verification.markup.mrkdwn import find_control_characters, is_serialised
 from verification.markup.scanner import segments
@@ -38,15 +38,15 @@ def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> 
     edits, faults = find_control_characters(text)
     clean, origin = apply_edits(text, edits), _origin(edits)
     moved = (*survey(clean, dialect).faults, *_leaks(clean))
-    faults += [Fault(each.kind, origin(each.start), origin(each.end)) for each in moved]
+    faults += [FormFault(each.kind, origin(each.start), origin(each.end)) for each in moved]
     reported = [each for each in faults if each.kind not in _POLISH]
     if limit and len(text) > limit:
-        reported.append(Fault("length", limit, len(text)))
+        reported.append(FormFault("length", limit, len(text)))
     reported.sort(key=lambda fault: (fault.start, fault.end))
     return tuple(_violation(text, fault) for fault in reported)
 
 
-def _violation(text: str, fault: Fault) -> Violation:
+def _violation(text: str, fault: FormFault) -> Violation:
     what, remedy = load_table(__file__)[fault.kind]
     rule, span = _RULES.get(fault.kind, "mrkdwn"), (fault.start, fault.end)
     return Violation.found_in(text, span, rule, f"{fault.kind}: {what}", remedy)
@@ -65,12 +65,12 @@ def leaked_tags(text: str) -> tuple[Violation, ...]:
     return tuple(_violation(text, fault) for fault in leaks if fault.kind == "tag")
 
 
-def _leaks(text: str) -> Iterator[Fault]:
+def _leaks(text: str) -> Iterator[FormFault]:
     """Yield the machinery's tags and JSON outside code, and inside code only JSON that no user would ask for."""
     if is_serialised(text):
-        yield Fault("json", 0, len(text))
+        yield FormFault("json", 0, len(text))
     if not _MAY_LEAK.search(text):
         return
     for kind, start, end in segments(text):
         for leak, pattern in _LEAKS_IN_TEXT if kind == "text" else _LEAKS_IN_CODE:
-            yield from (Fault(leak, *match.span()) for match in pattern.finditer(text, start, end))
+            yield from (FormFault(leak, *match.span()) for match in pattern.finditer(text, start, end))

@@ -5,7 +5,7 @@ instructions, with them in quotes or in code, is not an instruction. Neither is 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -87,7 +87,8 @@ class Order:
 
 def no_injection(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each passage of the answer that repeats an order of a source to the assistant."""
-    orders = [order for spans in orders_in(reading.draft.sources) for order in spans]
+    # Each source by itself: many encoded words in one must not hide an order in another.
+    orders = [order for source in reading.draft.sources for order in orders_in(f"{source.title}\n{source.text}")]
     if not orders:
         return ()
     hostile = [order for order in orders if order.hostile]
@@ -99,30 +100,24 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
     return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(spans))
 
 
-def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
-    """For each source, the orders in its title and text."""
-    # Each source by itself: many encoded words in one must not hide an order in another.
-    return tuple(_orders(f"{source.title}\n{source.text}") for source in sources)
-
-
 def safe_title(source: Source) -> str:
     """The source's title without headings that give the assistant an order: titles are read as well."""
     parts = source.title.split(_LEVEL)
     # Otherwise a refusal may list an order as the section it found.
-    harmless = [part for part in parts if not any(order.hostile for order in _orders(part))]
+    harmless = [part for part in parts if not any(order.hostile for order in orders_in(part))]
     return _LEVEL.join(harmless) or _host(source.url) or "…"
 
 
-def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
+def without_orders(text: str) -> str:
     """Blank out a source's orders to the assistant, since an order is not evidence. The length does not change."""
-    for order in _orders(text) if orders is None else orders:
+    for order in orders_in(text):
         if order.hostile and not order.told:
             text = text.replace(order.text, " " * len(order.text))
     return text
 
 
 @lru_cache(maxsize=256)  # an answer's attempts have the same sources
-def _orders(text: str) -> tuple[Order, ...]:
+def orders_in(text: str) -> tuple[Order, ...]:
     """The orders of a text, including orders in disguise, whose words the text does not contain as such."""
     return tuple(order for reading in (text, *readings(text)) for order in islice(_find_orders(reading), _MAX_ORDERS))
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import unquote
 
+from verification.rules.citations import cited_sources
 from verification.text.disguise import fold_letters
 from verification.text.language import load_table
 from verification.types import Reading, Violation
@@ -58,6 +59,8 @@ _NO_PASSWORD: Final = re.compile(
 _EXAMPLE_PASSWORD: Final = re.compile(
     r"(?:pass(?:word|wd|wort)?|pwd|secret|user|admin|port|host|x+|\*+)\d{0,3}", re.IGNORECASE
 )
+_LOGIN: Final = r"(?:\s-u|\s--user)[\s=]{1,2}[\"']?([^\s:\"']{1,60}):([^\s\"'`]{4,120})"  # curl
+_WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{1,20}[0-9]{0,4}")
 _MAX_SHOWN: Final = 4
 _RUN_LENGTH: Final = 50
 """Letters of a run that count as repeated: about sixty characters with their spaces."""
@@ -77,7 +80,7 @@ def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each secret by shape, and for each run of some 60 characters of a private text."""
     bare, places = _strip_pattern(_HIDING, reading.text)
     bare = fold_letters(bare)  # one for one, so that the places stay
-    hits = {*_pattern_spans(bare), *_table_spans(bare)}
+    hits = {*_pattern_spans(bare), *_table_spans(bare)} - {*_documented_logins(bare, reading)}
     spans = sorted({(places[start], places[end - 1] + 1) for start, end in hits})
     secrets = [_mask(reading, span, "This looks like a secret.") for span in spans]
     runs = [_mask(reading, span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
@@ -106,7 +109,7 @@ def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
     small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}{_SIGN}\s{{0,2}}{_OPEN}{_VALUE}"
     header = rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"
     commands = (
-        r"(?:\s-u|\s--user)[\s=]{1,2}[\"']?[^\s:\"']{1,60}:([^\s\"'`]{4,120})",  # curl
+        _LOGIN,
         r"\bmysql\w{0,8}\b[^\n]{0,80}?\s-p([^\s\"'`]{6,120})",
         r"(?i)\blogin\s{1,2}\S{1,80}\s{1,2}password\s{1,2}(\S{6,120})",  # .netrc
     )
@@ -149,6 +152,15 @@ def _has_variety(value: str) -> bool:
     """Return True if a value is as varied as a real one. ``sk-xxxxxxxxxxxxxxxx`` is not."""
     longest = max(len([*group]) for _, group in groupby(value.replace("-", "")))
     return len(set(value.casefold())) >= min(8, len(value) // 2 + 1) and longest <= _MAX_SHOWN
+
+
+def _documented_logins(text: str, reading: Reading) -> Iterator[tuple[int, int]]:
+    """Yield passwords of `curl -u user:password` that are a word and a number, and that a cited source shows so."""
+    for login in re.finditer(_LOGIN, text):
+        password = login[2].rstrip(".:!?)")
+        sources = cited_sources(reading.draft, reading.text) if _WORD_AND_NUMBER.fullmatch(password) else ()
+        if any(re.search(rf"(?<![\w-]){re.escape(login[1])}:{password}(?![\w-])", source.text) for source in sources):
+            yield login.span(2)
 
 
 def _table_spans(text: str) -> Iterator[tuple[int, int]]:

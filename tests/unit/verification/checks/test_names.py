@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verification.claims.claims import claims
-from verification.grounding import check_claims, read_corpus
+from verification.grounding import check_claims, read_basis
 from verification.types import Draft, Source, Violation
 
 SOURCE = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kestrel for builds."
@@ -16,7 +16,7 @@ def violations_of(claim: str, *, question: str = "", source: str = "") -> list[V
     draft = Draft(text=text, question=question, sources=(Source(id=1, title="", text=source or SOURCE),))
     return [
         v
-        for v in check_claims(read_corpus(draft, text), claims(text))[1]
+        for v in check_claims(read_basis(draft, text), claims(text))[1]
         if v.words and v.words in claim and v.words != text
     ]
 

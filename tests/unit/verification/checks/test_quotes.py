@@ -6,7 +6,7 @@ import pytest
 
 from verification.checks.wording import quotations
 from verification.claims.claims import claims
-from verification.grounding import check_claims, read_corpus
+from verification.grounding import check_claims, read_basis
 from verification.types import Draft, Source, Violation
 
 SOURCE = "The manual says they're never to open the valve before the lamp is green, whatever the pressure is."
@@ -15,7 +15,7 @@ SOURCE = "The manual says they're never to open the valve before the lamp is gre
 def violations_of(claim: str, source: str = SOURCE) -> list[Violation]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
-    return [v for v in check_claims(read_corpus(draft, text), claims(text))[1] if v.words != text]
+    return [v for v in check_claims(read_basis(draft, text), claims(text))[1] if v.words != text]
 
 
 def test_quotation_marks_of_every_kind() -> None:

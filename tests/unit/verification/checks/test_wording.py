@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from verification.claims.claims import claims
-from verification.grounding import check_claims, read_corpus
+from verification.grounding import check_claims, read_basis
 from verification.types import Draft, Source, Violation
 
 
 def violations_of(source: str, claim: str, *, judged: bool = False) -> tuple[Violation, ...]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),), has_judge=judged)
-    return check_claims(read_corpus(draft, text), claims(text))[1]
+    return check_claims(read_basis(draft, text), claims(text))[1]
 
 
 def test_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from verification.check import check
 from verification.claims.claims import claims
-from verification.grounding import check_claims, fix_citations, read_corpus
+from verification.grounding import check_claims, fix_citations, read_basis
 from verification.types import Draft, Repair, Source
 
 SOURCES = (
@@ -17,7 +17,7 @@ SOURCES = (
 
 
 def set_right(text: str, sources: tuple[Source, ...] = SOURCES) -> tuple[str, tuple[Repair, ...]]:
-    offered = read_corpus(Draft(text=text, sources=sources), text)
+    offered = read_basis(Draft(text=text, sources=sources), text)
     return fix_citations(offered, text, check_claims(offered, claims(text))[0])
 
 
@@ -58,7 +58,7 @@ def test_two_sources_that_both_hold_it_leave_the_choice_to_the_model() -> None:
 
 def test_remedy_names_the_supporting_source() -> None:
     text = "Employees have 28 days of leave a year [1]."
-    (judged,), violations = check_claims(read_corpus(Draft(text=text, sources=SOURCES), text), claims(text))
+    (judged,), violations = check_claims(read_basis(Draft(text=text, sources=SOURCES), text), claims(text))
     assert judged.supported == "no"
     assert "Cite [2] instead" in violations[0].remedy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verification.claims.claims import claims
-from verification.grounding import check_claims, read_corpus
+from verification.grounding import check_claims, read_basis
 from verification.types import Claim, Draft, Source, Violation
 
 BACKUPS = Source(
@@ -23,7 +23,7 @@ LEAVE = Source(id=2, title="Leave", text="Employees have 28 days of leave a year
 
 def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     draft = Draft(text=text, sources=(BACKUPS, LEAVE), question=question, known_text=known_text)
-    return check_claims(read_corpus(draft, text), claims(text))
+    return check_claims(read_basis(draft, text), claims(text))
 
 
 def test_precise_evidence_is_an_error_that_names_the_source_value() -> None:
@@ -81,7 +81,7 @@ def errors(claim: str, source: str) -> list[str]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
     return [
-        found.words for found in check_claims(read_corpus(draft, text), claims(text))[1] if found.severity == "error"
+        found.words for found in check_claims(read_basis(draft, text), claims(text))[1] if found.severity == "error"
     ]
 
 
@@ -133,7 +133,7 @@ def test_how_an_everyday_command_is_called_is_for_the_writer_to_say(code: str, s
 def test_quotation_that_ends_inside_a_word_is_altered() -> None:
     source = Source(id=1, title="", text='The sign says "never delete the backups." It hangs there.')
     text = 'It says "never delete the backup" [1].'
-    _, violations = check_claims(read_corpus(Draft(text=text, sources=(source,)), text), claims(text))
+    _, violations = check_claims(read_basis(Draft(text=text, sources=(source,)), text), claims(text))
     assert [each.words for each in violations] == ["never delete the backup"]
 
 
@@ -152,7 +152,7 @@ def test_quotation_that_ends_inside_a_word_is_altered() -> None:
 )
 def test_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
     draft = Draft(text=text, question="What do our rules say?", sources=(Source(id=1, title="Page", text=source),))
-    ((claim,), _) = check_claims(read_corpus(draft, text), claims(text))
+    ((claim,), _) = check_claims(read_basis(draft, text), claims(text))
     assert claim.supported == "no"
 
 
@@ -179,5 +179,5 @@ def test_quotation_is_shortened_only_where_no_judge_could_tell(
     )
     for judged, quoted in ((False, without), (True, before_a_judge)):
         draft = Draft(text=text, sources=(Source(id=1, title="", text=told),), has_judge=judged)
-        (claim,), _ = check_claims(read_corpus(draft, text), claims(text))
+        (claim,), _ = check_claims(read_basis(draft, text), claims(text))
         assert (claim.settled_by == "quotation") is quoted

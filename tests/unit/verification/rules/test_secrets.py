@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from verification.check import check
 from verification.rules.secrets import _has_variety
-from verification.types import Draft
+from verification.types import Draft, Source
 
 MIX = "7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
 SECRETS = [
@@ -200,6 +200,21 @@ def test_placeholder_or_plain_word_is_not_a_secret() -> None:
     for text in HARMLESS:
         verdict = check(Draft(text=f"Set it so: {text}", question="How do I set it?"))
         assert [each for each in verdict.violations if each.rule == "no_secrets"] == []
+
+
+@pytest.mark.parametrize(
+    ("password", "source", "is_secret"),
+    [
+        ("web2023", "Deploy with `curl -u deploy:web2023 https://ci.test/run`.", False),
+        ("web2023", "Deploy with `curl -u deploy:web20234 https://ci.test/run`.", True),
+        ("web2023", "Deploy with curl as the user deploy.", True),
+        ("w7eB2q9X", "Deploy with `curl -u deploy:w7eB2q9X https://ci.test/run`.", True),
+    ],
+)
+def test_simple_password_of_a_cited_example_is_no_secret(password: str, source: str, *, is_secret: bool) -> None:
+    sources = (Source(id=1, title="Deploy", text=source), Source(id=2, title="Other", text="curl -u deploy:web2023"))
+    answer = f"Deploy with `curl -u deploy:{password} https://ci.test/run` [1]."
+    assert ("no_secrets" in {each.rule for each in check(Draft(text=answer, sources=sources)).errors}) == is_secret
 
 
 @pytest.mark.parametrize("head", ["Password", "Passwort", "API token", "*Secret*"])
