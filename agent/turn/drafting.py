@@ -18,7 +18,7 @@ from functools import reduce
 import structlog
 
 from agent.model.prompts import prompt_text
-from agent.model.protocol import ModelError, WriteContext, WriteStream
+from agent.model.protocol import ModelError, WriteContext
 from agent.model.tag_stream import TagStream, TypedText
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.tasks import background_tasks
@@ -47,25 +47,22 @@ from verification.types import Draft, Verdict
 
 log = structlog.get_logger()
 
+MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft does not end
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One draft and its verdict. ``cleared``: it passed every rule, before the judge.
-
-    ``whole`` is False if the model was stopped at the first fault, so the rest of the draft is unknown.
-    """
+    """One draft and its verdict."""
 
     draft: Draft
     verdict: Verdict
-    cleared: bool = False
-    whole: bool = True
+    cleared: bool = False  # it passed every rule, before the judge
+    whole: bool = True  # False if the model was stopped at the first fault, so the rest of the draft is unknown
 
     def better_than(self, other: Attempt) -> bool:
         """Compare drafts: first those past the rules, then those read to the end, then by their verdicts."""
-        if self.cleared != other.cleared:
-            return self.cleared
-        if self.whole != other.whole:
-            return self.whole
+        if (self.cleared, self.whole) != (other.cleared, other.whole):
+            return (self.cleared, self.whole) > (other.cleared, other.whole)
         return is_better(self.verdict, other.verdict)
 
 
@@ -159,10 +156,10 @@ async def _read_whole(progress: Progress, number: int, context: WriteContext) ->
     live, draft = progress.live, progress.draft("")
     # Some answers must be complete before any part may be shown.
     if live is None or progress.model.quotes_only or draft.own_words or not draft.sources:
-        return (await read_draft(progress, context, number)).draft
+        return (await _read_draft(progress, context, number)).draft
     judge = AttemptJudge(progress, draft, number)
     async with live.attempt(draft, judge, last=number == progress.budget.attempts):
-        reader = await read_draft(progress, context, number, live)
+        reader = await _read_draft(progress, context, number, live)
         if reader.answered and not says_not_found(reader.draft):
             await live.grow(reader.draft, ended=True)
     return reader.draft if says_not_found(reader.draft) else live.whole(reader.draft)
@@ -206,7 +203,7 @@ async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutc
         return partial
     if salvaged and salvaged.passed:
         return _outcome_of(progress, best, salvaged, attempts, whole=False)
-    return Failed(answer=verification_failure(progress, best.verdict, attempts=attempts), reason="verification")
+    return verification_failure(progress, best.verdict, attempts=attempts)
 
 
 def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
@@ -230,16 +227,11 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
     return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial", note=note))
 
 
-log = structlog.get_logger()
-
-MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft does not end
-
-
 @asynccontextmanager
 async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
     """Begin the first draft if the first search brought something to answer from. Leaving the block discards it."""
     # Nine in ten decisions are to respond at once: people waited for two calls in a row (decision 32). A message that
-    # not addressed to Orion often gets no reply.
+    # is not addressed to Orion often gets no reply.
     is_wanted = progress.policy.early_draft and progress.question.addressed and not progress.model.quotes_only
     if not (progress.sources and is_wanted):
         yield
@@ -260,29 +252,20 @@ async def discard_early_draft(progress: Progress) -> None:
     await early.stop()
     if stream := early.stream:
         error = early.error.kind if early.error else DISCARDED
-        progress.record_model_call(
-            ModelEnd(phase="write", output="", usage=stream.usage, error=error, call=stream.call)
-        )
+        end = ModelEnd(phase="write", output="", usage=stream.usage, error=error, call=stream.call)
+        progress.record_model_call(end)
 
 
-async def _claim_early_draft(progress: Progress) -> WriteStream | None:
-    """Return the running draft; None if there is none, or if it failed."""
-    early = progress.early
-    if early is None or early.stream is None or early.error:
-        await discard_early_draft(progress)
-        return None
-    progress.early = None
-    return early.stream
-
-
-async def read_draft(
+async def _read_draft(
     progress: Progress, context: WriteContext, number: int, live: LiveAnswer | None = None
 ) -> TagStream:
     """Read draft ``number`` and let the live answer, if there is one, grow with it. Raises ``ModelError``."""
-    early = await _claim_early_draft(progress) if number == 1 else None
-    stream = early or request_draft(progress.model, context, number, progress.emit)
-    reader = TagStream()
-    error = ""
+    if (early := progress.early) and number == 1 and early.stream and not early.error:
+        progress.early, stream = None, early.stream
+    else:
+        await discard_early_draft(progress)
+        stream = request_draft(progress.model, context, number, progress.emit)
+    reader, error = TagStream(), ""
     try:
         async with aclosing(stream.pieces) as pieces:  # a draft that failed, or does not end, is not read to its end
             async for channel, piece in pieces:

@@ -26,29 +26,23 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStart:
-    """A model call begins. ``phase``: ``decide``, ``write``, ``judge``; ``attempt`` counts drafts, 0 for decisions.
-
-    ``call_id`` pairs it with its end if several calls of one phase run at once.
-    """
+    """A model call begins. ``phase``: ``decide``, ``write``, ``judge``."""
 
     phase: str
     model: str
-    attempt: int = 0
-    call_id: str = ""
+    attempt: int = 0  # counts drafts; 0 for decisions
+    call_id: str = ""  # pairs it with its end if several calls of one phase run at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEnd:
-    """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft that was not needed.
-
-    ``call`` is the request, as far as it is known. The ``output`` of a decision is an assistant message.
-    """
+    """A model call ended."""
 
     phase: str
-    output: str | Mapping[str, Any]
+    output: str | Mapping[str, Any]  # of a decision, an assistant message
     usage: Usage
-    error: str = ""
-    call: ModelCall = field(default_factory=ModelCall)
+    error: str = ""  # a ``ModelError`` kind, or ``discarded`` for a draft that was not needed
+    call: ModelCall = field(default_factory=ModelCall)  # the request, as far as it is known
     call_id: str = ""
 
 

@@ -9,7 +9,7 @@ from agent.model.judge import JudgeContext, Opinion
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
-from agent.turn.progress import AskedClaim, JudgeRecord, Progress
+from agent.turn.progress import AskedClaim, Progress
 from agent.turn.rules import check_draft
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.rules.citations import citations
@@ -33,10 +33,6 @@ class AttemptJudge:
     draft: Draft
     number: int
 
-    @property
-    def _record(self) -> JudgeRecord:
-        return self.progress.judge_record
-
     async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
         """Return the verdict with the judge's opinion; unchanged without a judge or anything to decide.
 
@@ -51,9 +47,9 @@ class AttemptJudge:
             claims = self._unjudged_claims(verdict)
             if claims or (whole and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
-        keys = [key for key in map(claim_key, open_claims(verdict)) if key in self._record.claims]
-        opinions = {key: await self._record.claims[key].opinion for key in keys}
-        reply = self._record.replies.get(verdict.text.strip())
+        keys = [key for key in map(claim_key, open_claims(verdict)) if key in self.progress.judge_record.claims]
+        opinions = {key: await self.progress.judge_record.claims[key].opinion for key in keys}
+        reply = self.progress.judge_record.replies.get(verdict.text.strip())
         verdict = replace(verdict, no_answer=reply == "not_in_sources", in_part=reply == "partly")
         return await asyncio.to_thread(apply_judgements, verdict, opinions, self.draft.sources)
 
@@ -61,7 +57,7 @@ class AttemptJudge:
         """Let a reply without citations pass if the judge finds that it states nothing that a source could contain."""
         if not verdict.errors or not _lacks_only_citations(verdict) or verdict.no_answer or not verdict.claims:
             return verdict
-        claims = self._record.claims
+        claims = self.progress.judge_record.claims
         opinions = [await claims[key].opinion if key in claims else None for key in map(claim_key, verdict.claims)]
         if not all(each and each.supported and each.absent for each in opinions):
             return verdict
@@ -81,7 +77,7 @@ class AttemptJudge:
         return None
 
     def _unjudged_claims(self, verdict: Verdict) -> tuple[Claim, ...]:
-        asked = self._record.claims
+        asked = self.progress.judge_record.claims
         keys = {claim: claim_key(claim) for claim in open_claims(verdict)}
         return tuple(c for c, key in keys.items() if key not in asked or asked[key].is_open_again(self.number))
 
@@ -90,9 +86,11 @@ class AttemptJudge:
 
         It does not if every word belongs to a supported claim.
         """
-        if verdict.text.strip() in self._record.replies:
+        if verdict.text.strip() in self.progress.judge_record.replies:
             return False
-        opinions = [await self._record.claims[key].opinion for key in map(claim_key, open_claims(verdict))]
+        opinions = [
+            await self.progress.judge_record.claims[key].opinion for key in map(claim_key, open_claims(verdict))
+        ]
         rest = verdict.text
         for claim in reversed(verdict.claims):
             rest = rest[: claim.start] + rest[claim.end :]
@@ -100,7 +98,7 @@ class AttemptJudge:
         return is_silent or any(map(str.isalpha, rest)) or not citations(verdict.text)
 
     async def _ask(self, verdict: Verdict, claims: tuple[Claim, ...]) -> None:
-        record, loop = self._record, asyncio.get_running_loop()
+        record, loop = self.progress.judge_record, asyncio.get_running_loop()
         for claim in claims:
             record.claims[claim_key(claim)] = AskedClaim(self.number, loop.create_future())
         opinion = Opinion()  # without a reply from the judge, no claim is confirmed
@@ -122,7 +120,7 @@ class AttemptJudge:
                     waiting.set_result(opinion.judgements.get(n))
 
     async def _request(self, context: JudgeContext) -> Opinion:
-        progress, record, judge = self.progress, self._record, self.progress.judge
+        progress, record, judge = self.progress, self.progress.judge_record, self.progress.judge
         facts = {"thread": str(progress.question.thread), "attempt": self.number}
         limit = progress.exceeded_limit() or ("judge_away" if record.lost == self.number else "")
         if judge is None or limit:

@@ -69,39 +69,19 @@ class Stage(Protocol):
 _PassedBlock = tuple[tuple[str, ...], ShownBlocks]
 
 
-class ParagraphWatch:
-    """Notices, piece by piece, that a paragraph ended because the next one began."""
-
-    def __init__(self) -> None:
-        self._space = ""
-        self._began = False
-
-    def feed(self, piece: str) -> bool:
-        """Return True if a block may be complete now that ``piece`` arrived."""
-        text = self._space + piece
-        self._space = text[len(text.rstrip()) :][-_MAX_GAP_CHARS:]
-        begins = bool(_PARAGRAPH_START.search(text))
-        due, self._began = begins or self._began, begins  # one piece more: "1" may become "1." or "10 days"
-        return due
-
-
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """Progress of one attempt. ``before`` was shown earlier; ``so_far`` also holds the blocks of this attempt.
-
-    ``held`` are blocks that wait for more text, ``failed`` is the answer up to the end of the block that failed.
-    ``to_end``: the model is not stopped at a failure.
-    """
+    """Progress of one attempt."""
 
     draft: Draft
-    before: str = ""
-    so_far: str = ""
+    before: str = ""  # shown by earlier attempts
+    so_far: str = ""  # with the blocks of this attempt
     latest: ShownBlocks | None = None
     earlier: frozenset[str] = frozenset()
-    to_end: bool = False
+    to_end: bool = False  # the model is not stopped at a failure
     position: int = 0
-    failed: str = ""
-    held: list[str] = field(default_factory=list)
+    failed: str = ""  # the answer up to the end of the block that failed
+    held: list[str] = field(default_factory=list)  # blocks that wait for more text
     passed: asyncio.Queue[_PassedBlock | None] = field(default_factory=asyncio.Queue)
 
     def repeats(self, block: str) -> bool:
@@ -118,7 +98,8 @@ class LiveAnswer:
     state: State = "reading"
     _shown_blocks: list[str] = field(default_factory=list)
     _reading: _Reading = field(default_factory=lambda: _Reading(draft=Draft(text="")))
-    _watch: ParagraphWatch = field(default_factory=ParagraphWatch)
+    _space: str = ""  # at the end of the text so far
+    _paragraph_began: bool = False
 
     @property
     def shown_draft(self) -> str:
@@ -142,13 +123,9 @@ class LiveAnswer:
         """
         self._on("next_attempt")
         before = f"{self.shown_draft.rstrip()}\n\n" if self.shown else ""
+        earlier = frozenset(self._shown_blocks)
         self._reading = _Reading(
-            draft=draft,
-            before=before,
-            so_far=before,
-            latest=self.shown,
-            earlier=frozenset(self._shown_blocks),
-            to_end=last,
+            draft=draft, before=before, so_far=before, latest=self.shown, earlier=earlier, to_end=last
         )
         try:
             async with background_tasks() as group:
@@ -173,8 +150,7 @@ class LiveAnswer:
             while not passed.empty():
                 entries.append(passed.get_nowait())
             is_over = None in entries
-            blocks = [*filter(None, entries)]
-            if blocks:
+            if blocks := [*filter(None, entries)]:
                 await judge.examine(blocks[-1][1].verdict)
             for texts, shown in blocks:
                 if not await self._show(texts, replace(shown, verdict=await judge.examine(shown.verdict))):
@@ -204,7 +180,13 @@ class LiveAnswer:
 
     def is_due(self, piece: str) -> bool:
         """Return True if a block may be complete now that ``piece`` arrived, and may still be shown."""
-        return self.state == "reading" and self._watch.feed(piece)
+        if self.state != "reading":
+            return False
+        text = self._space + piece
+        self._space = text[len(text.rstrip()) :][-_MAX_GAP_CHARS:]
+        begins = bool(_PARAGRAPH_START.search(text))
+        due, self._paragraph_began = begins or self._paragraph_began, begins  # "1" may become "1." or "10 days"
+        return due
 
     def whole(self, text: str) -> str:
         """Return the answer to be judged: the part shown before this attempt, and its ``text`` as far as that counts.

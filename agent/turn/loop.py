@@ -166,8 +166,23 @@ async def _decide(progress: Progress) -> Action:
 
 async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | None, str]:
     progress.emit(ModelStart(phase="decide", model=progress.model.name))
+    state = progress.state
+    context = DecideContext(
+        mission=state.mission,
+        question=progress.question,
+        plan=state.plan,
+        history=state.history,
+        answers=state.answers,
+        results=tuple(progress.results),
+        sources=tuple(progress.sources),
+        tools=tuple(tool.spec for tool in progress.tools.values()),
+        budget=progress.budget,
+        used=progress.used,
+        complaint=complaint,
+        left_out=progress.left_out,
+    )
     try:
-        decision = await progress.model.decide(_decide_context(progress, complaint))
+        decision = await progress.model.decide(context)
     except ModelError as error:
         end = ModelEnd(phase="decide", output=error.detail, usage=error.usage, error=error.kind, call=error.call)
         progress.record_model_call(end)
@@ -204,24 +219,6 @@ def _repeats_last_step(progress: Progress, action: Action) -> bool:
     calls = [(call.tool, call.input) for call in action.calls]
     times = 1 if all(result.ok for result in progress.results[-len(calls) :]) else 2
     return [(r.tool, r.input) for r in progress.results[-len(calls) * times :]] == calls * times
-
-
-def _decide_context(progress: Progress, complaint: str) -> DecideContext:
-    state = progress.state
-    return DecideContext(
-        mission=state.mission,
-        question=progress.question,
-        plan=state.plan,
-        history=state.history,
-        answers=state.answers,
-        results=tuple(progress.results),
-        sources=tuple(progress.sources),
-        tools=tuple(tool.spec for tool in progress.tools.values()),
-        budget=progress.budget,
-        used=progress.used,
-        complaint=complaint,
-        left_out=progress.left_out,
-    )
 
 
 async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
@@ -265,17 +262,17 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
     progress.used += Usage(tool_calls=len(calls))
     for call in calls:
         progress.emit(ToolStart(call=call))
+
+    async def run(call: ToolCall) -> ToolResult:
+        result = await call_tool(progress.tools, call, timeout_s=TOOL_TIMEOUT_S, max_chars=MAX_RESULT_CHARS)
+        progress.emit(ToolEnd(result=result))
+        return result
+
     async with asyncio.TaskGroup() as group:
-        running = [group.create_task(_call(progress, call), name=f"tool:{call.tool}") for call in calls]
+        running = [group.create_task(run(call), name=f"tool:{call.tool}") for call in calls]
     for task in running:
         progress.used += task.result().usage
         progress.add_result(task.result())
-
-
-async def _call(progress: Progress, call: ToolCall) -> ToolResult:
-    result = await call_tool(progress.tools, call, timeout_s=TOOL_TIMEOUT_S, max_chars=MAX_RESULT_CHARS)
-    progress.emit(ToolEnd(result=result))
-    return result
 
 
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:

@@ -36,6 +36,11 @@ MAX_FINDING_SOURCES: Final = 16
 MAX_FINDING_CHARS: Final = 48_000
 MAX_FINDINGS: Final = 5
 FINDINGS_TTL_S: Final = 3_600  # for which a document found earlier counts as up to date
+MAX_TITLE_CHARS: Final = 100  # Slack's own limit is 256, but a status has to fit on a line
+_READ: Final = 400  # characters of a step that are checked; the rest is not shown
+_TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Slack does not document whether it decodes entities in a task or a status: these characters need none.
+_HARMLESS: Final = str.maketrans("<>", "‹›")
 
 
 async def meet_message(progress: Progress) -> None:
@@ -136,11 +141,6 @@ def _seconds(ts: str) -> int:
     return int(whole) if whole.isdecimal() else 0
 
 
-MAX_TITLE_CHARS: Final = 100  # Slack's own limit is 256, but a status has to fit on a line
-_READ: Final = 400  # characters of a step that are checked; the rest is not shown
-_TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-# Slack does not document whether it decodes entities in a task or a status: these characters need none.
-_HARMLESS: Final = str.maketrans("<>", "‹›")
 
 
 async def emit_plan(progress: Progress) -> None:

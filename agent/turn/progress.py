@@ -10,6 +10,7 @@ from agent.budget import Budget, Usage
 from agent.model.judge import Judge, ReplyKind
 from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts
 from agent.model.protocol import Model, WriteContext
+from agent.texts.catalogue import say
 from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Question, is_from_own_words
 from agent.thread.state import StateNotSaved, ThreadState
@@ -29,13 +30,10 @@ MAX_THREAD_CHARS = 16_000  # the latest characters of people's messages: a paste
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """A deployment's policy on answers. ``general``: the behaviour if no source was found.
+    """A deployment's policy on answers."""
 
-    ``early_draft``: the first draft starts together with the first decision.
-    """
-
-    general: str = "label"
-    early_draft: bool = True
+    general: str = "label"  # the behaviour if no source was found
+    early_draft: bool = True  # the first draft starts together with the first decision
     link_hosts: frozenset[str] = frozenset()
 
 
@@ -57,21 +55,17 @@ class AskedClaim:
 
 @dataclass(slots=True, kw_only=True)
 class JudgeRecord:
-    """Opinions of the judge in one turn.
-
-    ``replies`` are its opinions of whole answers, by their text. ``calls`` counts, ``lost`` is the attempt at which it
-    could not be reached.
-    """
+    """Opinions of the judge in one turn."""
 
     claims: dict[ClaimKey, AskedClaim] = field(default_factory=dict)
-    replies: dict[str, ReplyKind | None] = field(default_factory=dict)
+    replies: dict[str, ReplyKind | None] = field(default_factory=dict)  # of whole answers, by their text
     calls: int = 0
-    lost: int = 0
+    lost: int = 0  # the attempt at which it could not be reached
 
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """The turn so far. ``titles`` are the plan's steps as they may be shown, ``revealed`` is the part already shown."""
+    """The turn so far."""
 
     question: Question
     state: ThreadState
@@ -89,8 +83,8 @@ class Progress:
     results: list[ToolResult] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     left_out: int = 0
-    titles: dict[str, str] = field(default_factory=dict)
-    revealed: tuple[StepSeen, ...] = ()
+    titles: dict[str, str] = field(default_factory=dict)  # of the plan's steps, as they may be shown
+    revealed: tuple[StepSeen, ...] = ()  # the plan as it was shown last
 
     def add_result(self, result: ToolResult) -> None:
         """Keep a tool's result and number its sources."""
@@ -187,6 +181,10 @@ class Progress:
         if self.used.tool_calls > self.budget.tool_calls:
             return "tool_calls"
         return "tokens" if self.used.tokens >= self.budget.tokens else ""
+
+    def say(self, key: str, **gaps: str) -> str:
+        """Return a text that people see, in the language of the question."""
+        return say(key, self.question.reply_language, **gaps)
 
     def update(self, state: ThreadState, **changes: object) -> None:
         """Replace the state and emit the changes."""

@@ -6,8 +6,8 @@ from html import escape
 from typing import Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
-from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
-from agent.texts.catalogue import say, texts
+from agent.outcome import Failed, OutOfBudget, Refused
+from agent.texts.catalogue import texts
 from agent.tools.builtin.knowledge import LIST_TITLE
 from agent.turn.progress import Progress
 from agent.turn.renumbering import Order, citation_order, renumber
@@ -67,7 +67,7 @@ def to_answer(
             )
             for claim in verdict.claims
         ),
-        label=" ".join(filter(None, (say(label, progress.question.reply_language) if label else "", note))),
+        label=" ".join(filter(None, (progress.say(label) if label else "", note))),
     )
 
 
@@ -84,55 +84,49 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
     ids = dict.fromkeys(number for claim in failed for number in claim.cited)
     titles = {escape(safe_title(source), quote=False): None for source in progress.sources if source.id in ids}
     named = ", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED])
-    note = say("partial_about" if named else "partial_rest", progress.question.reply_language, titles=named)
+    note = progress.say("partial_about" if named else "partial_rest", titles=named)
     return " ".join(filter(None, (note, away_note(progress))))
 
 
 def away_note(progress: Progress) -> str:
     """Return a sentence that names the places that could not be looked into, or an empty text."""
-    language = progress.question.reply_language
     known = texts("en")
     keys = {place: f"away_{place}" for place in progress.places_away()}
-    names = [say(key, language) if key in known else place for place, key in keys.items()]
-    return say("service_away", language, names=", ".join(names)) if names else ""
+    names = [progress.say(key) if key in known else place for place, key in keys.items()]
+    return progress.say("service_away", names=", ".join(names)) if names else ""
 
 
 def refusal(progress: Progress, reason: str) -> Refused:
     """Return the message that the documents have no answer, with the closest ones."""
-    return Refused(answer=_message(progress, say("not_found", progress.question.reply_language)), reason=reason)
+    return Refused(answer=_message(progress, progress.say("not_found")), reason=reason)
 
 
-def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
-    """Return a plain text on the claims that could not be verified and why; never the draft itself."""
-    language = progress.question.reply_language
+def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Failed:
+    """Return a message on the claims that could not be verified and why; never the draft itself."""
     reasons = dict.fromkeys(
         "reason_unchecked" if is_unconfirmed(violation) else _REASONS.get(violation.rule, "reason_form")
         for violation in verdict.errors
     )
-    why = [f"• {say(reason, language)}" for reason in reasons]
-    head = say("not_verified_drafts", language, n=str(attempts)) if attempts > 1 else say("not_verified", language)
-    answer = _message(progress, head, why)
-    return replace(answer, attempts=attempts, violations=verdict.violations)
+    why = [f"• {progress.say(reason)}" for reason in reasons]
+    head = progress.say("not_verified_drafts", n=str(attempts)) if attempts > 1 else progress.say("not_verified")
+    answer = replace(_message(progress, head, why), attempts=attempts, violations=verdict.violations)
+    return Failed(answer=answer, reason="verification")
 
 
 def model_failure(progress: Progress, error: ModelError) -> Failed:
     """Return the message that the model was not reachable, or declined."""
-    text = say(_MODEL_PHRASES.get(error.kind, "model_down"), progress.question.reply_language)
+    text = progress.say(_MODEL_PHRASES.get(error.kind, "model_down"))
     return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
 def knowledge_failure(progress: Progress) -> Failed:
     """Return the message that the documents were unreachable, so finding nothing proves nothing."""
-    return Failed(
-        answer=plain_answer(say("knowledge_down", progress.question.reply_language)), reason="KnowledgeAwayError"
-    )
+    return Failed(answer=plain_answer(progress.say("knowledge_down")), reason="KnowledgeAwayError")
 
 
-def budget_notice(progress: Progress, limit: str) -> TurnOutcome:
+def budget_notice(progress: Progress, limit: str) -> OutOfBudget:
     """Return the message that a limit of the turn was reached."""
-    return OutOfBudget(
-        answer=_message(progress, say("out_of_budget", progress.question.reply_language)), reason=limit or "attempts"
-    )
+    return OutOfBudget(answer=_message(progress, progress.say("out_of_budget")), reason=limit)
 
 
 def plain_answer(text: str) -> Answer:
@@ -141,25 +135,18 @@ def plain_answer(text: str) -> Answer:
 
 
 def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:
-    language, near = progress.question.reply_language, _nearest(progress)
-    parts = [head, *lines, *filter(None, [away_note(progress)])]
-    if near:
-        parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
-    parts += ["", say("try_keyless" if progress.model.quotes_only else "try_rephrase", language)]
-    text = "\n".join(parts)
-    return Answer(text=text, chunks=(text,), sources=near)
-
-
-def _nearest(progress: Progress) -> tuple[Source, ...]:
-    """Return the best passages, one per document, in the order of the search, without the list of documents.
-
-    They are only named: their closest sentences usually have nothing to do with the question.
-    """
+    # The best passages, one per document, are only named: their closest sentences usually do not help.
     first: dict[str, Source] = {}
     for source in progress.sources:
         if source.origin != "thread" and source.title != LIST_TITLE:
             first.setdefault(source.url.partition("#")[0] or source.title.partition(" › ")[0], source)
-    return tuple(first.values())[:_MAX_NAMED]
+    near = tuple(first.values())[:_MAX_NAMED]
+    parts = [head, *lines, *filter(None, [away_note(progress)])]
+    if near:
+        parts += ["", progress.say("nearest"), *(f"• {_link(source)}" for source in near)]
+    parts += ["", progress.say("try_keyless" if progress.model.quotes_only else "try_rephrase")]
+    text = "\n".join(parts)
+    return Answer(text=text, chunks=(text,), sources=near)
 
 
 def _link(source: Source) -> str:
