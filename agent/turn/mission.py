@@ -141,8 +141,6 @@ def _seconds(ts: str) -> int:
     return int(whole) if whole.isdecimal() else 0
 
 
-
-
 async def emit_plan(progress: Progress) -> None:
     """Emit the plan if it has more than one step and has changed since."""
     plan = progress.state.plan

@@ -4,12 +4,11 @@ Orion starts even if a server is down, and connects later. A call is never repea
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import httpx2
 import structlog
@@ -32,15 +31,12 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """Seconds. A server has ``start`` for its handshake and its list of tools; Orion's start waits ``first`` for it.
+    """Seconds."""
 
-    A call waits ``ready`` for a new connection. The back-off between tries is ``pause``, doubled up to ``longest``.
-    """
-
-    start: float = 20.0
-    first: float = 5.0
-    ready: float = 5.0
-    pause: float = 0.5
+    start: float = 20.0  # for a server's handshake and its list of tools
+    first: float = 5.0  # that Orion's start waits for it
+    ready: float = 5.0  # that a call waits for a new connection
+    pause: float = 0.5  # between tries to connect, doubled up to ``longest``
     longest: float = 60.0
 
 
@@ -64,17 +60,14 @@ class ListedTool:
 
 
 class McpConnection:
-    """One server, connected as long as ``keep`` runs. ``left_out`` are names of tools that cannot or may not be used.
-
-    ``tried`` is set after the first try to connect.
-    """
+    """One server, connected as long as ``keep`` runs."""
 
     def __init__(self, server: McpServer, waits: Waits) -> None:
         self.server = server
         self.tools: tuple[ListedTool, ...] = ()
-        self.left_out: tuple[str, ...] = ()
+        self.left_out: tuple[str, ...] = ()  # names of tools that cannot or may not be used
         self.pages = Pages(server)
-        self.tried = asyncio.Event()
+        self.tried = asyncio.Event()  # set after the first try to connect
         self._waits = waits
         self._pause = waits.pause
         self._link = ServerLink(server)
@@ -110,20 +103,13 @@ class McpConnection:
                     await self._wanted.wait()
             self._pause = min(self._pause * 2, self._waits.longest)
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        """Call once. Raises ``McpFailed``; the wall around tools handles the SDK's own exceptions."""
-        return await self._request(lambda client: client.call_tool(tool, dict(arguments)))
-
-    async def read_resource(self, uri: str) -> types.ReadResourceResult:
-        """Read a resource once. Raises ``McpFailed``."""
-        return await self._request(lambda client: client.read_resource(uri))
-
     def unreachable(self) -> McpFailed:
         """Return the failure of a call without a connection."""
         status = f" ({self.trouble})" if self.trouble.startswith("HTTP ") else ""
         return McpFailed(self.server, f"cannot be reached{status}. It is tried again.")
 
-    async def _request(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
+    async def request(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
+        """Send once. Raises ``McpFailed``; the wall around tools handles the SDK's own exceptions."""
         client, server, link = await self._connection(), self.server, self._link
         link.trouble = ""
         try:
@@ -217,8 +203,7 @@ class McpConnection:
                 break
         tools, left_out = list[ListedTool](), list[str]()
         for tool in listed:
-            usable = self._usable(tool)
-            if usable and len(tools) < MAX_TOOLS:
+            if (usable := self._usable(tool)) and len(tools) < MAX_TOOLS:
                 tools.append(usable)
             else:
                 left_out.append(to_one_line(tool.name)[:80])
@@ -233,12 +218,8 @@ class McpConnection:
         if spec is None or not self.server.allows(tool.name, reads=reads):
             return None
         # A call first waits for a connection, and its own time-out gives a better error, so the wall waits longer.
-        longest_s = self._waits.ready + self.server.timeout_s + 1
-        return ListedTool(
-            tool.name,
-            to_one_line(tool.title or tool.name)[:80],
-            replace(spec, takes_s=longest_s, place=self.server.name),
-        )
+        spec = replace(spec, takes_s=self._waits.ready + self.server.timeout_s + 1, place=self.server.name)
+        return ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], spec)
 
 
 async def _is_alive(client: Client) -> bool:
@@ -248,21 +229,3 @@ async def _is_alive(client: Client) -> bool:
             await client.list_tools()
             return True
     return False
-
-
-@asynccontextmanager
-async def connections_kept(connections: tuple[McpConnection, ...], waits: Waits) -> AsyncIterator[None]:
-    """Keep the connections open while the block runs. The block starts after at most ``waits.first``."""
-    # The SDK's own lines quote what servers say.
-    logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
-    async with background_tasks() as group:
-        keeping = [group.create_task(one.keep(), name=f"mcp:{one.server.name}") for one in connections]
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(waits.first):
-                    for connection in connections:
-                        await connection.tried.wait()
-            yield
-        finally:
-            for task in keeping:
-                task.cancel()

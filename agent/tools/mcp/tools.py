@@ -1,16 +1,19 @@
 """The tools of MCP servers, as a question sees them."""
 
+import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
 from mcp import types
 
+from agent.tasks import background_tasks
 from agent.thread.audience import Viewers, may_see
-from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits, connections_kept
+from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
 from agent.tools.mcp.results import REFUSALS, Record, failure_in, read_records, values_in, without_surrogates
 from agent.tools.mcp.sanitize import to_one_line
@@ -40,7 +43,7 @@ class McpTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Call the tool. The reply is the result's text and its sources."""
-        result = await self.connection.call(self.listed.name, arguments)
+        result = await self.connection.request(lambda client: client.call_tool(self.listed.name, dict(arguments)))
         texts = [without_surrogates(text) for text in _texts_of(result, self.connection)]
         whole = "\n".join(texts)
         if failure := (whole or "no message") if result.is_error else failure_in(whole):
@@ -66,7 +69,7 @@ class ReadOnTool:
         if name not in pages.links:
             offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
             return pages.read_on(name, origin=f"tool:{self.spec.name}", offset=offset, find=find)
-        read = await self.connection.read_resource(name)
+        read = await self.connection.request(lambda client: client.read_resource(name))
         texts = [
             without_surrogates(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)
         ]
@@ -122,11 +125,21 @@ class McpTools:
 async def open_mcp(
     servers: Sequence[McpServer], reserved: frozenset[str], waits: Waits | None = None
 ) -> AsyncIterator[McpTools]:
-    """Connect to the servers that are reachable. The start waits at most ``waits.first`` for them."""
+    """Stay connected to the servers while the block runs. It starts after at most ``waits.first``."""
+    logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)  # the SDK's own lines quote what servers say
     waits = waits or Waits()
     connections = tuple(McpConnection(server, waits) for server in servers)
-    async with connections_kept(connections, waits):
-        yield McpTools(connections, reserved)
+    async with background_tasks() as group:
+        keeping = [group.create_task(one.keep(), name=f"mcp:{one.server.name}") for one in connections]
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(waits.first):
+                    for connection in connections:
+                        await connection.tried.wait()
+            yield McpTools(connections, reserved)
+        finally:
+            for task in keeping:
+                task.cancel()
 
 
 def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | AwayTool]:
