@@ -1,11 +1,7 @@
-"""One pass over the sources into an index. Unchanged files are not parsed again; unreadable ones are reported.
-
-Files are read outside of transactions and written in batches, so a killed run loses only its open batch. Documents of
-an unreachable source stay.
-"""
+"""One pass over the sources into an index: documents are written in batches, of which a killed run loses the last."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -39,7 +35,7 @@ _BATCH_CHARS: Final = 2_000_000  # and as much as is in memory meanwhile
 
 
 class IndexBuilder:
-    """One pass."""
+    """One pass. Unchanged files are not parsed again; unreadable ones are reported."""
 
     def __init__(self, session: IndexSession, progress: Callable[[str], None] | None) -> None:
         self._session = session
@@ -63,25 +59,19 @@ class IndexBuilder:
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
         with self._reader:
-            self._take_each(folders, others)
+            in_folders = Folders([*folders.values()], self._run)
+            for name, folder in folders.items():
+                self._go_over(name, "", in_folders.documents_in(folder))
+            for name, source in others.items():
+                if isinstance(source, DeferredSource):
+                    self._leave(source)
+                else:
+                    self._go_over(name, source.part, source.documents(self._run))
         tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
         return self._finish()
 
-    def _take_each(self, folders: Mapping[str, Path], others: Mapping[str, DocumentSource | DeferredSource]) -> None:
-        found = Folders([*folders.values()], self._run)
-        for name, folder in folders.items():
-            self._go_over(name, "", found.documents_in(folder))
-        for name, source in others.items():
-            if isinstance(source, DeferredSource):
-                self._leave(source)
-            else:
-                self._go_over(name, source.part, source.documents(self._run))
-
     def _leave(self, source: DeferredSource) -> None:
-        """Remove at once the documents whose audience changed.
-
-        Then, or if another part of the source is configured now, the source counts as never read, so it is read soon.
-        """
+        """Remove the documents whose audience changed; a source whose audience or part changed is read soon."""
         held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
         stays = {key for key, audience in held.items() if source.audience in {"", audience}}
         self._kept |= stays
@@ -102,12 +92,11 @@ class IndexBuilder:
             seconds = round(ended - began, 3)
             state = SourceState(tried=ended, synced=ended, seconds=seconds, read=self._read, size=self._size)
         skipped = tuple(self._run.skipped[name].most_common(MAX_SUFFIXES))
-        told = replace(
-            state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MAX_FAILURES]), skipped=skipped
-        )
-        tables.put_states(self._session, {name: told})
+        state = replace(state, tried=ended, part=part, skipped=skipped)
+        state = replace(state, failures=len(failed), failed=tuple(failed[:MAX_FAILURES]))
+        tables.put_states(self._session, {name: state})
 
-    def _take(self, file: Readable) -> None:  # unchanged files are not parsed again
+    def _take(self, file: Readable) -> None:
         self._seen.add(f"{UNREAD}{file.key}")
         if self._progress:
             self._progress(file.id)
@@ -149,19 +138,15 @@ class IndexBuilder:
             self._run.failed.append((file.id, document.cut))
         if document.cut or f"{UNREAD}{file.key}" in self._notes:
             self._run.new_notes[f"{UNREAD}{file.key}"] = document.cut and f"{digest} {document.cut}"
-        self._add((file, digest, document, chunks[: tables.MAX_PASSAGES]))
+        self._counts["changed" if file.key in self._known else "added"] += 1
+        self._batch.append((file, digest, document, chunks[: tables.MAX_PASSAGES]))
+        self._chars += sum(len(part.text) for part in document.parts)
+        if len(self._batch) >= _BATCH_DOCUMENTS or self._chars >= _BATCH_CHARS:
+            self._write_batch()
 
     def _note_of(self, file: Readable, digest: str) -> str:
         noted, _, reason = self._notes.get(f"{UNREAD}{file.key}", "").partition(" ")
         return reason if noted == digest else ""
-
-    def _add(self, parsed: Parsed) -> None:
-        file, _, document, _ = parsed
-        self._counts["changed" if file.key in self._known else "added"] += 1
-        self._batch.append(parsed)
-        self._chars += sum(len(part.text) for part in document.parts)
-        if len(self._batch) >= _BATCH_DOCUMENTS or self._chars >= _BATCH_CHARS:
-            self._write_batch()
 
     def _write_batch(self) -> None:
         if self._batch:

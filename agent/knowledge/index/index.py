@@ -9,7 +9,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
@@ -36,11 +36,9 @@ _AGAIN_S: Final = 0.05  # between tries for a lock: the database itself would wa
 
 
 class Meaning(Protocol):
-    """Ranks by meaning as well as words. Vectors come from one embedding model."""
+    """Ranks by meaning as well as words. ``failure`` is the reason why search goes by words only; mostly empty."""
 
-    @property
-    def failure(self) -> str:
-        """Reason why search goes by words only, empty if it does not."""
+    failure: str
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -177,8 +175,9 @@ class KnowledgeIndex(ABC):
     def session(self, *, write: bool = False) -> Iterator[IndexSession]:
         """Lend a connection to one thread. With ``write`` the block is one transaction."""
         with self._telling():
-            session = self._take()
-            healthy = False
+            while (session := self._idle_one()) and not session.is_usable():
+                session.close()
+            session, healthy = session or self._connect(), False
             try:
                 with session.transaction() if write else nullcontext():
                     yield session
@@ -189,18 +188,10 @@ class KnowledgeIndex(ABC):
                 else:
                     session.close()
 
-    def _take(self) -> IndexSession:
-        while session := self._idle_one():
-            if session.is_usable():
-                return session
-            session.close()
-        return self._connect()
-
     def _idle_one(self) -> IndexSession | None:
-        try:
+        with suppress(IndexError):
             return self._idle.pop()
-        except IndexError:
-            return None
+        return None
 
     @abstractmethod
     def _connect(self) -> IndexSession:
@@ -255,20 +246,16 @@ class SeenBy:
 
     def _of(self, passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:
         seen = tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
-        return tuple(one for one in seen if one.document in self._named_ids) if self._prefixes else seen
+        return tuple(passage for passage in seen if passage.document in self._ids) if self._prefixes else seen
 
     @cached_property
-    def _named_ids(self) -> frozenset[str]:
-        """Ids of the documents that the prefixes name."""
-        return frozenset(document.id for document in self._index.documents() if self._is_named(document))
-
-    def _is_named(self, document: Document) -> bool:
-        return (
-            not self._prefixes or document.id.startswith(self._prefixes) or document.source.startswith(self._prefixes)
-        )
+    def _ids(self) -> frozenset[str]:
+        return frozenset(document.id for document in self.documents())
 
     def _is_seen(self, document: Document) -> bool:
-        return may_see(document.audience, self._viewers) and self._is_named(document)
+        names = document.id, document.source
+        is_named = not self._prefixes or any(name.startswith(self._prefixes) for name in names)
+        return is_named and may_see(document.audience, self._viewers)
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a part of a document that all viewers may see."""

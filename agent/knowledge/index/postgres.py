@@ -9,7 +9,7 @@ from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import SCHEMA, VERSION, IndexSession, make, put_setting
+from agent.knowledge.index.tables import SCHEMA, VERSION, make, put_setting
 from agent.knowledge.types import KnowledgeAwayError
 
 _NAME: Final = "orion"
@@ -87,8 +87,10 @@ class PostgresIndex(KnowledgeIndex):
         with session.transaction():
             session.execute("SELECT pg_advisory_xact_lock(hashtext('orion tables'), hashtext(?))", (self._schema,))
             session.connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
-            if _version(session) == str(VERSION):
-                return
+            if session.execute("SELECT to_regclass('settings')").fetchone() != (None,):
+                found = session.execute("SELECT value FROM settings WHERE name = 'version'").fetchone()
+                if found == (str(VERSION),):
+                    return
             make(session, _SCHEMA)
             put_setting(session, "version", str(VERSION))
 
@@ -142,10 +144,3 @@ class PostgresIndex(KnowledgeIndex):
                 # Explicitly: a closed session holds its lock until the server notices.
                 with suppress(psycopg.Error):  # a lost session holds no lock
                     session.execute("SELECT pg_advisory_unlock(hashtext(?), hashtext(?))", values)
-
-
-def _version(session: IndexSession) -> str:
-    if session.execute("SELECT to_regclass('settings')").fetchone() == (None,):
-        return ""
-    found = session.execute("SELECT value FROM settings WHERE name = 'version'").fetchone()
-    return str(found[0]) if found else ""

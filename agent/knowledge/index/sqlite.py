@@ -49,30 +49,28 @@ class SqliteIndex(KnowledgeIndex):
         index = cls(path)
         try:
             index._prepare()
-            index._require_sound()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
-            _set_aside(path)
+            for file in (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm")):
+                if file.exists():  # not deleted: it may be some other file
+                    file.replace(f"{path}.damaged{file.name.removeprefix(path.name)}")
+            log.warning("index_set_aside", path_length=len(str(path)))
             index._prepare()
         return index
 
     def _prepare(self) -> None:
-        # If two set the mode at once, SQLite refuses one without waiting.
-        with self.alone("tables", _WAIT_S), closing(self._connect()) as session:
-            session.execute("PRAGMA journal_mode = WAL")
-            with session.transaction():
-                if _is_current(session):
-                    return
-                make(session, _SCHEMA)
-                session.execute(f"PRAGMA user_version = {VERSION}")
-
-    def _require_sound(self) -> None:
-        """Raise ``sqlite3.DatabaseError`` if the file is damaged inside."""
+        """Create the tables if needed. Raises ``sqlite3.DatabaseError`` if the file is damaged inside."""
         with closing(self._connect()) as session:
-            fault = session.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if fault != "ok":
-            raise sqlite3.DatabaseError(fault)
+            # If two set the mode at once, SQLite refuses one without waiting.
+            with self.alone("tables", _WAIT_S):
+                session.execute("PRAGMA journal_mode = WAL")
+                with session.transaction():
+                    if not _is_current(session):
+                        make(session, _SCHEMA)
+                        session.execute(f"PRAGMA user_version = {VERSION}")
+            if (fault := session.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(fault)
 
     def _connect(self) -> _SqliteSession:
         # One thread at a time uses it, but not always the same one; we begin transactions.
@@ -95,7 +93,7 @@ class SqliteIndex(KnowledgeIndex):
             with closing(self._connect()) as session:  # another version may have replaced the tables
                 if _is_current(session):
                     raise
-            message = "made anew by another version"
+            message = "rebuilt by another version"
             raise KnowledgeAwayError(message) from None
 
     @contextmanager
@@ -119,11 +117,3 @@ class SqliteIndex(KnowledgeIndex):
 
 def _is_current(session: IndexSession) -> bool:
     return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
-
-
-def _set_aside(path: Path) -> None:  # not deleted: it may be some other file
-    for suffix in ("", "-wal", "-shm"):
-        file = Path(f"{path}{suffix}")
-        if file.exists():
-            file.replace(f"{path}.damaged{suffix}")
-    log.warning("index_set_aside", path_length=len(str(path)))

@@ -6,7 +6,7 @@ The rules that create stored words also remove them, so ``VERSION`` must grow wh
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -95,22 +95,18 @@ def put_notes(session: IndexSession, new_notes: Mapping[str, str]) -> None:
 
 def states(session: IndexSession) -> dict[str, SourceState]:
     """Return the state of each source, by its name, without states that another version of Orion wrote."""
-    found = {name.removeprefix(_STATE): _state(note) for name, note in notes(session, _STATE).items()}
-    return {name: state for name, state in found.items() if state}
-
-
-def _state(note: str) -> SourceState | None:
-    try:
-        fields = json.loads(note)
-        return SourceState(**fields | {name: tuple(map(tuple, fields[name])) for name in ("failed", "skipped")})
-    except (ValueError, TypeError, KeyError):
-        return None
+    found = {}
+    for name, note in notes(session, _STATE).items():
+        with suppress(ValueError, TypeError, KeyError):
+            fields = json.loads(note)
+            pairs = {each: tuple(map(tuple, fields[each])) for each in ("failed", "skipped")}
+            found[name.removeprefix(_STATE)] = SourceState(**fields | pairs)
+    return found
 
 
 def put_states(session: IndexSession, states: Mapping[str, SourceState | None]) -> None:
     """Store these states; None removes one."""
-    told = {f"{_STATE}{name}": json.dumps(asdict(state)) if state else "" for name, state in states.items()}
-    put_notes(session, told)
+    put_notes(session, {f"{_STATE}{n}": json.dumps(asdict(state)) if state else "" for n, state in states.items()})
 
 
 def postings(session: IndexSession, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
@@ -273,11 +269,10 @@ def document_url(docs_url: str, document: str) -> str:
 def resolve_document_name(documents: Iterable[Document], name_or_id: str) -> str | None:
     """Return the id of the document that a name fits best (case and suffix do not matter)."""
     wanted = name_or_id.strip().casefold()
-    ranked = [(names.index(wanted), each.id) for each in documents if wanted in (names := _names(each))]
+    ranked = []
+    for each in documents:
+        shown = each.id.casefold()
+        file_name = shown.rpartition("/")[2]
+        names = (shown, each.title.casefold(), file_name, file_name.rpartition(".")[0])
+        ranked += [(names.index(wanted), each.id)] if wanted in names else []
     return min(ranked)[1] if ranked else None
-
-
-def _names(document: Document) -> tuple[str, ...]:
-    shown = document.id.casefold()
-    file_name = shown.rpartition("/")[2]
-    return shown, document.title.casefold(), file_name, file_name.rpartition(".")[0]
