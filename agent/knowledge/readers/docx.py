@@ -52,7 +52,8 @@ def read_docx(data: bytes, limits: ReadLimits) -> Content:
     """Read a document with its lists, tables, notes and text boxes."""
     with refusing_damage("Word document", OpcError):
         document = Document(open_package(data))
-        blocks = list(limits.take(_Body(document).blocks(), "block", lambda block: len(block.text)))
+        body = _Body(document)
+        blocks = list(limits.take(body.blocks_in(document.element.body), "block", lambda block: len(block.text)))
         text = clean(part_note_marks("\n\n".join(_join_lists(blocks))))
         return Content(title=clean(document.core_properties.title or ""), parts=whole(text + "\n"))
 
@@ -60,53 +61,33 @@ def read_docx(data: bytes, limits: ReadLimits) -> Content:
 def _join_lists(blocks: list[_Block]) -> Iterator[str]:
     """Yield blocks; consecutive list items are one, none indented more than one step below the item above."""
     for is_list, group in groupby(blocks, key=lambda block: bool(block.marker)):
-        if not is_list:
-            yield from (block.text for block in group)
-            continue
         lines, depth = [], -1
         for block in group:
             depth = min(block.marker.count(_INDENT), depth + 1)
-            lines.append(f"{_INDENT * depth}{block.marker.strip()} {block.text}")
-        yield "\n".join(lines)
+            lines.append(f"{_INDENT * depth}{block.marker.strip()} {block.text}" if is_list else block.text)
+        yield ("\n" if is_list else "\n\n").join(lines)
 
 
 def _name(element: Any) -> str:
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-class _Style(NamedTuple):
-    """A paragraph style: name in lower case, number and level of its list."""
-
-    name: str
-    listed: tuple[int, int] | None
-
-
-_NO_STYLE: Final = _Style("", None)
-
-
 class _Body:
     """The blocks of a document's body with their notes and text boxes."""
 
     def __init__(self, document: WordDocument) -> None:
-        self._document = document
         related = {rel.reltype: rel.target_part for rel in document.part.rels.values() if not rel.is_external}
         numbering = related.get(RELATIONSHIP_TYPE.NUMBERING)
         self._numbers = _Numbers(numbering=numbering.element if numbering else None)
         self._styles = _styles_of(document.styles.element)
         self._links = {key: rel.target_ref for key, rel in document.part.rels.items() if rel.is_external}
-        self._notes = {kind: self._notes_of(related.get(reltype)) for kind, reltype in _NOTES}
+        roots = {kind: parse_xml(related[reltype].blob) for kind, reltype in _NOTES if reltype in related}
+        self._notes = {(kind, note.get(f"{_W}id")): note for kind, root in roots.items() for note in root}
         self._referenced: list[tuple[int, Any]] = []
         self._boxes: list[Any] = []
 
-    @staticmethod
-    def _notes_of(part: Any) -> dict[str, Any]:
-        return {note.get(f"{_W}id"): note for note in parse_xml(part.blob)} if part is not None else {}
-
-    def blocks(self) -> Iterator[_Block]:
-        """Yield the blocks in order; a note follows the block that refers to it."""
-        yield from self._blocks_in(self._document.element.body)
-
-    def _blocks_in(self, parent: Any) -> Iterator[_Block]:
+    def blocks_in(self, parent: Any) -> Iterator[_Block]:
+        """Yield the blocks in order. Notes and text boxes follow the block that refers to them."""
         for element in parent:
             name = _name(element)
             if name == "p":
@@ -114,27 +95,26 @@ class _Body:
             elif name == "tbl":
                 yield from filter(lambda block: block.text, [_Block(self._table(element))])
             elif name == "sdt":
-                yield from (block for content in _control(element) for block in self._blocks_in(content))
+                yield from (block for content in _control(element) for block in self.blocks_in(content))
             elif name in {"ins", "moveTo", "customXml", "smartTag"}:
-                yield from self._blocks_in(element)
-            yield from self._pending()
+                yield from self.blocks_in(element)
+            yield from self._boxes_and_notes()
 
-    def _pending(self) -> Iterator[_Block]:
+    def _boxes_and_notes(self) -> Iterator[_Block]:
         while self._boxes or self._referenced:
             boxes, self._boxes = self._boxes, []
             for box in boxes:
-                yield from self._blocks_in(box)
-            notes, first = self._referenced, len(self._referenced)
+                yield from self.blocks_in(box)
+            notes, self._referenced = self._referenced, []
             for number, note in notes:
                 yield _Block(f"{raise_or_lower(str(number), 'sup')} {' '.join(self._inline(note).split())}")
-            del self._referenced[:first]
 
     def _paragraph(self, element: Any) -> Iterator[_Block]:
         text = self._inline(element).strip()
         if not text:
             return
         properties = element.find(f"{_W}pPr")
-        style, listed = self._styles.get(_value(properties, "pStyle"), _NO_STYLE)
+        style, listed = self._styles.get(_value(properties, "pStyle"), ("", None))
         heading = _HEADING.fullmatch(style)
         if heading or style == "title":
             depth = min(int(heading["depth"]), _MAX_HEADING) if heading else 1
@@ -156,7 +136,9 @@ class _Body:
             elif name == "r":
                 pieces.append(self._run(child))
             elif name == "hyperlink":
-                pieces.append(self._link(child))
+                text, url = self._inline(child), self._links.get(child.get(_LINK_ID), "")
+                is_link = text.strip() and url.startswith(("http", "mailto:")) and url != text
+                pieces.append(f"[{text}]({url})" if is_link else text)
             elif name == "sdt":
                 pieces += [self._inline(content) for content in _control(child)]
             elif name in {"footnoteReference", "endnoteReference"}:
@@ -166,20 +148,14 @@ class _Body:
         return "".join(pieces)
 
     def _run(self, run: Any) -> str:
-        properties = run.find(f"{_W}rPr")
-        properties = () if properties is None else properties
-        marks = {_name(mark): mark.get(f"{_W}val") or "" for mark in properties}
+        marks = {_name(mark): mark.get(f"{_W}val") or "" for mark in run.iterfind(f"{_W}rPr/*")}
         if any(marks.get(name, "off").lower() not in _OFF for name in ("strike", "dstrike", "vanish")):
             return ""
         text, way = self._inline(run), marks.get("vertAlign", "")
         return raise_or_lower(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
 
-    def _link(self, element: Any) -> str:
-        text, url = self._inline(element), self._links.get(element.get(_LINK_ID), "")
-        return f"[{text}]({url})" if text.strip() and url.startswith(("http", "mailto:")) and url != text else text
-
     def _refer(self, kind: str, key: str) -> str:
-        note = self._notes[kind].pop(key, None)
+        note = self._notes.pop((kind, key), None)
         if note is None:
             return ""
         self._numbers.notes += 1
@@ -275,11 +251,11 @@ def _list_level(properties: Any) -> tuple[int, int] | None:
     return int(num), min(max(0, int(_value(numbers, "ilvl") or 0)), _MAX_LEVEL)
 
 
-def _styles_of(styles: Any) -> dict[str, _Style]:
-    """Return the name and list of each paragraph style; the default style also has an empty id."""
-    known: dict[str, _Style] = {}
+def _styles_of(styles: Any) -> dict[str, tuple[str, tuple[int, int] | None]]:
+    """Return name and list level of each paragraph style, by id; the default style also has an empty id."""
+    known: dict[str, tuple[str, tuple[int, int] | None]] = {}
     for style in styles.findall(f"{_W}style"):
-        named = _Style(_value(style, "name").lower(), _list_level(style.find(f"{_W}pPr")))
+        named = (_value(style, "name").lower(), _list_level(style.find(f"{_W}pPr")))
         known[style.get(f"{_W}styleId") or ""] = named
         if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") == "1":
             known[""] = named

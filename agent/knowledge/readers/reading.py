@@ -7,11 +7,11 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib import import_module
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final
 
 from agent.knowledge.readers.document import Content, Form, ReadDocument, ReadLimits, one_line
@@ -21,8 +21,8 @@ from verification.values.dates import moments
 
 MAX_BYTES: Final = 10_000_000
 MAX_PACKED_BYTES: Final = 50_000_000  # of a PDF or an Office document: most of it is pictures
-
-Reader = Callable[[bytes, ReadLimits], Content]
+MAX_TITLE_CHARS: Final = 300
+_READ_TRIES: Final = 3  # a file that changes while it is read is read again
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 
 
@@ -48,11 +48,11 @@ class Format:
         """Size limit of a file."""
         return MAX_PACKED_BYTES if self.packed else MAX_BYTES
 
-    def load_reader(self) -> Reader:
-        """Import the reader: most installations need few of them."""
+    def read(self, data: bytes, limits: ReadLimits) -> Content:
+        """Return the text of a file's bytes. Raises ``ReadError``."""
         module, _, function = self.reader.partition(":")
-        reader: Reader = getattr(import_module(f"agent.knowledge.readers.{module}"), function)
-        return reader
+        content: Content = getattr(import_module(f"agent.knowledge.readers.{module}"), function)(data, limits)
+        return content
 
 
 # Data and settings (JSON, YAML, TOML, INI …) are not read: they contain secrets more often than answers.
@@ -86,19 +86,12 @@ FORMATS: Final = (
 )  # fmt: skip
 _BY_SUFFIX: Final = {suffix: each for each in FORMATS for suffix in each.suffixes}
 _BY_TYPE: Final = {kind: each for each in FORMATS for kind in each.types}
-_TEMPLATES: Final = frozenset(
-    {".erb", ".j2", ".jinja", ".jinja2", ".njk", ".liquid", ".tmpl", ".tpl", ".hbs", ".ejs", ".in"}
-)
-
-
-def is_template(name: str) -> bool:
-    """Return whether a file is a template of a known format (``page.html.erb``)."""
-    return PurePath(name.lower()).suffix in _TEMPLATES and suffix_of(name) in _BY_SUFFIX
+_TEMPLATES: Final = (".erb", ".j2", ".jinja", ".jinja2", ".njk", ".liquid", ".tmpl", ".tpl", ".hbs", ".ejs", ".in")
 
 
 def suffix_of(name: str) -> str:
     """Return the suffix that determines a file's format, in lower case: ``.html`` for ``page.html.erb``."""
-    *_, before, last = ("", "", *PurePath(name.lower()).suffixes)
+    *_, before, last = ("", "", *Path(name.lower()).suffixes)
     return before if last in _TEMPLATES and before in _BY_SUFFIX else last
 
 
@@ -111,13 +104,6 @@ def format_of(name: str) -> Format | None:
 def format_of_type(media_type: str) -> Format | None:
     """Return the format of a media type; None if it is not read."""
     return _BY_TYPE.get(media_type)
-
-
-def reason_not_read(name: str) -> str:
-    """Return why a file of this name is not read, and what to do."""
-    suffix = suffix_of(name)
-    advice = f": {advised}" if (advised := advice_for(suffix)) else ""
-    return f"has a format that is not read ({suffix or 'no suffix'}){advice}"
 
 
 def advice_for(suffix: str) -> str:
@@ -156,11 +142,11 @@ def date_of(fields: Mapping[str, str], text: str, *, committed: float, changed: 
 
     Front matter comes first, modified before created; then the last commit, the label in the text's head, the file.
     """
-    head = _NOT_PROSE.sub("", text[:_HEAD_CHARS])
-    stated = next(_field_dates(fields), "") or _day(committed)
-    return (
-        stated or next(filter(None, (_read(found["rest"]) for found in _HEAD_DATE.finditer(head))), "") or _day(changed)
-    )
+    named = [(name.replace("_", " "), value) for name, value in fields.items()]
+    values = [value for label in _LABELS for name, value in named if label.fullmatch(name)]
+    labelled = [found["rest"] for found in _HEAD_DATE.finditer(_NOT_PROSE.sub("", text[:_HEAD_CHARS]))]
+    dates = (*(_iso(value) or _read_date(value) for value in values), _day(committed), *map(_read_date, labelled))
+    return next(filter(None, (*dates, _day(changed))), "")
 
 
 def parse_timestamp(text: str) -> float:
@@ -172,13 +158,7 @@ def parse_timestamp(text: str) -> float:
         return 0.0
 
 
-def _field_dates(fields: Mapping[str, str]) -> Iterator[str]:
-    for label in _LABELS:
-        values = [value for name, value in fields.items() if label.fullmatch(name.replace("_", " "))]
-        yield from filter(None, (_iso(value) or _read(value) for value in values))
-
-
-def _read(text: str) -> str:
+def _read_date(text: str) -> str:
     """Return the date at the start of a text; for a month its first day. "03/04/2026" is ambiguous and ignored."""
     found = moments(text.rstrip("*_) "))
     begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
@@ -202,8 +182,6 @@ def _day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else ""
 
 
-MAX_TITLE_CHARS: Final = 300
-_READ_TRIES: Final = 3  # a file that changes while it is read is read again
 # A level-one heading, or a block of code, in which a comment looks like one.
 _HEADING: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^[ \t]*(?P=fence)|\Z)"
@@ -256,35 +234,29 @@ def parse_document(
     """Parse the bytes of a file. ``changed`` and ``committed`` are seconds since 1970, 0 if unknown."""
     known = format_of(name)
     if known is None:
-        raise ReadError(reason=reason_not_read(name))
+        advice = f": {advised}" if (advised := advice_for(suffix_of(name))) else ""
+        raise ReadError(reason=f"has a format that is not read ({suffix_of(name) or 'no suffix'}){advice}")
     check_size(name, len(data))
     if not data.strip():
         raise ReadError(reason="is empty")
-    limits = limits or ReadLimits()
-    content = known.load_reader()(strip_template_code(data) if is_template(name) else data, limits)
+    limits, stem = limits or ReadLimits(), Path(name).stem
+    if not name.lower().endswith(suffix_of(name)):  # a template such as ``page.html.erb``
+        data, stem = strip_template_code(data), Path(stem).stem
+    content = known.read(data, limits)
     if not content.parts:
         raise ReadError(reason=limits.cut or "has no text")
     parts, text = content.parts, content.parts[0].text
     if len(text) > limits.max_chars:
         parts, limits.cut = (replace(parts[0], text=text[: limits.max_chars]),), "is read in part only: it is too long"
-    heading = _first_heading(text) if known.form == "markdown" else ""
+    headings = _HEADING.finditer(text) if known.form == "markdown" else ()
+    heading = next(filter(None, (found["text"] or found["under"] for found in headings)), "")
     own = "" if _AUTOMATIC_TITLE.fullmatch(content.title) else content.title
-    title = one_line(content.fields.get("title") or heading or own)[:MAX_TITLE_CHARS]
+    words = re.sub(r"[-_\s]+", " ", stem).strip()
+    from_name = (not known.name_is_title and words[:1].upper() + words[1:]) or name
     return ReadDocument(
-        title=title or (name if known.name_is_title else _title_from(name)),
+        title=one_line(content.fields.get("title") or heading or own)[:MAX_TITLE_CHARS] or from_name,
         form=known.form,
         parts=parts,
         updated_at=date_of(content.fields, text, committed=committed, changed=changed),
         cut=limits.cut,
     )
-
-
-def _first_heading(text: str) -> str:
-    headings = (found["text"] or found["under"] for found in _HEADING.finditer(text))
-    return next(filter(None, headings), "")
-
-
-def _title_from(name: str) -> str:
-    stem = name[: -len("".join(Path(name).suffixes)) or None] if format_of(name) else Path(name).stem
-    words = re.sub(r"[-_\s]+", " ", stem).strip()
-    return words[:1].upper() + words[1:] or name

@@ -3,10 +3,10 @@
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urljoin
 
 from agent.knowledge.readers.document import (
@@ -44,14 +44,16 @@ _CODE: Final = re.compile(
 # A bare ``{{ name }}`` may be about templates.
 _COMMENT: Final = (re.compile(r"<!--.*?-->", re.DOTALL), "-->")
 _TEMPLATE_CODE: Final = (
-    (re.compile(r"\{%.*?%\}", re.DOTALL), "%}"),
     (re.compile(r"\{\{[<%].*?\}\}", re.DOTALL), "}}"),
+    (re.compile(r"\{%.*?%\}", re.DOTALL), "%}"),
     (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"), "}}"),
     (re.compile(r"<%.*?%>", re.DOTALL), "%>"),
 )
-# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths, conditions and includes do not.
+# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, nor do the generators' own tags.
 _SPOKEN_TAG: Final = re.compile(
-    r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign)[\w-]+\s+"
+    r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign"
+    r"|(?:highlight|code|codeblock|link|post_url|gist|render|layout|section|form|cache|figure|param|ref|relref|tweet|x"
+    r"|instagram|vimeo|youtube|url|static|load|block|with|now|filter|macro|call)\s)[\w-]+\s+"
     r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
 )
 _TEMPLATE_COMMENT: Final = (
@@ -106,30 +108,32 @@ def read_mdx(data: bytes, _: ReadLimits) -> Content:
 
 
 def _markdown(data: bytes, *unseen: Unseen) -> Content:
-    fields, text = split_front_matter(decode(data))
+    text, fields = decode(data), {}
+    if front := _FRONT_MATTER.match(text) or _TOML_MATTER.match(text):
+        pairs = list(_FIELD.finditer(front["fields"]))[:MAX_FIELDS]
+        fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' ") for m in pairs}
+        text = "\n" * front[0].count("\n") + text[front.end() :]
     text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
 
 
 def read_notebook(data: bytes, _: ReadLimits) -> Content:
     """Read a Jupyter notebook: its text, its code and the text that the code printed."""
+    blocks: list[str] = []
     with refusing_damage("Jupyter notebook"):
         notebook = json.loads(decode(data))
-        language = str(notebook.get("metadata", {}).get("language_info", {}).get("name", ""))
-        cells = [block for cell in notebook["cells"] for block in _cell_blocks(cell, language)]
-    return Content(parts=whole("\n\n".join(cells)))
-
-
-def _cell_blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
-    source = clean("".join(cell.get("source", ""))).strip("\n")
-    if cell.get("cell_type") != "code":
-        yield outside_code(source, _visible)
-        return
-    yield f"```{language}\n{source}\n```"
-    for output in cell.get("outputs", ()):
-        printed = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
-        if printed.strip():
-            yield f"```\n{clean(printed)[:MAX_OUTPUT_CHARS].rstrip()}\n```"
+        language = notebook.get("metadata", {}).get("language_info", {}).get("name", "")
+        for cell in notebook["cells"]:
+            source = clean("".join(cell.get("source", ""))).strip("\n")
+            if cell.get("cell_type") != "code":
+                blocks.append(outside_code(source, _visible))
+                continue
+            blocks.append(f"```{language}\n{source}\n```")
+            for output in cell.get("outputs", ()):
+                printed = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+                if printed.strip():
+                    blocks.append(f"```\n{clean(printed)[:MAX_OUTPUT_CHARS].rstrip()}\n```")
+    return Content(parts=whole("\n\n".join(blocks)))
 
 
 def strip_template_code(data: bytes) -> bytes:
@@ -138,16 +142,6 @@ def strip_template_code(data: bytes) -> bytes:
     for pattern, closing in _TEMPLATE_CODE:
         text = replace_closed(pattern, "", text, closing)
     return text.encode("latin-1")
-
-
-def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Return the fields of the front matter, and the text with empty lines in its place."""
-    found = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
-    if not found:
-        return {}, text
-    pairs = list(_FIELD.finditer(found["fields"]))[:MAX_FIELDS]
-    fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' ") for m in pairs}
-    return fields, "\n" * found[0].count("\n") + text[found.end() :]
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
@@ -170,12 +164,12 @@ def _visible(text: str, *unseen: Unseen) -> str:
 
 def apply_raised_tags(text: str) -> str:
     """Return HTML or Markdown with Unicode characters in place of ``<sup>`` and ``<sub>``."""
-    return replace_closed(_RAISED, _replace_raised, text, *_RAISED_ENDS)
 
+    def mark(found: re.Match[str]) -> str:
+        space = " " if "<a " in found["inside"].lower() else ""  # a note's number, not an exponent
+        return space + raise_or_lower(_TAG.sub("", found["inside"]), found["way"].lower())
 
-def _replace_raised(found: re.Match[str]) -> str:
-    mark = raise_or_lower(_TAG.sub("", found["inside"]), found["way"].lower())
-    return f" {mark}" if "<a " in found["inside"].lower() else mark  # a note's number, not an exponent
+    return replace_closed(_RAISED, mark, text, *_RAISED_ENDS)
 
 
 def replace_closed(
@@ -213,13 +207,13 @@ def _utf16_without_mark(data: bytes) -> str:
     sample = data[:_SAMPLE]
     if b"\0" not in sample or len(data) % 2:
         return ""
-    texts = {}
+    most, best = 0, ""  # text has line ends or spaces
     for encoding in ("utf-16-le", "utf-16-be"):
         text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
-        if all(character.isprintable() or character.isspace() for character in text) and "\ufffd" not in text:
-            texts[encoding] = sum(character.isascii() for character in text)
-    best = max(texts, key=texts.__getitem__, default="")
-    return best if best and texts[best] else ""  # text has line ends or spaces
+        count = sum(character.isascii() for character in text)
+        if count > most and "\ufffd" not in text and all(c.isprintable() or c.isspace() for c in text):
+            most, best = count, encoding
+    return best
 
 
 _DEFINITION: Final = re.compile(

@@ -50,6 +50,7 @@ def test_text_has_its_name_as_title_and_the_files_date() -> None:
     document = read("release_notes-old.txt", "# not a heading\r\nline\r\n")
     assert (document.title, document.updated_at) == ("Release notes old", "2024-10-04")
     assert document.text == "# not a heading\nline\n"
+    assert read("Release 2.1 notes.txt.erb", "x").title == "Release 2.1 notes"
 
 
 def test_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
@@ -105,6 +106,7 @@ def test_template_code_and_comments_are_not_text_outside_of_code() -> None:
 
 def test_words_that_a_template_tag_puts_on_the_page_are_read_and_its_comments_are_not() -> None:
     tags = 'Ask in {% slack_channel "dc" %}. [Leave]({% page "a/b" %}) {{< tab "Linux" >}} {% include "note.html" %}'
+    tags += ' {% highlight "python" %} {%- highlight "js" "nos" -%} {{< youtube "dQw4" >}}{{% codeblock "x" %}}'
     text = f'{tags} {{% if page == "x" %}}\n{{% comment %}}The limit is 5.\n{{% endcomment %}}'
     assert read("a.md", text).text.split() == ["Ask", "in", "dc.", "[Leave]()", "Linux"]
 
