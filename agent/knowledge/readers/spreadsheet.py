@@ -5,8 +5,11 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
+from html import unescape
 from itertools import islice, zip_longest
+from pathlib import PurePosixPath
 from typing import Any, Final
+from urllib.parse import quote
 
 from agent.knowledge.readers.document import (
     Content,
@@ -28,7 +31,14 @@ _MAX_EMPTY_ROWS: Final = 1_000  # a sheet may declare a million rows
 _SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows with its square
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
-_MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
+_MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\"")
+_LINK: Final = re.compile(rb"<(?:\w+:)?hyperlink\s([^<>]*)>")
+_LINK_FORMULA: Final = re.compile(
+    rb"<(?:\w+:)?c r=\"([A-Z]{1,3}\d{1,7})\"[^<>]*><(?:\w+:)?f[^<>]*>"
+    rb"HYPERLINK\((?:\"|&quot;)((?:[^\"<&]|&amp;){1,2000})"
+)
+_ATTRIBUTE: Final = re.compile(rb"([\w:]+)=\"([^\"]*)\"")
+_UNSAFE: Final = re.compile(r"[\s()<>|]")  # in the address of a Markdown link
 _SCALE: Final = re.compile(r"[0#?.](,+)(?![0#?,.])")  # each comma after the last digit divides by a thousand
 _DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
 _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition
@@ -55,35 +65,65 @@ def read_xlsx(data: bytes, limits: ReadLimits) -> Content:
 
     with refusing_damage("Excel workbook", InvalidFileException):
         workbook = load_workbook(open_package(data), read_only=True, data_only=True, rich_text=True)
-        sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
-        parts = (part for sheet in sheets for part in _parts(f"## {sheet.title}\n\n", _sheet_rows(sheet, limits)))
+        parts: list[DocumentPart] = []
+        for sheet in workbook.worksheets:
+            if sheet.sheet_state == "visible":
+                rows = limits.take(_table(_read_rows(sheet)), f"sheet {sheet.title}, row", len)
+                parts += _parts(f"## {sheet.title}\n\n", rows)
         return Content(title=clean(workbook.properties.title or ""), parts=tuple(parts))
-
-
-def _sheet_rows(sheet: Any, limits: ReadLimits) -> Iterator[str]:
-    sheet.reset_dimensions()  # a wrong declaration would hide rows
-    return limits.take(_table(_read_rows(sheet)), f"sheet {sheet.title}, row", len)
 
 
 def _read_rows(sheet: Any) -> Iterator[list[str]]:
     """Yield rows. A cell merged across rows is repeated in each row that has other cells."""
-    repeated = set(islice(_repeated_cells(sheet), MAX_ROWS))
+    sheet.reset_dimensions()  # a wrong declaration would hide rows
+    with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads neither
+        xml = source.read()
+        repeated = set(islice(_repeated_cells(xml), MAX_ROWS))
+        addresses = dict(islice(_addresses(xml, sheet), MAX_ROWS))
     above: list[str] = []
     for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS), 1):
         cells = [_cell_text(cell) for cell in row[:MAX_COLUMNS]]
+        for at in range(len(cells)) if addresses else ():
+            url = addresses.get((number, at), "")
+            if cells[at].strip() and url.startswith(("http", "mailto:")) and url != cells[at]:
+                cells[at] = f"[{cells[at]}]({_UNSAFE.sub(lambda sign: quote(sign[0]), url)})"
         both = enumerate(zip_longest(cells, above, fillvalue=""))
         above = [over if (number, at) in repeated else text for at, (text, over) in both]
         yield above if any(cells) else cells
 
 
-def _repeated_cells(sheet: Any) -> Iterator[tuple[int, int]]:
+def _repeated_cells(xml: bytes) -> Iterator[tuple[int, int]]:
     """Yield row and column (from 0) of the cells below the first of each merged range, in its first column."""
-    from openpyxl.utils import column_index_from_string  # noqa: PLC0415 - slow to load, and CSV does not need it
+    for found in _MERGED.finditer(xml):
+        column, first, *_, last = _range(found[1])
+        yield from ((row, column) for row in range(first + 1, last + 1))
 
-    with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads no merged cells
-        for found in _MERGED.finditer(source.read()):
-            column = column_index_from_string(found[1].decode()) - 1
-            yield from ((row, column) for row in range(int(found[2]) + 1, int(found[3]) + 1))
+
+def _addresses(xml: bytes, sheet: Any) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the address of each cell with a link, by row and column (from 0)."""
+    from openpyxl.packaging.relationship import get_dependents  # noqa: PLC0415 - slow to load
+
+    for found in _LINK_FORMULA.finditer(xml):
+        column, row, *_ = _range(found[1])
+        yield (row, column), unescape(found[2].decode())
+    archive, path = sheet.parent._archive, PurePosixPath(sheet._worksheet_path)  # noqa: SLF001 - as above
+    listed = str(path.parent / "_rels" / f"{path.name}.rels")
+    links = get_dependents(archive, listed).to_dict() if listed in archive.namelist() else {}
+    for found in _LINK.finditer(xml):
+        fields = {name.rpartition(b":")[2]: unescape(value.decode()) for name, value in _ATTRIBUTE.findall(found[1])}
+        link = links.get(fields.get(b"id"))
+        if link is not None and b"ref" in fields:
+            url = "#".join(filter(None, (link.Target, fields.get(b"location"))))
+            column, first, right, last = _range(fields[b"ref"].encode())
+            yield from (((row, at), url) for row in range(first, last + 1) for at in range(column, right + 1))
+
+
+def _range(ref: bytes) -> tuple[int, int, int, int]:
+    """Return the first column (from 0) and row of a range such as ``A1:B7``, and the last ones."""
+    from openpyxl.utils import range_boundaries  # noqa: PLC0415 - slow to load, and CSV does not need it
+
+    left, top, right, bottom = (bound or 1 for bound in range_boundaries(ref.decode()))
+    return left - 1, top, right - 1, bottom
 
 
 def _parts(above: str, lines: Iterator[str]) -> tuple[DocumentPart, ...]:

@@ -153,23 +153,39 @@ RICH = (
     '<r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><rPr><strike/></rPr><t>old</t></r>'
     '<r><t xml:space="preserve"> users</t></r></si></sst>'
 )
+SHARED = (
+    '<Override PartName="/xl/sharedStrings.xml" ContentType="application/vnd.openxmlformats-'
+    'officedocument.spreadsheetml.sharedStrings+xml"/></Types>'
+)
 
 
-def with_rich_text(data: bytes) -> bytes:
-    """Return a workbook whose cell ``rich`` has text of several fonts, as Excel stores it."""
+def rewritten(data: bytes, *changes: tuple[str, str], **more: str) -> bytes:
+    """Return a package with text of its parts replaced, and more parts."""
     result = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as package, zipfile.ZipFile(result, "w") as changed:
         for name in package.namelist():
             xml = package.read(name).decode()
-            xml = re.sub(r't="inlineStr"><is><t>rich</t></is>', 't="s"><v>0</v>', xml)
-            xml = xml.replace(
-                "</Types>",
-                '<Override PartName="/xl/sharedStrings.xml" ContentType="application/vnd.openxmlformats-'
-                'officedocument.spreadsheetml.sharedStrings+xml"/></Types>',
-            )
+            for old, new in changes:
+                xml = xml.replace(old, new)
             changed.writestr(name, xml)
-        changed.writestr("xl/sharedStrings.xml", RICH)
+        for name, xml in more.items():
+            changed.writestr(name, xml)
     return result.getvalue()
+
+
+def test_cell_with_a_link_shows_its_address() -> None:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    for row in (["Plan", "Page"], ["Team", '=HYPERLINK("https://b.example/?x=1&y=2","")'], ["https://c.example", "A1"]):
+        sheet.append(row)
+    sheet["A2"].hyperlink, sheet["A3"].hyperlink = "https://a.example/a(b)?x=1&y=2", "https://c.example"
+    sheet["B3"].hyperlink = "#Sheet!A1"
+
+    last_result = (('<c r="B2"><f>', '<c r="B2" t="str"><f>'), ("</f><v></v>", "</f><v>The page</v>"))
+    assert read("a.xlsx", rewritten(saved(workbook.save), *last_result)).text.split("\n")[4:6] == [
+        "| [Team](https://a.example/a%28b%29?x=1&y=2) | [The page](https://b.example/?x=1&y=2) |",
+        "| https://c.example | A1 |",
+    ]
 
 
 def test_sheets_are_read_as_they_look() -> None:
@@ -185,7 +201,9 @@ def test_sheets_are_read_as_they_look() -> None:
     sheet.merge_cells("A2:A3")
     sheet["C2"].number_format, sheet["C3"].number_format = "#,##0.00\\ [$€-407]", '"$"#,##0_);[Red]("$"#,##0)'
     sheet["B4"].font = sheet["C4"].font = Font(strike=True)
-    text = read("a.xlsx", with_rich_text(saved(workbook.save))).text
+    shared = (('t="inlineStr"><is><t>rich</t></is>', 't="s"><v>0</v>'), ("</Types>", SHARED))
+    data = rewritten(saved(workbook.save), *shared, **{"xl/sharedStrings.xml": RICH})
+    text = read("a.xlsx", data).text
     assert "| North | Team | 1234.5 € | 10⁶ users |\n| North | Solo | $5 |  |" in text
     assert "Old" not in text
 
