@@ -94,7 +94,7 @@ bench-peers: .venv/.dev
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet
 lock:
 	$(LOCK) pyproject.toml --group build -o requirements/runtime.txt
-	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements/runtime.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --group build --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:
 	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from bot.evals.bench_bots import HERE, InstantModel, RunningBot, orion, run_bot
+from bot.evals.bench import HERE, InstantModel, RunningBot, orion, run_bot
 
 EVENTS: Final = {"agno": "/slack/events"}  # peers that take events over HTTP, and where
 ROUNDS: Final = 5

@@ -270,15 +270,15 @@ def manifest(
 @app.command()
 def bench(
     as_json: output.JsonOption = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds: seconds, rougher.")] = False,
 ) -> None:
-    """Measure Orion's own cost, as ratios within one run."""
+    """Measure Orion's own cost next to the smallest useful bot's, in one run."""
     from bot.evals.bench import QUICK, Sizes, bench_json, bench_table
     from bot.evals.bench import bench as run_bench
     from observability.logging import configure
 
     configure(json=False, debug=False, level="ERROR")
-    results = run_bench(QUICK if quick else Sizes())
+    results = output.run(run_bench(QUICK if quick else Sizes()))
     if as_json:
         output.print_json(bench_json(results))
     else:

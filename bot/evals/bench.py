@@ -1,51 +1,56 @@
-"""`orion bench`: Orion's cost as ratios to known programs, measured in turn, since absolute figures vary by machine."""
+"""`orion bench`: Orion next to the smallest useful bot, each in its own process, over one local Slack and model server.
+
+A question is timed from the event that Slack sends to the answer in its thread. Processor time is that of the bot's
+own process. Absolute figures vary by machine, so both are asked in turn and compared.
+"""
 
 import asyncio
-import importlib
 import json
-import random
+import os
+import re
 import statistics
+import sys
+import tempfile
 import time
-import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from itertools import chain, cycle
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import aiohttp
-from anyio.from_thread import start_blocking_portal
+from aiohttp import web
+from aiohttp.test_utils import TestServer, unused_port
 from rich.table import Table
 
 from agent.actions import ToolCall
-from agent.budget import Budget
-from agent.model.address import ServerAddress
-from agent.model.openai import OpenAIModel
-from agent.thread.conversation import Question, ThreadKey
-from agent.thread.state import ThreadState
 from agent.tools.tool import ToolResult, ToolSpec, call_tool
-from agent.turn.loop import run_turn
-from bot.evals.bench_bots import InstantModel, compare_bots, measure_tracing
-from bot.stores.turn_records import Recorder
-from verification.check import check
-from verification.markup.mrkdwn import repair
-from verification.types import Draft, Source
+from bot.evals.rows import percentile
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import BOT_USER, VISITOR, Channel
+from bot.local.server import LocalWorkspace
+from bot.redis.server import connect
 
-_OTHERS: Final = 100_000  # texts from this number on are not used for other figures
-BOLT: Final = "minimal Bolt bot"
-CONVERTER: Final = "slackify_markdown"
-UNTRACED: Final = "untraced"
-AIOHTTP: Final = "aiohttp and json"
-_FACT: Final = "Each API key may make 600 requests a minute"
-_PAGES: Final = 8
-_PAGE_LENGTH: Final = 2000
-_FACT_LENGTH: Final = 110  # approximate characters of one fact with its mark and its citation
-# The names of the figures, and the words of the texts that are verified.
-_DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-TOO_NOISY: Final = "too noisy"
-Read = Callable[[str], Awaitable[None]]
+SERVED: Final = (sys.executable, "-m", "bot", "serve")
+HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # folder of the other bots in the repository
+CHANNELS: Final = 500  # questions rotate over these: Slack takes one post a second in each
+PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
+ANSWER: Final = "Each API key may make 600 requests a minute [1]."
+QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute?"
+START_TIMEOUT_S: Final = 120.0
+ANSWER_TIMEOUT_S: Final = 600.0
+STOP_TIMEOUT_S: Final = 10.0
+_FIGURES: Final = {  # each with its unit
+    "connected_s": ("From start to connected", "s"),
+    "memory_mb": ("Memory once connected", "MB"),
+    "p50_ms": ("Answer to a mention, instant model, median", "ms"),
+    "cpu_ms": ("Processor time a mention", "ms"),
+    "burst_ms": ("A burst of mentions, time of each", "ms"),
+    "slack_calls": ("Calls to Slack a mention", ""),
+    "added_p50_ms": ("Added to a slow model, 50 mentions under way, median", "ms"),
+    "added_p95_ms": ("Added to a slow model, 50 mentions under way, 95 in 100", "ms"),
+    "redis_kb": ("Kept in Redis a mention", "kB"),
+}
+_USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}
 
 
 class Sizes(NamedTuple):
@@ -55,157 +60,240 @@ class Sizes(NamedTuple):
     alone: int = 30  # questions to each bot in every round, one after the other
     burst: int = 300  # and concurrently
     waiting: int = 100  # questions to Orion while the model is slow
-    kilobytes: int = 1000  # the longest text that is verified
-    chunks: int = 500  # chunks of a streamed answer
+    thinks_s: float = 3.0  # for each answer of the slow model
+    warming: int = 30  # questions to each bot before the measurement
 
 
-QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)  # for a quick look within seconds
+QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, thinks_s=0.2, warming=3)  # for a quick look within seconds
 
 
 class BenchRow(NamedTuple):
-    """One figure, and the same figure of its baseline, if there is one.
-
-    Some figures are differences of two times: on a busy machine they can be zero or negative.
-    """
+    """One figure, and the same figure of the smallest bot, if there is one."""
 
     name: str
     value: float
     unit: str
-    yardstick: str = ""
-    of_yardstick: float | None = None
+    smallest: float | None = None
 
     @property
     def ratio(self) -> float | None:
-        """The figure divided by its baseline's; None without a baseline or if noise swamped one of them."""
-        return round(self.value / self.of_yardstick, 2) if self.of_yardstick and not self.is_noise else None
-
-    @property
-    def is_noise(self) -> bool:
-        """True if a cost is zero or negative: the machine was too noisy to measure it."""
-        return self.value <= 0 or (self.of_yardstick is not None and self.of_yardstick <= 0)
-
-    def shown(self, value: float | None) -> str:
-        """Return a figure of this row for a person."""
-        if value is None:
-            return ""
-        return f"{value:,.3g} {self.unit}" if value > 0 else TOO_NOISY
+        """Orion's figure divided by the smallest bot's."""
+        return round(self.value / self.smallest, 2) if self.smallest else None
 
 
-def bench(sizes: Sizes) -> list[BenchRow]:
-    """Measure every figure; smaller sizes are quicker and rougher."""
-    ours, theirs = asyncio.run(compare_bots(sizes.rounds, sizes.alone, sizes.burst, sizes.waiting))
-    sending, silent = asyncio.run(measure_tracing(sizes.rounds, sizes.alone, sizes.burst))
-    streams = asyncio.run(_per_chunk(sizes.rounds, sizes.chunks))
-    return [
-        *(
-            BenchRow(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ()))
-            for key, (name, unit) in _DATA["mention"].items()
-        ),
-        BenchRow("Processor time a mention, traced to Langfuse", sending, "ms", UNTRACED, silent),
-        *(
-            BenchRow(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw)
-            for how, (x, raw) in streams.items()
-        ),
-        BenchRow("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
-        *_verification(sizes.rounds),
-        *_growth(sizes.kilobytes),
-    ]
+class InstantModel:
+    """A chat-completions server that decides to respond, agrees, and writes the answer in a few chunks."""
+
+    def __init__(self) -> None:
+        self.thinks_s = 0.0
+        pieces = ["<thinking>", *["word "] * 10, f"</thinking><answer>{ANSWER}</answer>"]
+        chunks_sent = [_chunk({"content": piece}) for piece in pieces] + [_chunk({}, finish_reason="stop")]
+        sent = [json.dumps(one) for one in (*chunks_sent, {"choices": [], "usage": _USAGE})]
+        self._events = [f"data: {one}\n\n".encode() for one in (*sent, "[DONE]")]
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[str]:
+        """Serve, and yield the base URL."""
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        async with TestServer(app) as server:
+            yield str(server.make_url("/v1"))
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        await asyncio.sleep(self.thinks_s)
+        if not body.get("stream"):
+            return web.json_response(_reply(body))
+        return web.Response(body=b"".join(self._events), content_type="text/event-stream")
 
 
-def _verification(rounds: int) -> list[BenchRow]:
-    """One answer of 2,000 characters with eight sources of 2,000, other texts in every round."""
-    convert: Callable[[str], object] | None = None
-    with suppress(ImportError):  # a well-known converter, where the benchmark's extra is installed
-        convert = importlib.import_module(CONVERTER).slackify_markdown
-    spent: dict[str, list[float]] = {}
-    for number in range(rounds * 4 + 2):
-        draft = turn(number)
-        looks: dict[str, Callable[[], object]] = {
-            "Repair of an answer of 2,000 characters": partial(repair, draft.text),
-            "Repair and all rules, its words those of its sources": partial(check, draft),
-            "The same, in other words": partial(check, turn(_OTHERS + number, reworded=True)),
+def _reply(body: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": ANSWER.removesuffix(" [1].")}
+    if "tools" in body:
+        call = {"id": "c1", "type": "function", "function": {"name": "respond", "arguments": "{}"}}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    elif "response_format" in body:
+        claims = re.findall(r"^claim (\d+), cites \[(\d+)\]", body["messages"][-1]["content"], re.MULTILINE)
+        verdicts = [{"claim": int(n), "lines": [f"{cited}.1"], "supported": True} for n, cited in claims]
+        message["content"] = json.dumps({"verdicts": verdicts})
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": _USAGE}
+
+
+def _chunk(delta: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, **more}]}
+
+
+@dataclass(slots=True)
+class RunningBot:
+    """A bot in a workspace of its own. ``warm``: questions and Slack calls before the measurement."""
+
+    pid: int
+    workspace: LocalWorkspace
+    connected_s: float
+    memory_mb: float = 0.0
+    asked: int = 0
+    warm: tuple[int, int] = (0, 0)
+    answered: dict[str, float] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    burst_s: list[float] = field(default_factory=list)
+
+    async def watch(self) -> None:
+        """Note each answer, until cancelled."""
+        shown = self.workspace.workspace
+        with shown.feed.watching() as updates:
+            while update := await updates.get():
+                message = shown.log.get(update.get("channel", ""), update.get("ts", ""))
+                if message and message.bot_id and message.thread_ts:
+                    self.answered.setdefault(message.thread_ts, time.perf_counter())
+                    shown.feed.touch()
+
+    async def ask(self, count: int, *, apart_s: float = 0.0) -> list[float]:
+        """Ask ``count`` questions at once or ``apart_s`` seconds apart; return the seconds to each answer."""
+        asked = {}
+        for _ in range(count):
+            self.asked += 1
+            ts = self.workspace.post(VISITOR, f"C{self.asked % CHANNELS:04}", QUESTION)
+            asked[ts] = time.perf_counter()
+            if apart_s:
+                await asyncio.sleep(apart_s)
+        await self.workspace.wait_for(lambda: asked.keys() <= self.answered.keys(), ANSWER_TIMEOUT_S)
+        return [self.answered[ts] - began for ts, began in asked.items()]
+
+    async def round(self, alone: int, burst: int) -> None:
+        """Ask ``alone`` questions one after the other, then ``burst`` at once."""
+        before = resources_of(self.pid)[0]
+        for _ in range(alone):
+            self.seconds += await self.ask(1)
+        began = time.perf_counter()
+        await self.ask(burst)
+        self.burst_s.append((time.perf_counter() - began) / burst)
+        self.cpu_s.append((resources_of(self.pid)[0] - before) / (alone + burst))
+
+    def figures(self) -> dict[str, float]:
+        """Return medians so far. ``burst_ms`` is the time of each question of a burst."""
+        return {
+            "connected_s": self.connected_s,
+            "memory_mb": self.memory_mb,
+            "p50_ms": statistics.median(self.seconds) * 1000,
+            "cpu_ms": statistics.median(self.cpu_s) * 1000,
+            "burst_ms": statistics.median(self.burst_s) * 1000,
+            "slack_calls": (len(self.workspace.calls) - self.warm[1]) / (self.asked - self.warm[0]),
         }
-        if convert:
-            looks[CONVERTER] = partial(convert, draft.text)
-        for name, look in looks.items():
-            spent.setdefault(name, []).append(_ms(look))
-    medians = {name: statistics.median(times[2:]) for name, times in spent.items()}  # two rounds warm the caches
-    known = medians.pop(CONVERTER, None)
-    return [BenchRow(name, value, "ms", CONVERTER if known else "", known) for name, value in medians.items()]
 
 
-def _growth(kilobytes: int) -> list[BenchRow]:
-    """Milliseconds per kilobyte of a long answer, as a ratio to those of one kilobyte: 1 if the cost is linear."""
-    looks: dict[str, Callable[[Any], object]] = {"Repair": lambda draft: repair(draft.text), "All rules": check}
-    rows = []
-    for name, look in looks.items():
-        small = statistics.median(_ms(partial(look, turn(number, length=1000))) for number in range(10))
-        large = _ms(partial(look, turn(0, length=kilobytes * 1000))) / kilobytes
-        rows.append(BenchRow(f"{name} of {kilobytes:,} kB, each", large, "ms", "1 kB", small))
-    return rows
+def resources_of(pid: int) -> tuple[float, float]:
+    """Return a process's seconds of processor time and its resident megabytes (Linux)."""
+    of_process = Path("/proc", str(pid))
+    fields = (of_process / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    pages = int((of_process / "statm").read_text(encoding="ascii").split()[1])
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def _ms(work: Callable[[], object]) -> float:
-    """Return milliseconds of this thread's processor time."""
-    began = time.thread_time()
-    work()
-    return (time.thread_time() - began) * 1000
+@asynccontextmanager
+async def run_bot(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    *,
+    events: str = "",
+    warming: int = Sizes().warming,
+) -> AsyncIterator[RunningBot]:
+    """Start a bot, connect and warm it. ``events`` is its path over HTTP; without it, Socket Mode."""
+    workspace = LocalWorkspace(strictness=LENIENT)  # or only Slack's rate limits would be measured
+    for number in range(CHANNELS):
+        place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
+        workspace.workspace.roster.channels[place.id] = place
+    async with AsyncExitStack() as stack:
+        await workspace.start()
+        stack.push_async_callback(workspace.stop)
+        port = unused_port()
+        own = {
+            "PORT": str(port),
+            "SLACK_BOT_TOKEN": workspace.bot_token,
+            "SLACK_APP_TOKEN": workspace.app_token,
+            "SLACK_SIGNING_SECRET": workspace.signing_secret,
+            "SLACK_API_URL": workspace.api_url,
+            "PATH": os.defpath,  # no other variables of ours: a key in the environment would make it a different bot
+            "HOME": str(folder),
+            **environment,
+        }
+        began = time.perf_counter()
+        with (folder / "log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(*command, env=own, cwd=folder, stdout=log, stderr=log)
+        stack.push_async_callback(_end, process)
+        await _wait_until_connected(workspace, events, port)
+        bot = RunningBot(process.pid, workspace, time.perf_counter() - began, resources_of(process.pid)[1])
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        watching = group.create_task(bot.watch())
+        stack.callback(watching.cancel)
+        await bot.ask(warming)
+        bot.warm = (bot.asked, len(workspace.calls))
+        yield bot
 
 
-def bench_json(rows: Sequence[BenchRow]) -> list[dict[str, Any]]:
-    """Return the figures as JSON-ready values; null if the machine was too noisy."""
-
-    def figure(value: object) -> object:
-        return value if not isinstance(value, float) else round(value, 3) if value > 0 else None
-
-    return [
-        {name: figure(value) for name, value in row._asdict().items()} | {"ratio": row.ratio, "noise": row.is_noise}
-        for row in rows
-    ]
-
-
-def bench_table(rows: Sequence[BenchRow]) -> Table:
-    """Return the figures as a table."""
-    table = Table("what", "Orion", "yardstick", "its figure", "ratio")
-    for row in rows:
-        figures = (row.shown(row.value), row.yardstick, row.shown(row.of_yardstick))
-        table.add_row(row.name, *figures, str(row.ratio or ""))
-    if any(row.is_noise for row in rows):
-        table.caption = f"{TOO_NOISY}: the machine was busy. Run it again, without --quick, when it is idle."
-    return table
+async def _wait_until_connected(workspace: LocalWorkspace, events: str, port: int) -> None:
+    if not events:
+        await workspace.wait_for(lambda: workspace.connections > 0, START_TIMEOUT_S)
+        return
+    workspace.http.url = f"http://127.0.0.1:{port}{events}"
+    async with asyncio.timeout(START_TIMEOUT_S):
+        while True:
+            with suppress(ConnectionError):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                return
+            await asyncio.sleep(0.1)
 
 
-class FoundTool:
-    """A search that returns one source at once."""
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Stop the bot as an operator does: an Orion that is killed leaves its Redis running."""
+    with suppress(TimeoutError, ProcessLookupError):
+        async with asyncio.timeout(STOP_TIMEOUT_S):
+            process.terminate()
+            await process.wait()
+    if process.returncode is None:
+        process.kill()
+    await process.wait()
 
-    spec = ToolSpec(name="search", description="Finds.", parameters={"type": "object"})
 
-    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Return the source."""
-        found = (Source(id=1, title="Limits", text=f"{_FACT}."),)
-        return ToolResult(ok=bool(arguments), content="1", sources=found)
+def orion(folder: Path, model_url: str) -> dict[str, str]:
+    """Return the environment of an Orion over one page."""
+    docs = folder / "docs"
+    docs.mkdir()
+    (docs / "limits.md").write_text(PAGE, encoding="utf-8")
+    return {
+        "ORION_HOME": str(folder / "home"), "ORION_DOCS": str(docs), "ORION_PORT": "0",
+        "OPENAI_BASE_URL": model_url, "ORION_MODEL": "m",
+    }  # fmt: skip
 
 
-async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:
-    """Return microseconds per chunk of a streamed draft, in a whole turn and read by aiohttp alone."""
-    spent: dict[tuple[Read, str], list[float]] = {}
-    ways = {"in one piece": (1, 0.0), "many to a read": (chunks, 0.0), "one to a read": (chunks, 0.001)}
-    for _ in range(rounds + 1):
-        for how, (pieces, pause_s) in ways.items():
-            # The server runs in its own thread; only the reading thread is timed.
-            server = InstantModel(f"{_FACT} [1].", chunks=pieces, pause_s=pause_s)
-            with start_blocking_portal() as portal, portal.wrap_async_context_manager(server.open()) as url:
-                for read in (_turn, _raw):
-                    began = time.thread_time()
-                    await read(url)
-                    spent.setdefault((read, how), []).append(time.thread_time() - began)
-
-    def cost(read: Read, how: str) -> float:
-        # The cost of the same text in one chunk is subtracted: the rest grows with the chunks.
-        whole = zip(spent[read, how][1:], spent[read, "in one piece"][1:], strict=True)  # the first call connects
-        return statistics.median((many - one) / chunks * 1e6 for many, one in whole)
-
-    return {how: (cost(_turn, how), cost(_raw, how)) for how in ways if how != "in one piece"}
+async def compare_bots(sizes: Sizes) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the figures of Orion, and those of the smallest bot. Orion is also asked while the model is slow."""
+    model = InstantModel()
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
+        url = await stack.enter_async_context(model.open())
+        ours, theirs = folder / "orion", folder / "bolt"
+        for place in (ours, theirs):
+            place.mkdir()
+        one = await stack.enter_async_context(run_bot(SERVED, orion(ours, url), ours, warming=sizes.warming))
+        smallest = (sys.executable, str(HERE / "bolt_bot.py"))
+        other = await stack.enter_async_context(
+            run_bot(smallest, {"OPENAI_BASE_URL": url}, theirs, warming=sizes.warming)
+        )
+        redis = await stack.enter_async_context(connect(ours / "home"))
+        asked, before = one.asked, (await redis.info("memory"))["used_memory"]
+        for _ in range(sizes.rounds):
+            await one.round(sizes.alone, sizes.burst)
+            await other.round(sizes.alone, sizes.burst)
+        kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
+        model.thinks_s = thinks_s = sizes.thinks_s
+        # Fifty run at any moment.
+        added = [(seconds - thinks_s) * 1000 for seconds in await one.ask(sizes.waiting, apart_s=thinks_s / 50)]
+        more = {"added_p50_ms": percentile(added, 0.5), "added_p95_ms": percentile(added, 0.95), "redis_kb": kept}
+        return one.figures() | more, other.figures()
 
 
 async def _tool_call_ms() -> float:
@@ -218,52 +306,32 @@ async def _tool_call_ms() -> float:
     return statistics.median(spent)
 
 
-async def _turn(url: str) -> None:
-    model = OpenAIModel(address=ServerAddress(base_url=url), model="m")
-    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=f"{_FACT}?", ts="1")
-    tools = {"search": FoundTool()}
-    await run_turn(question, ThreadState(), model=model, tools=tools, budget=Budget(), emit=Recorder())
-    await model.aclose()
+class FoundTool:
+    """A search that answers at once."""
+
+    spec = ToolSpec(name="search", description="Finds.", parameters={"type": "object"})
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Return the page."""
+        return ToolResult(ok=bool(arguments), content=PAGE)
 
 
-async def _raw(url: str) -> None:
-    async with aiohttp.ClientSession() as http, http.post(f"{url}/chat/completions", json={"stream": True}) as reply:
-        async for line in reply.content:
-            if line.startswith(b"data: {"):
-                json.loads(line.removeprefix(b"data: "))
+async def bench(sizes: Sizes) -> list[BenchRow]:
+    """Return all figures, each with its unit."""
+    ours, theirs = await compare_bots(sizes)
+    rows = [BenchRow(name, ours[key], unit, theirs.get(key)) for key, (name, unit) in _FIGURES.items()]
+    return [*rows, BenchRow("Overhead of a tool call, median", await _tool_call_ms(), "ms")]
 
 
-def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
-    """Return an answer of about ``length`` characters with eight sources of 2,000, in the Markdown of models.
-
-    The same number gives the same texts; other numbers share only the vocabulary. A long answer repeats its
-    sources; ``reworded``, in other words.
-    """
-    chance = random.Random(number)  # noqa: S311 - the same texts in every run
-    each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
-    pages = [[_fill(chance, *chance.choice(_DATA["facts"])) for _ in range(each)] for _ in range(_PAGES)]
-    # The facts of every source, in an endless cycle.
-    sentences = (f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1))
-    text = ""
-    while len(text) < length:
-        items = "".join(f"- {next(sentences)}\n" for _ in range(3))
-        text += f"## Rules\n\n**{next(sentences)}.** {next(sentences)}.\n\n{items}\n"
-    (question,) = _fill(chance, "What is there to know about the {system} and its {things}?")
-    sources = tuple(_source(n, page, chance) for n, page in enumerate(pages, start=1))
-    return Draft(text=text[:length].rpartition("\n")[0], question=question, sources=sources)
+def bench_json(rows: Sequence[BenchRow]) -> list[dict[str, Any]]:
+    """Return the figures as JSON-ready values."""
+    return [row._asdict() | {"ratio": row.ratio} for row in rows]
 
 
-def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) -> Source:
-    fillers = [_fill(chance, _DATA["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
-    pairs = chain.from_iterable(zip((f"{fact}." for fact, _ in facts), fillers, strict=False))
-    text = "\n\n".join([*pairs, *fillers[len(facts) :]])[:_PAGE_LENGTH]
-    (title,) = _fill(chance, "Handbook of the {system}")
-    return Source(id=number, title=title, url=f"https://docs.example/page-{number}", text=text)
-
-
-def _fill(chance: random.Random, *templates: str) -> tuple[str, ...]:
-    picked = {name: chance.choice(words) for name, words in _DATA["words"].items()}
-    host = f"{chance.choice('abcdefgh')}{chance.randrange(10_000)}-{chance.randrange(1_000)}"
-    numbers = {"n": chance.randrange(2, 95), "day": chance.randrange(1, 28), "year": chance.randrange(1990, 2026)}
-    hour = chance.randrange(10, 19)
-    return tuple(template.format(**picked, **numbers, hour=hour, host=host) for template in templates)
+def bench_table(rows: Sequence[BenchRow]) -> Table:
+    """Return the figures as a table."""
+    table = Table("what", "Orion", "minimal Bolt bot", "ratio")
+    for row in rows:
+        figures = ["" if figure is None else f"{figure:,.3g} {row.unit}" for figure in (row.value, row.smallest)]
+        table.add_row(row.name, *figures, str(row.ratio or ""))
+    return table

@@ -24,7 +24,7 @@ from typing import Final
 
 from mcp.server.mcpserver import MCPServer
 
-from bot.evals.bench_bots import QUESTION, InstantModel, RunningBot, orion, resources_of, run_bot
+from bot.evals.bench import QUESTION, InstantModel, RunningBot, orion, resources_of, run_bot
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import VISITOR
 

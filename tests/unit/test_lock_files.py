@@ -29,7 +29,7 @@ from tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RUNTIME = [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["build"]]
-DEV = [*RUNTIME, *PROJECT["dependency-groups"]["dev"], *PROJECT["dependency-groups"]["bench"]]
+DEV = [*RUNTIME, *PROJECT["dependency-groups"]["dev"]]
 # Without these two, the environment that make builds could not go on installing.
 INSTALLERS = {"pip", "setuptools"}
 BACKEND = """
