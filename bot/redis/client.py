@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -292,8 +293,15 @@ class Replication:
             return
         mark = f"{shard}:replicated"
         # One replica, no majority: each ack would take longer, and Slack waits three seconds (decision 6).
-        set_it, wait = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, round(self.within_s * 1000))
-        if await self._on_one_connection(mark, set_it, wait) > 0:
+        commands = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, round(self.within_s * 1000))
+        if isinstance(self.redis, Cluster):  # WAIT counts what its own connection wrote
+            replies = await self.redis.on_one_connection(mark, *commands)
+        else:
+            async with self.redis.pipeline(transaction=False) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                replies = await pipe.execute()
+        if int(replies[-1]) > 0:
             return
         self._replicas.pop(shard, None)
         if await self._has_replicas(shard):
@@ -301,28 +309,17 @@ class Replication:
             raise NotReplicated(message)
 
     async def _has_replicas(self, shard: str) -> bool:
-        known = self._replicas.get(shard)
-        if known is None or self.clock() - known[0] > REPLICA_COUNT_TTL_S:
-            known = self._replicas[shard] = self.clock(), await self._count_replicas(shard)
-        return known[1] > 0
-
-    async def _count_replicas(self, shard: str) -> int:
-        """Number of replicas of the server that holds this shard. 0 if it does not say."""
-        client = self.redis
-        try:
-            if isinstance(client, Cluster):
-                info: Any = await client.info("replication", target_nodes=await client.holder_of(shard))
-            else:
-                info = await client.info("replication")
-        except ResponseError:
-            return 0
-        return int(info.get("connected_slaves", 0))
-
-    async def _on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> int:
-        client = self.redis
-        if not isinstance(client, Cluster):
-            async with client.pipeline(transaction=False) as pipe:
-                for command in commands:
-                    pipe.execute_command(*command)
-                return int((await pipe.execute())[-1])
-        return int((await client.on_one_connection(key, *commands))[-1])  # WAIT counts what its own connection wrote
+        """Return whether the server of this shard has replicas; False if it does not say."""
+        counted_at, count = self._replicas.get(shard, (-math.inf, 0))
+        if self.clock() - counted_at > REPLICA_COUNT_TTL_S:
+            client = self.redis
+            try:
+                where: dict[str, Any] = (
+                    {"target_nodes": await client.holder_of(shard)} if isinstance(client, Cluster) else {}
+                )
+                info: Any = await client.info("replication", **where)
+                count = int(info.get("connected_slaves", 0))
+            except ResponseError:
+                count = 0
+            self._replicas[shard] = self.clock(), count
+        return count > 0

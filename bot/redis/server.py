@@ -55,18 +55,11 @@ def server_binaries() -> list[Path]:
     return bundled + [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
 
 
-def can_run(binary: Path) -> bool:
-    """Return True if this machine can run the binary (C library and processor fit)."""
-    try:
-        return subprocess.run([binary, "--version"], capture_output=True, check=False, timeout=10).returncode == 0  # noqa: S603 (a path found above, no shell)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
 def find_server(candidates: Sequence[Path] | None = None) -> Path:
-    """Return the first server that runs here. Raises ``EmbeddedRedisError`` if none does."""
+    """Return the first server that this machine can run. Raises ``EmbeddedRedisError`` if there is none."""
     for binary in server_binaries() if candidates is None else candidates:
-        if can_run(binary):
+        with suppress(OSError, subprocess.SubprocessError):  # the C library or the processor does not fit
+            subprocess.run([binary, "--version"], capture_output=True, check=True, timeout=10)  # noqa: S603 (a path found above, no shell)
             return binary
     message = (
         "No Redis to keep questions in: the bundled Valkey does not run on this machine and there is no redis-server "
@@ -147,8 +140,10 @@ class EmbeddedServer:
 
     def _start(self, lock: int) -> None:
         """Start the server, detached. It inherits ``lock`` and holds it until it exits."""
-        binary = find_server()
-        socket = self._new_socket()
+        binary, socket = find_server(), self._socket()
+        if socket is None or not socket.parent.is_dir():  # next to the files the path may be too long for the kernel
+            socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
+            self._record.write_text(str(socket))
         command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
         command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]  # a file that is this user's alone, no port
         command += ["--dir", str(self._directory), "--logfile", str(self.log)]
@@ -161,13 +156,6 @@ class EmbeddedServer:
             said = (started.stdout + started.stderr).decode(errors="replace").strip()[-300:]
             raise EmbeddedRedisError(self._complaint(f"could not be started: {said}"))
         log.info("embedded_redis_started", binary=binary.name, socket=str(socket))
-
-    def _new_socket(self) -> Path:
-        socket = self._socket()
-        if socket is None or not socket.parent.is_dir():  # next to the files the path may be too long for the kernel
-            socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
-            self._record.write_text(str(socket))
-        return socket
 
     def _socket(self) -> Path | None:
         beside = self._directory / "redis.sock"

@@ -18,8 +18,13 @@ from agent.thread.store import TTL_S
 from bot.slack.history import sort_key
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
 
-STRANGER_TTL_S = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
-LOOKUP_TTL_S = 86_400
+STRANGER_TTL_S: Final = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
+LOOKUP_TTL_S: Final = 86_400
+MAX_CONTEXT_AGE_S: Final = 1_800
+DIRECT_CHAT_TTL_S: Final = 86_400
+SERVED_TTL_S: Final = 30 * 86_400
+MAX_SERVED: Final = 5_000
+CANCELLATION_TTL_S: Final = 86_400
 # Kinds of message that engage Orion. An edit counts only with a mention: it must not unmute a direct chat.
 _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
     "mention": ("question", "help", "edit", "unmute"),
@@ -56,7 +61,9 @@ class ThreadModes:
             stored, stranger, _, since = await pipe.execute()
         if stored:
             return "muted" if stored == "muted" else "engaged"
-        return "lost" if not stranger and _start_time(thread) < float(since) else "unknown"
+        # A direct chat without threads has no ts: it cannot be told when it began.
+        is_older = thread.thread_ts.replace(".", "", 1).isdecimal() and float(thread.thread_ts) < float(since)
+        return "lost" if not stranger and is_older else "unknown"
 
     def record_message(self, pipe: Pipeline, incoming: Incoming, *, new: bool) -> None:
         """Record the mode that a stored message causes. Called after storing, so a repeated event reads the old mode.
@@ -73,7 +80,7 @@ class ThreadModes:
             pipe.set(key, "engaged", nx=not new, ex=TTL_S)
 
     async def engage(self, thread: ThreadKey) -> None:
-        """Record that Orion was addressed here; on first use also the time when this Redis was first used."""
+        """Record that Orion was addressed here."""
         await self.redis.set(self.since_key(), self.clock(), nx=True)
         await self.redis.set(self.key(thread), "engaged", ex=TTL_S)
 
@@ -91,9 +98,9 @@ class ThreadModes:
 
     async def claim_first_reply(self, thread: ThreadKey, user: str) -> str:
         """Return the id of the turn that this person is the first to answer here; empty for any other reply."""
-        turn_id, *askers = str(await self.redis.get(self._handed_key(thread)) or "").split(" ")
-        first = turn_id and user not in askers and await self.redis.delete(self._handed_key(thread))
-        return turn_id if first else ""
+        key = self._handed_key(thread)
+        turn_id, *askers = str(await self.redis.get(key) or "").split(" ")
+        return turn_id if turn_id and user not in askers and await self.redis.delete(key) else ""
 
     def _handed_key(self, thread: ThreadKey) -> str:
         return f"{self.prefix}:handed:{thread}"
@@ -114,18 +121,6 @@ class ThreadModes:
     async def save_lookup(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
         """Save a looked-up mode, so that a waiting message looks it up once."""
         await self.redis.set(f"{self.prefix}:standing_at:{thread}:{ts}", thread_mode, ex=LOOKUP_TTL_S)
-
-
-def _start_time(thread: ThreadKey) -> float:
-    """Return when a thread began, in seconds since 1970; infinity for a direct chat without threads."""
-    ts = thread.thread_ts
-    return float(ts) if ts.replace(".", "", 1).isdecimal() else float("inf")
-
-
-MAX_CONTEXT_AGE_S: Final = 1_800
-DIRECT_CHAT_TTL_S: Final = 86_400
-SERVED_TTL_S: Final = 30 * 86_400
-MAX_SERVED: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +194,6 @@ class Served:
     async def forget(self, thread: ThreadKey) -> None:
         """Forget this place."""
         await self.redis.zrem(self.key, str(thread))
-
-
-CANCELLATION_TTL_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
