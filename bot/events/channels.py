@@ -8,14 +8,7 @@ from agent.payload import string
 from agent.texts.catalogue import say
 from bot.channel_settings import ChannelSettings, ChannelSettingsError, parse_settings
 from bot.delivery.delivery import Delivery
-from bot.delivery.dialogs import (
-    DOCUMENTS,
-    HANDOFF,
-    INSTRUCTION,
-    WHICH,
-    channel_dialog,
-    read_channel_dialog,
-)
+from bot.delivery.dialogs import DOCUMENTS, HANDOFF, INSTRUCTION, WHICH, channel_dialog, read_channel_dialog
 from bot.events.clicks import Click, Services
 
 log = structlog.get_logger()

@@ -30,17 +30,7 @@ from tests.process.chaos.ledger import Ledger, answered, first_parts, left_behin
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
 from tests.process.chaos.report import summed
-from tests.process.chaos.scene import (
-    CHANNELS,
-    QUESTION,
-    Asked,
-    Scene,
-    free_port,
-    paced,
-    patiently,
-    scene,
-    server,
-)
+from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, free_port, paced, patiently, scene, server
 from tests.support.openai_server import ScriptedOpenAI
 from tests.support.orion_running import DIRECT, settings_in
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TwoTeams, two_teams
@@ -240,11 +230,7 @@ async def drain(folder: Path, dice: random.Random, *, turns: int, slow: int, gra
     pace = paced(
         dice, grace_s / 5, grace_s / 3, lambda request: SLOW in request.rpartition(QUESTION)[2] and not ended.is_set()
     )
-    async with (
-        redis_process() as redis,
-        ScriptedOpenAI(**pace) as model,
-        scene(folder, redis.url, model, dice) as at,
-    ):
+    async with redis_process() as redis, ScriptedOpenAI(**pace) as model, scene(folder, redis.url, model, dice) as at:
         role = Role(name="serve", socket=True, drain_s=grace_s, lease_s=10)
         first = at.crew.start(role, at.settings)
         await patiently(lambda: at.workspace.connections == 1, 60)

@@ -68,8 +68,7 @@ async def test_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_p
     async with (
         redis_process() as redis,
         ScriptedOpenAI(
-            decisions=[PLANNED, *[RESPOND] * 3],
-            drafts=lambda _: whole if killed.is_set() else says(before_end=never),
+            decisions=[PLANNED, *[RESPOND] * 3], drafts=lambda _: whole if killed.is_set() else says(before_end=never)
         ) as model,
         scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
     ):
