@@ -40,7 +40,7 @@ from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
 from bot.events.clicks import Services
 from bot.events.home import HomePage
-from bot.events.intake import AdminCommands, Enqueuer
+from bot.events.intake import Intake
 from bot.events.listeners import register
 from bot.gates.flow import Flow
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis, take_over
@@ -337,8 +337,6 @@ class _TeamBots:
     def services(self, workspaces: Workspaces, cancel: Cancel, tasks: asyncio.TaskGroup) -> Services:
         """Collaborators of the listeners of all workspaces."""
         stores, observers = self.stores, self.observers
-        enqueuer = Enqueuer(stores, cancel, self.access)
-        receiver = AdminCommands(enqueuer, admins=self.settings.admins, workspaces=workspaces)
         folder = self.settings.answers
         saved = None if folder is None else SavedAnswers(
             book=AnswerBook(folder=folder), proposals=Proposals(stores.redis, prefix=stores.prefix),
@@ -356,7 +354,7 @@ class _TeamBots:
             thread_modes=stores.thread_modes,
             channels=self.channels,
             listening=stores.listening,
-            receiver=receiver,
+            receiver=Intake(stores, cancel, self.access, workspaces, self.settings.admins),
             observers=observers,
             records=observers.records,
             visibility=Visibility(self.engine.index),

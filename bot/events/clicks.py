@@ -21,7 +21,7 @@ from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.events.home import HomePage
-from bot.events.intake import AdminCommands
+from bot.events.intake import Intake
 from bot.gates.access import Visit, find_refusal
 from bot.install.workspaces import Workspaces
 from bot.slack.message import Access, Incoming, Kind
@@ -52,7 +52,7 @@ class Services:
     thread_modes: ThreadModes
     channels: ChannelFile
     listening: Listening
-    receiver: AdminCommands
+    receiver: Intake
     observers: Observers
     records: TurnRecords
     visibility: Visibility
@@ -110,8 +110,7 @@ class Click:
     def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
         """Do the work that Slack need not wait for, or that a modal's trigger cannot wait for."""
 
-        async def run() -> None:
-            """Tolerate a failure: the important part of the click is stored and acknowledged."""
+        async def run() -> None:  # what matters of the click is stored and acknowledged: a failure is tolerated
             try:
                 await show(await self.services.workspaces.delivery_of(self.team))
             except DeliveryFailed as failure:

@@ -45,35 +45,25 @@ class HomePage:
         index, records = self.engine.index, self.observers.records
         examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
         viewer = Viewers(team=team, channel="", user=user)
-        index_figures = await available_figures(index)
         documents, questions = await asyncio.to_thread(_visible_documents, index, viewer, language, examples)
         admin = user in self.admins
+        synced, size, unread = None, 0, list[str]()
+        if known := await available_figures(index):
+            synced = known.synced
+            size = known.size if known.documents == len(documents) else 0  # of all documents, or not at all
+            unread = [line for source in known.sources for line in source.unread_lines] if admin else []
+        answers = AnswerList()
+        if saved := self.saved_answers:
+            waiting = [(one.proposer, one.answer) for one in await saved.waiting_for(team, user)]
+            answers = AnswerList(answers=await asyncio.to_thread(saved.editable, team, user), proposals=waiting)
         return HomeFigures(
-            documents=documents[:_MAX_LISTED],
-            total=len(documents),
-            size=index_figures.size
-            if index_figures and index_figures.documents == len(documents)
-            else 0,  # of all documents, or not at all
-            synced=index_figures.synced if index_figures else None,
-            questions=questions,
-            stats=await self.observers.stats_of(team).read(SHOWN_DAYS),
-            days=SHOWN_DAYS,
-            paused=await self.pausing.current() is not None,
-            quotes=self.engine.model.quotes_only,
+            documents=documents[:_MAX_LISTED], total=len(documents), size=size, synced=synced, questions=questions,
+            stats=await self.observers.stats_of(team).read(SHOWN_DAYS), days=SHOWN_DAYS, unread=unread, answers=answers,
+            paused=await self.pausing.current() is not None, quotes=self.engine.model.quotes_only,
             disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
             channels=self.channels.channels_of(team) if admin else {},
-            unread=[line for source in index_figures.sources for line in source.unread_lines]
-            if index_figures and admin
-            else (),
-            answers=await self._answers(team, user),
             failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
-        )
-
-    async def _answers(self, team: str, user: str) -> AnswerList:
-        if self.saved_answers is None:
-            return AnswerList()
-        waiting = [(one.proposer, one.answer) for one in await self.saved_answers.waiting_for(team, user)]
-        return AnswerList(answers=await asyncio.to_thread(self.saved_answers.editable, team, user), proposals=waiting)
+        )  # fmt: skip
 
 
 def _visible_documents(

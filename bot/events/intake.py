@@ -7,7 +7,7 @@ payload alone allows, ``apply_thread_mode`` decides the rest. A mention in a cha
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_args
 
 import structlog
@@ -43,22 +43,21 @@ _COMMANDS: Final[Mapping[str, Command]] = {
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class _Reading:
-    """An event in hand: where it happened, the message it is about, and what that message says."""
+    """An event in hand: where it happened, the message it is about, and what that message says.
+
+    ``message`` is the same object as ``event`` but for edits and deletions.
+    """
 
     event: Mapping[str, Any]
     message: Mapping[str, Any]
-    content: SlackMessage
     own: BotIdentity
     access: Access
+    content: SlackMessage = field(init=False)
 
-    @property
-    def mentions_orion(self) -> bool:
-        """Return whether it addresses Orion by name. Slack also reports a mention that is only quoted."""
-        quoted = self.own.user in self.content.quoted
-        reported = string(self.event, "type") == "app_mention" and not quoted
-        return reported or self.own.user in self.content.mentioned
+    def __post_init__(self) -> None:
+        self.content = read_message(self.message, self.own.user)
 
     @property
     def addresses_another(self) -> bool:
@@ -76,7 +75,11 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming 
     event = mapping(envelope, "event")
     kind = string(event, "type")
     if kind == "agent_session_stopped":
-        incoming: Incoming | Ignored = _parse_stop(event)
+        incoming: Incoming | Ignored = Incoming(
+            kind="stop", thread=_thread_key(event, {}), user=string(event, "user"),
+            ts=string(event, "thread_ts") or string(event, "event_ts"), event_ts=string(event, "event_ts"),
+            addressed="mention",  # the button addresses Orion like a mention
+        )  # fmt: skip
     elif kind not in {"message", "app_mention"}:
         return Ignored(reason="not_a_message")
     elif string(event, "subtype") == "message_changed":
@@ -120,13 +123,17 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
     if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
         return Ignored(reason="malformed")
-    event_id = string(envelope, "event_id")
-    keys = (event_id and f"evt:{team}:{event_id}", _message_key(team, incoming))
+    keys, event_id = [], string(envelope, "event_id")
+    if event_id:
+        keys.append(f"evt:{team}:{event_id}")
+    if incoming.kind != "stop" or incoming.text:  # a press of the button has no message; both events of a mention do
+        version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
+        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
     shared = mapping(envelope).get("is_ext_shared_channel")
     incoming = replace(
         incoming,
         thread=replace(thread, team=team),
-        event_ids=tuple(filter(None, keys)),
+        event_ids=tuple(keys),
         vouched=isinstance(shared, bool),
     )
     external = shared and not access.allow_external
@@ -134,29 +141,10 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     return AccessDenied(reason=refusal, incoming=incoming) if refusal else incoming
 
 
-def _message_key(team: str, incoming: Incoming) -> str:
-    """Return the key that both events of one mention share. A button press has none."""
-    if incoming.kind == "stop" and not incoming.text:
-        return ""
-    version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
-    return ":".join(filter(None, ("msg", team, incoming.thread.channel, incoming.ts, version)))
-
-
-def _parse_stop(event: Mapping[str, Any]) -> Incoming:
-    return Incoming(
-        kind="stop",
-        thread=_thread_key(event, {}),
-        user=string(event, "user"),
-        ts=string(event, "thread_ts") or string(event, "event_ts"),
-        addressed="mention",  # the button addresses Orion like a mention
-        event_ts=string(event, "event_ts"),
-    )
-
-
 def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:
     if string(event, "subtype") not in _SPOKEN and not _is_allowed_bot(event, access):
         return Ignored(reason="subtype")
-    reading = _read(event, event, own, access)
+    reading = _Reading(event, event, own, access)
     incoming = _build_incoming(reading)
     if isinstance(incoming, Ignored) or incoming.kind == "stop" or incoming.addressed != "follow_up":
         return incoming
@@ -173,7 +161,7 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
     message, before = mapping(event, "message"), mapping(event, "previous_message")
     if string(message, "subtype") == "tombstone":  # a deleted message that has replies
         return _parse_deletion(event, before, string(message, "ts"), own, access)
-    reading, earlier = _read(event, message, own, access), _read(event, before, own, access)
+    reading, earlier = _Reading(event, message, own, access), _Reading(event, before, own, access)
     ids, earlier_ids = ([string(one, "id") for one in shared_files(each)] for each in (message, before))
     same = before and reading.content == earlier.content and ids == earlier_ids
     if same or not string(message, "edited", "ts"):
@@ -191,40 +179,40 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
 def _parse_deletion(
     event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: BotIdentity, access: Access
 ) -> Incoming | Ignored:
-    incoming = _build_incoming(_read(event, {**gone, "ts": ts}, own, access))
+    incoming = _build_incoming(_Reading(event, {**gone, "ts": ts}, own, access))
     return incoming if isinstance(incoming, Ignored) else replace(incoming, kind="delete", edited_ts="", text="")
 
 
-def _read(event: Mapping[str, Any], message: Mapping[str, Any], own: BotIdentity, access: Access) -> _Reading:
-    """Read the content once. ``event`` says where; ``message`` is the same object but for edits and deletions."""
-    return _Reading(event=event, message=message, content=read_message(message, own.user), own=own, access=access)
-
-
 def _build_incoming(reading: _Reading) -> Incoming | Ignored:
-    event, message, content = reading.event, reading.message, reading.content
-    if reason := _reject_author(message, reading.own, reading.access):
-        return Ignored(reason=reason)
+    event, message, content, own = reading.event, reading.message, reading.content, reading.own
+    user, is_allowed_bot = string(message, "user"), _is_allowed_bot(message, reading.access)
+    if is_own(message, own):
+        return Ignored(reason="self")
+    if (user == "USLACKBOT" or (string(message, "bot_id") and not user)) and not is_allowed_bot:
+        return Ignored(reason="bot")
     # app_mention comes without a channel_type: the first letter of the id tells it.
     channel_type = string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
     token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
     addressed: Addressed = "direct" if channel_type == "im" else "follow_up"
-    if reading.mentions_orion:
+    # Slack also reports a mention that is only quoted.
+    reported = string(event, "type") == "app_mention" and own.user not in content.quoted
+    if reported or own.user in content.mentioned:
         addressed = "mention"
     by_app = bool(string(message, "bot_id")) and not string(message, "client_msg_id")  # only Slack's clients set it
-    through_app = by_app and not _is_allowed_bot(message, reading.access)
+    through_app = by_app and not is_allowed_bot
     if through_app and addressed == "follow_up":
         return Ignored(reason="bot")
     return Incoming(
         kind=_kind(reading),
         thread=_thread_key(event, message),
-        user=string(message, "user") or string(message, "bot_id"),
+        user=user or string(message, "bot_id"),
         ts=string(message, "ts"),
         addressed=addressed,
         text=content.text,
         edited_ts=string(message, "edited", "ts"),
         event_ts=string(event, "event_ts") or string(message, "ts"),
         channel_type=channel_type,
-        mentioned=content.mentioned - {reading.own.user},
+        mentioned=content.mentioned - {own.user},
         # Not every app_mention brings its files: without any, only the message itself can tell.
         files="some" if shared_files(message) else "unknown" if string(event, "type") == "app_mention" else "none",
         attached=attached_files(message),
@@ -257,14 +245,6 @@ def _is_allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
     return bool(names & access.allow_bots)
 
 
-def _reject_author(message: Mapping[str, Any], own: BotIdentity, access: Access) -> str:
-    if is_own(message, own):
-        return "self"
-    user = string(message, "user")
-    without_account = user == "USLACKBOT" or (string(message, "bot_id") and not user)
-    return "bot" if without_account and not _is_allowed_bot(message, access) else ""
-
-
 log = structlog.get_logger()
 
 DELETED: Final = "deleted"
@@ -273,28 +253,35 @@ TWIN_WAIT_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Enqueuer:
-    """Takes messages in."""
+class Intake:
+    """Stores messages in the queue, and carries out an admin's "pause" and "resume" at once and only once."""
 
     stores: Stores
     cancel: Cancel
     access: Access
+    workspaces: Workspaces
+    admins: frozenset[str] = frozenset()
     _twins: set[tuple[str, str]] = field(default_factory=set)
 
     async def receive(self, incoming: Incoming) -> bool:
-        """Store a message. Return whether it was new. Raises ``RedisError`` if it could not be stored."""
+        """Store or carry out a message. Return whether it was new. Raises ``RedisError`` if both failed."""
+        order, reason = admin_order(incoming, self.admins)
+        if order:
+            return await self._carry_out(incoming, order, reason)
         if incoming.kind == "stop":
             await receive_stop(incoming, self.stores, self.cancel, self.access)
             return True
         if incoming.kind == "delete":
             await self._cancel_deleted_turn(incoming)
         await self.stores.save_token(incoming)
-        thread = str(incoming.thread)
-        keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
-        said_at = incoming.event_ts or incoming.ts
+        place, files_known = (incoming.thread.team, incoming.thread.channel), incoming.files != "unknown"
+        is_fuller = incoming.addressed == "mention" and files_known
+        if is_fuller:  # this channel sends both events of a mention
+            self._twins.add(place)
         new = await self.stores.mailbox.enqueue(
-            thread, incoming.to_json(), event_ids=keys, said=said_at,
-            hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
+            str(incoming.thread), incoming.to_json(), fuller=is_fuller, said=incoming.event_ts or incoming.ts,
+            event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
+            hold_s=TWIN_WAIT_S if place in self._twins and not files_known else 0.0,
         )  # fmt: skip
         if new and incoming.kind == "edit":
             await self._cancel_outdated_turn(incoming)
@@ -307,14 +294,22 @@ class Enqueuer:
             await pipe.execute()
         return new
 
-    def _hold_s(self, incoming: Incoming) -> float:
-        """Return the seconds to hold the message: only if both events of a mention are known to come."""
-        place = incoming.thread.team, incoming.thread.channel
-        if incoming.files == "unknown":
-            return TWIN_WAIT_S if place in self._twins else 0.0
-        if incoming.addressed == "mention":
-            self._twins.add(place)
-        return 0.0
+    async def _carry_out(self, incoming: Incoming, order: str, reason: str) -> bool:
+        """Carry out an admin's order, even while messages wait in that chat. Return whether it was new."""
+        stores = self.stores
+        if await stores.cancellations.was_handled(incoming):
+            return False
+        await (stores.pausing.pause(reason) if order == "pause" else stores.pausing.resume())
+        if not await stores.cancellations.mark_handled(incoming):
+            return False
+        log.info("admin_order", order=order)
+        try:
+            delivery = await self.workspaces.delivery_of(incoming.thread.team)
+            text = say("paused_now" if order == "pause" else "resumed_now", None)
+            await delivery.post_own_text(incoming.thread, text, incoming.ts)
+        except DeliveryFailed as failure:
+            log.warning("notice_not_delivered", reason=failure.reason)
+        return True
 
     async def _cancel_outdated_turn(self, incoming: Incoming) -> None:
         """Cancel the turn over the words before an edit, unless another message was asked after them.
@@ -359,35 +354,3 @@ def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     if order == "pause":
         return order, reason.strip()
     return (order, "") if order == "resume" and not colon else ("", "")
-
-
-@dataclass(frozen=True, slots=True)
-class AdminCommands:
-    """Carries out an admin's "pause" and "resume" at once and only once. Other messages go to the queue."""
-
-    enqueuer: Enqueuer
-    _: KW_ONLY
-    admins: frozenset[str]
-    workspaces: Workspaces
-
-    async def receive(self, incoming: Incoming) -> bool:
-        """Carry out or store a message. Return whether it was new. Raises ``RedisError`` if both failed."""
-        order, reason = admin_order(incoming, self.admins)
-        if not order:
-            return await self.enqueuer.receive(incoming)
-        stores = self.enqueuer.stores
-        if not await stores.cancellations.was_handled(incoming):
-            await (stores.pausing.pause(reason) if order == "pause" else stores.pausing.resume())
-            if await stores.cancellations.mark_handled(incoming):
-                log.info("admin_order", order=order)
-                await self._confirm(incoming, order)
-                return True
-        return False
-
-    async def _confirm(self, incoming: Incoming, order: str) -> None:
-        try:
-            delivery = await self.workspaces.delivery_of(incoming.thread.team)
-            text = say("paused_now" if order == "pause" else "resumed_now", None)
-            await delivery.post_own_text(incoming.thread, text, incoming.ts)
-        except DeliveryFailed as failure:
-            log.warning("notice_not_delivered", reason=failure.reason)

@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
-from agent.payload import mapping, string
+from agent.payload import string
 from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from agent.thread.audience import Viewers
@@ -132,13 +132,9 @@ class Listeners:
             incoming = incoming.without_content()
         elif isinstance(incoming, Incoming) and incoming.addressed == "overheard":
             incoming = incoming if self._listens(incoming) else Ignored(reason="not_addressed")
-        elif isinstance(incoming, Incoming):
-            always = incoming.addressed == "mention" and incoming.kind != "edit"  # counts in every mode of the thread
-            incoming = (
-                incoming
-                if always
-                else apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
-            )
+        elif isinstance(incoming, Incoming) and (incoming.addressed != "mention" or incoming.kind == "edit"):
+            # Any other mention counts in every mode of the thread.
+            incoming = apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
         if isinstance(incoming, Ignored):
             log.debug("event_ignored", reason=incoming.reason)
             self.services.observers.slack_event(incoming.reason)
@@ -149,25 +145,16 @@ class Listeners:
             self.services.observers.slack_event("known_already")
             return
         self.services.observers.slack_event(incoming.refused or incoming.kind)
-        about = {
-            "thread": str(incoming.thread),
-            "ts": incoming.ts,
-            "kind": incoming.kind,
-            "addressed": incoming.addressed,
-        }
-        log.info("event_stored", **about, text_length=len(incoming.text))
+        about = {"thread": str(incoming.thread), "ts": incoming.ts, "kind": incoming.kind}
+        log.info("event_stored", **about, addressed=incoming.addressed, text_length=len(incoming.text))
 
     def _listens(self, incoming: Incoming) -> bool:
         """Return whether an overheard message is worth a look in its channel."""
         settings = self.services.channels.of(incoming.thread.team, incoming.thread.channel)
         if settings.mode != "listen" or incoming.through_app:
             return False
-        asks = (
-            incoming.kind == "question"
-            and incoming.files == "none"
-            and is_question(incoming.text)
-            and len(incoming.text) <= MAX_QUESTION_CHARS
-        )
+        is_short = incoming.files == "none" and len(incoming.text) <= MAX_QUESTION_CHARS
+        asks = incoming.kind == "question" and is_short and is_question(incoming.text)
         return asks or incoming.kind in {"mute", "unmute"}
 
     async def on_unasked_dislike(self, click: Click) -> None:
@@ -273,15 +260,15 @@ class Listeners:
 
     async def on_member_joined(self, body: Body, context: AsyncBoltContext) -> None:
         """Say once how to ask, in a channel that Orion was invited to."""
-        event, own, click = mapping(body, "event"), context.bot_user_id, read_click(self.services, body, context)
-        inviter, channel, ts = (string(event, name) for name in ("inviter", "channel", "event_ts"))
+        click, names = read_click(self.services, body, context), ("user", "inviter", "channel", "event_ts")
+        user, inviter, channel, ts = (string(body, "event", name) for name in names)
 
         async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
             await delivery.post_notice(place, say("welcome", await click.language(inviter)), f"{ts}:welcome")
 
-        ours = own and string(event, "user") == own and channel and ts
-        if ours and not self.services.access.refusal(inviter, channel):
+        is_ours = user and user == context.bot_user_id and channel and ts
+        if is_ours and not self.services.access.refusal(inviter, channel):
             click.after_ack(welcome)
 
     async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:

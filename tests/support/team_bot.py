@@ -14,7 +14,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.delivery.answer_key import PendingCheck, PendingChecks
-from bot.events.intake import Enqueuer
+from bot.events.intake import Intake
 from bot.gates.flow import GATES, Flow, read_body
 from bot.queue.lease import OK, Cancel, Cancellation, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
@@ -29,7 +29,7 @@ from bot.turn.job import TeamServices
 from bot.turn.unasked import UnaskedAnswers
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import Slack, local_slack
-from tests.support.services import services_in
+from tests.support.services import services_in, workspaces_of
 from tests.support.waiting import wait_until
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
@@ -85,14 +85,14 @@ class TeamBot:
         return self.stores.cancellations
 
     @property
-    def enqueuer(self) -> Enqueuer:
+    def enqueuer(self) -> Intake:
         async def cancel(wish: Cancellation) -> None:
             self.cancelled.append(wish)
 
         return self.reception_with(cancel)
 
-    def reception_with(self, cancel: Cancel) -> Enqueuer:
-        return Enqueuer(self.stores, cancel, Access())
+    def reception_with(self, cancel: Cancel) -> Intake:
+        return Intake(self.stores, cancel, Access(), workspaces_of(self.slack, self.redis))
 
     async def claim(self) -> tuple[Claimed, Lease]:
         """A person's message; those that ask for a second look rest until ``settled``."""

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.events.intake import AdminCommands, Enqueuer, admin_order
+from bot.events.intake import Intake, admin_order
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
 from bot.servers.http import build, serve
@@ -99,8 +99,7 @@ async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again
     async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
         mailbox = Mailbox(redis_client)
         stores, pausing = Stores(redis_client, mailbox), Pausing(redis_client)
-        enqueuer = Enqueuer(stores, mailbox.cancel, Access())
-        chat = AdminCommands(enqueuer, admins=ADMINS, workspaces=workspaces_of(slack, redis_client))
+        chat = Intake(stores, mailbox.cancel, Access(), workspaces_of(slack, redis_client), ADMINS)
         order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
         stores.pausing = Pausing(nobody)
         with pytest.raises(RedisError):

@@ -9,10 +9,12 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from agent.thread.state import ThreadState
-from bot.events.intake import Enqueuer
+from bot.events.intake import Intake
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.stores.stores import TOKEN_TTL_S, OutboxEntry, Stores, read_entry, read_facts
+from tests.support.local_slack import local_slack
+from tests.support.services import workspaces_of
 from verification.types import Answer, Repair, Source, Violation
 
 words = st.text(max_size=30)
@@ -81,7 +83,8 @@ async def everything(redis: Redis) -> dict[str, str]:
 async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
     stores = Stores(redis_client, mailbox)
-    await Enqueuer(stores, mailbox.cancel, Access()).receive(incoming())
+    async with local_slack() as slack:
+        await Intake(stores, mailbox.cancel, Access(), workspaces_of(slack, redis_client)).receive(incoming())
     (claimed,) = await mailbox.claim("w", 1)
     assert await token_of(stores, Incoming.from_json(claimed.body)) == "xact-secret"
     await mailbox.finish(claimed, "dead", reason="given up")
