@@ -23,6 +23,7 @@ from bot.delivery.rich_text import (
 from verification.markup.chunks import group_messages
 from verification.rules.citations import citations
 from verification.rules.injection import safe_title
+from verification.rules.secrets import mask_secrets
 from verification.types import Answer, Source
 
 HELPFUL_ACTION = "orion_feedback"
@@ -236,8 +237,8 @@ def _count_characters(value: Any) -> int:
 
 
 def escape(text: str) -> str:
-    """Escape the three characters that Slack reads as control characters."""
-    return html.escape(text, quote=False)
+    """Mask secrets, and escape the three characters that Slack reads as control characters."""
+    return html.escape(mask_secrets(text), quote=False)
 
 
 def link(url: str, label: str) -> str:

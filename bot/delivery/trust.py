@@ -13,6 +13,7 @@ from bot.delivery.blocks import context, dialog, escape, join_lines, plain_text,
 from bot.delivery.rich_text import Block
 from bot.stores.turn_records import MAX_PASSAGES, sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
+from verification.rules.secrets import mask_secrets
 
 _MAX_CLAIMS: Final = 30
 _MAX_REMOVED: Final = 8
@@ -80,7 +81,8 @@ def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
     quotes: list[Block] = []
     for named_passage in objects(claim, "passages")[:MAX_PASSAGES]:
-        passage, marks = _without_signs(string(named_passage, "text")[:_MAX_PASSAGE_LENGTH]), named_passage.get("marks")
+        passage = _without_signs(mask_secrets(string(named_passage, "text")[:_MAX_PASSAGE_LENGTH]))
+        marks = named_passage.get("marks")
         unmarked = passage.replace("`", "")
         if text in unmarked:
             start = unmarked.index(text)

@@ -12,6 +12,7 @@ import structlog
 
 from agent.thread.conversation import ThreadKey
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
+from verification.rules.secrets import mask_secrets
 
 SESSION_METHOD: Final = "agents.sessions.setStatus"
 RENAME_METHOD: Final = "agents.sessions.rename"
@@ -43,7 +44,11 @@ class AgentSessions:
         if title and self._is_supported():
             # A title sent with a status names only a session that begins, and this one has begun.
             with suppress(DeliveryFailed):
-                named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:MAX_TITLE_CHARS]}
+                named = {
+                    "channel_id": place.channel,
+                    "thread_ts": place.thread_ts,
+                    "title": mask_secrets(title)[:MAX_TITLE_CHARS],
+                }
                 await self.calls.call_once(RENAME_METHOD, named)
         lease_check()
         active, nothing = _body(place, "active"), _body(place, "")

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import SecretStr
 
+from bot.answers import AnswerBook
 from bot.local.model.errors import ApiError
-from bot.local.model.roster import VISITOR, Member
+from bot.local.model.roster import BOT_USER, VISITOR, Channel, Member
 from bot.reports.weekly import latest_due
+from tests.support.attacks import ATTACKS, NEVER, SECRETS, SERIALISED
 from tests.support.live_parts import live_parts
+from tests.support.mcp_server import serve_app
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.support.orion_running import (
     CHANNEL,
@@ -30,83 +35,80 @@ from tests.support.orion_running import (
     STRANGER,
     Setting,
     answers,
+    filled,
     idle,
+    posts,
     running,
     settings_in,
 )
 from tests.support.waiting import wait_until
 
 TRUE = "Deploy from the console of the platform [1]."
-MIX = "7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
-SCHEMES = ["data:text/html,evil", "javascript:alert('evil')", "JaVaScRiPt://evil.test/%0aalert(1)"]
-SCHEMES += ["intent://evil.test/#Intent;scheme=https;end", "ms-word:ofe|u|https://evil.test/a.docx"]
-SCHEMES += ["magnet:?xt=evil", "itms-apps://evil.test/a", "zoommtg://evil.test/join", "tg://resolve?domain=evil"]
-SCHEMES += [
-    "//evil.test/a",
-    "https:\\\\evil.test\\a",
-    "https://good@evil.test/a",
-    "https://d\u043ecs.test/",
-    "slack://evil",
-]
-SCHEMES += ["%68ttps://evil.test/", "ht\ntps://evil.test/", "&#104;ttps://evil.test/", "h\u00adttps://evil.test/"]
-FORMS = ["[x][y]\n\n[y]: https://evil.test/a", "<https://evil.test/a>", '<a href="https://evil.test/a">x</a>']
-FORMS += [
-    "<https://evil.test/a|https://docs.test/>",
-    "_https://evil.test/a_",
-    "-https://evil.test/a",
-    "<iframe src=evil>",
-]
-FORMS += [
-    "https:\u200b//evil.test/",
-    "![i](https://evil.test/i.png)",
-    "<!date^1^{date}^https://evil.test/|x>",
-    "www.evil.test/a",
-]
-CALLS = [
-    "<!channel>",
-    "<!here|x>",
-    "<!subteam^S0EVIL>",
-    "<@U0EVIL>",
-    "<#C0EVIL|help>",
-    "&lt;!channel&gt;",
-    "`<!channel>`",
-]
-HIDDEN = ["pay \u202e001\u202c euros", "a\U000e0041\U000e0042b", "a\u2066\u2067b\u2069"]
-SECRETS = ["xoxb" + "-2847163950-" + MIX[:24], "sk" + "-proj-" + MIX, "password: " + "Winter2026!", "pcsk_" + MIX * 2]
-SECRETS += ["postgres://admin:" + "p4ssw0rd9" + "@db.acme.test/main"]
-SERIALISED = ['{"answer": "Use the console."}', '{"action": "respond", "text": "x"}', "<thinking>x</thinking>"]
-ATTACKS = [*(f"[x]({target})" for target in SCHEMES), *FORMS, *CALLS, *HIDDEN, *SECRETS, *SERIALISED]
-NEVER = [*SECRETS, '{"', "{&quot;", "thinking>"]
 WRITES = ("chat.", "views.", "assistant.threads", "agents.")
-WAYS = {False: ("respond", "complete", "ask_user"), True: ("respond", "plan")}
+WAYS = {False: ("complete", "ask_user", "unasked", "private"), True: ("respond",)}
+BUTTONS = ("orion_trust", "orion_hand_off", "orion_share")
 
 
-def attack_in(body: Mapping[str, Any]) -> tuple[str, str]:
-    """The attack and the way out that a question names."""
+def attack_in(body: Mapping[str, Any]) -> tuple[int, str]:
+    """Number of the attack and the way out that a question names."""
     number, way = re.findall(r"attack (\d+) by (\w+)", json.dumps(body["messages"]))[-1]
-    return ATTACKS[int(number)], way
+    return int(number), way
 
 
 def decide(body: Mapping[str, Any]) -> Scripted:
-    attack, way = attack_in(body)
+    """Repeat the attack in a summary, in a question back, or in a plan, for which a tool of that name is called."""
+    number, way = attack_in(body)
+    attack = ATTACKS[number]
     if way == "complete":
         return calls(("complete", {"summary": f"{TRUE} {attack}"}))
     if way == "ask_user":
         return calls(("ask_user", {"question": f"Which one do you mean? {attack}", "key": "k"}))
-    if way == "respond" or body["messages"][-1]["role"] == "tool" or "found so far" in json.dumps(body):
+    tool = f"evil{number % 2}_t{number}"
+    if way == "unasked" or f"{tool} {{" in str(body["messages"]):
         return RESPOND
     plan = [{"description": f"Look at {attack} first"}, {"description": "Read more"}]
-    return calls(("search", {"query": "deploy", "plan": plan}))
+    return calls((tool, {}), ("finish_step", {"step": 1, "result": "Done", "plan": plan}))
 
 
 def write(body: Mapping[str, Any]) -> Scripted:
-    attack, way = attack_in(body)
-    return says(f"<answer>{TRUE} {attack if way == 'respond' else ''}</answer>")
+    number, way = attack_in(body)
+    cited = TRUE.replace("[1]", "[1][2]") if way != "unasked" and number % 2 else TRUE
+    return says(f"<answer>{cited} {ATTACKS[number]}</answer>")
+
+
+def evil_servers() -> tuple[MCPServer, MCPServer]:
+    """Two MCP servers with a tool for each attack, which is its title. The tools of one fail, with it as the reason."""
+    servers = MCPServer("evil0"), MCPServer("evil1")
+
+    def tool(number: int) -> Callable[[], Awaitable[str]]:
+        async def run() -> str:
+            if number % 2 == 0:
+                raise ToolError(ATTACKS[number])
+            return TRUE.removesuffix(" [1].")
+
+        return run
+
+    for number, attack in enumerate(ATTACKS):
+        servers[number % 2].add_tool(tool(number), name=f"t{number}", title="Tool" if attack in SERIALISED else attack)
+    return servers
+
+
+@asynccontextmanager
+async def evil_configuration(folder: Path) -> AsyncIterator[Path]:
+    """The file that names the two servers, while they run."""
+    async with AsyncExitStack() as stack:
+        urls = [await stack.enter_async_context(serve_app(one.streamable_http_app())) for one in evil_servers()]
+        named = {f"evil{n}": {"url": url, "audience": "public", "allow": ["*"]} for n, url in enumerate(urls)}
+        file = folder / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": named}))
+        yield file
 
 
 def live_parts_sent(setting: Setting) -> dict[str, list[str]]:
     """What Slack would make live of all that it was sent, by method, but for the documents and messages themselves."""
-    own = re.compile(rf"{re.escape(setting.workspace.url)}/(?:docs|archives)/|@{VISITOR}$|#{CHANNEL}$|!date\^")
+    own = re.compile(
+        rf"{re.escape(setting.workspace.url)}/(?:docs|archives)/|@(?:{VISITOR}|U0P\d+)$|#{CHANNEL}$|!date\^"
+    )
     found = {
         call.method: [part for part in live_parts(call.arguments) if not own.match(part)]
         for call in setting.workspace.calls
@@ -115,25 +117,54 @@ def live_parts_sent(setting: Setting) -> dict[str, list[str]]:
     return {method: parts for method, parts in found.items() if parts}
 
 
+async def ask_all(setting: Setting, ways: Iterable[str]) -> None:
+    """Ask for every attack by every way: each of a person and in a channel of its own where Orion listens."""
+    roster = setting.workspace.workspace.roster
+    for number in range(len(ATTACKS)):
+        user, ear = f"U0P{number}", f"C0EAR{number}"
+        roster.members[user] = Member(id=user, name="Person")
+        roster.channels[ear] = Channel(id=ear, name=f"ear-{number}", members={user, BOT_USER})
+        roster.channels["C0GENERAL"].members.add(user)
+        for way in ways:
+            text = f"How do I deploy? (attack {number} by {way})"
+            if way == "private":
+                ts = setting.ask(text, channel="C0GENERAL", user="U0ONCALL")
+                await setting.workspace.use_shortcut("C0GENERAL", ts, "orion_ask_privately", user)
+            elif way == "unasked":
+                setting.ask(text, channel=ear, user=user)
+            else:
+                setting.ask(f"{MENTION} {text}", user=user)
+    await wait_until(lambda: idle(setting), "all are answered", 100)
+
+
+async def press_everything(setting: Setting, channel: str, ts: str, user: str = VISITOR) -> None:
+    for action in BUTTONS:
+        with suppress(ApiError):  # not every answer has every button
+            await setting.workspace.click(channel, ts, action, user=user)
+
+
 @pytest.mark.parametrize("streams", [False, True])
 async def test_nothing_that_a_model_repeats_of_an_attack_acts_in_slack(
     *, streams: bool, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.slack.rate_limits.PACES", {})  # two hundred questions in one channel
+    monkeypatch.setattr("bot.slack.rate_limits.PACES", {})  # hundreds of questions in one channel
     (tmp_path / "deploy.md").write_text(f"# Deploy\n\n{TRUE.removesuffix(' [1].')}.\n")
-    async with ScriptedOpenAI(decisions=decide, drafts=write) as server:
+    ears = frozenset(f"C0EAR{number}" for number in range(len(ATTACKS)))
+    async with (
+        ScriptedOpenAI(decisions=decide, drafts=write, generations=lambda _: says("yes")) as server,
+        evil_configuration(tmp_path) as configuration,
+    ):
         model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "m", "max_attempts": 1}
-        settings = settings_in(tmp_path / "home", redis_url, **model, streams=streams)
+        more = {"mcp_config": configuration, "listen": ears, "handoff": CHANNEL}
+        settings = settings_in(tmp_path / "home", redis_url, **model, **more, streams=streams)
         async with running(settings, docs=tmp_path) as setting:
-            asked = {
-                setting.ask(f"{MENTION} How do I deploy? (attack {number} by {way})"): (way, attack)
-                for way in WAYS[streams]
-                for number, attack in enumerate(ATTACKS)
-            }
-            await wait_until(lambda: idle(setting), "all are answered", 100)
-            assert {ts: asked[ts] for ts in asked if not answers(setting.workspace, ts, ts)} == {}
+            await ask_all(setting, WAYS[streams])
+            for channel in [*setting.workspace.workspace.roster.channels]:
+                for post in posts(setting.workspace, channel):
+                    await press_everything(setting, channel, post["ts"])
+            await wait_until(lambda: idle(setting), "all buttons are seen to", 100)
             assert live_parts_sent(setting) == {}
-            sent = json.dumps([call.arguments for call in setting.workspace.calls if call.method.startswith("chat.")])
+            sent = json.dumps([call.arguments for call in setting.workspace.calls if call.method.startswith(WRITES)])
             assert [words for words in NEVER if json.dumps(words)[1:-1] in sent] == []
 
 
@@ -147,15 +178,26 @@ DOCUMENTS = {
     "<!channel> \u202e evil.md": f"# Seats\n\nThe team plan has forty seats. {BAD}\n",
     "b.html": "<title>&lt;!channel&gt; \u202e</title><h1>Roll back</h1><p>Roll back with the console. "
     "<a href='javascript:evil'>js</a> &lt;!here&gt; &#x202e;txt</p>",
+    "c.md": "".join(f"# Shelf {n} {attack}\n\nShelf {n} has pens. {attack}\n\n" for n, attack in enumerate(ATTACKS)),
+} | {
+    f"{n}.md": f"---\ntitle: {' '.join(' '.join(ATTACKS[n::8]).split())}\n---\n\nPallet {n} has paper.\n"
+    for n in range(8)
 }
 QUESTIONS = ["How do I deploy?", "How many seats has the team plan?", "How do I roll back?", f"zebra? {BAD}"]
-BUTTONS = ("orion_trust", "orion_feedback", "orion_not_helpful", "orion_hand_off")
+QUESTIONS += [f"What is on shelf {number}? {attack}" for number, attack in enumerate(ATTACKS)]
 
 
-async def press_everything(setting: Setting, answer: Mapping[str, Any], user: str = VISITOR) -> None:
-    for action in BUTTONS:
-        with suppress(ApiError):  # not every answer has every button
-            await setting.workspace.click(CHANNEL, answer["ts"], action, user=user)
+async def save_every_attack(setting: Setting) -> None:
+    """Save an answer that a person gave with each attack in it, unless the dialog refuses it."""
+    workspace = setting.workspace
+    asked = workspace.post("U0ONCALL", CHANNEL, f"Where is <#C0ENGINEERING>, <!subteam^S0HELPERS>? {BAD}")
+    for number, attack in enumerate(ATTACKS):
+        reply = workspace.post("U0ONCALL", CHANNEL, f"Rack {number} is behind the reception. {attack}", asked)
+        await workspace.use_shortcut(CHANNEL, reply, "orion_save", VISITOR)
+        view = (await workspace.wait_for(lambda: [*workspace.workspace.views.open.values()], 10))[-1].view
+        values = filled(view, question={"value": f"Where is rack {number}? {attack}"})
+        errors = await workspace.submit(view["id"], values)
+        assert [*live_parts({"text": "".join(errors.values())})] == []
 
 
 @pytest.mark.parametrize("model", ["", "m"])
@@ -163,11 +205,11 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
     model: str, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.rate_limits.PACES", {})
-    docs = tmp_path / "docs"
+    docs, book = tmp_path / "docs", AnswerBook(folder=tmp_path / "answers")
     docs.mkdir()
     for name, text in DOCUMENTS.items():
         (docs / name).write_text(text)
-    people = {"handoff": CHANNEL, "report": CHANNEL, "admins": frozenset({VISITOR}), "answers": tmp_path / "answers"}
+    people = {"handoff": CHANNEL, "report": CHANNEL, "admins": frozenset({VISITOR}), "answers": book.folder}
     async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=lambda _: says(f"<answer>{TRUE}</answer>")) as server:
         settings = settings_in(
             tmp_path / "home", redis_url, **people, openai_base_url=server.url if model else "", model=model
@@ -178,16 +220,15 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
             for user in (VISITOR, "U0ONCALL"):
                 roster.members[user] = Member(id=user, name=BAD, title=BAD)
             roster.channels["C0ENGINEERING"].name, roster.groups["S0HELPERS"] = BAD, BAD
-            for question in QUESTIONS:
+            await save_every_attack(setting)
+            questions = QUESTIONS + [f"Where is rack {number}?" for number in range(len(ATTACKS))]
+            for question in questions[:5] if model else questions:
                 file = workspace.add_file(VISITOR, "<!channel> \u202eevil.txt", f"Zebras deploy. {BAD}".encode())
                 ts = workspace.post(
                     VISITOR, CHANNEL, f"{MENTION} {question}", files=[file] if "zebra" in question else []
                 )
-                await press_everything(setting, await setting.answer_to(ts))
-            asked = workspace.post("U0ONCALL", CHANNEL, f"Where is <#C0ENGINEERING>, <!subteam^S0HELPERS>? {BAD}")
-            reply = workspace.post("U0ONCALL", CHANNEL, f"Behind the reception. {BAD}", asked)
-            await workspace.use_shortcut(CHANNEL, reply, "orion_save", VISITOR)
-            await workspace.use_shortcut(CHANNEL, asked, "orion_ask_privately", VISITOR)
+                await press_everything(setting, CHANNEL, (await setting.answer_to(ts))["ts"])
+            await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
             workspace.post(VISITOR, DIRECT, f"How do I deploy? {BAD}")
             workspace.open_home(VISITOR)
             workspace.open_home(VISITOR, "messages")
@@ -201,6 +242,12 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
             reports = replace(setting.orion.reporting, now=lambda: monday)
             assert await reports.post_if_due(await reports.workspaces.of(""))
             assert live_parts_sent(setting) == {}
+            assert {answer.audience for answer in book.answers().values()} == {f"T0LOCAL/{CHANNEL}"}
+            sent = [json.dumps(call.arguments) for call in workspace.calls if call.method.startswith(WRITES)]
+            shown = "".join(
+                words for words in sent if "initial_value" not in words
+            )  # dialogs with a person's own words
+            assert [secret for secret in SECRETS if json.dumps(secret)[1:-1] in shown] == []
 
 
 REFUSED = {
@@ -228,7 +275,7 @@ async def test_a_person_without_access_is_shown_nothing_by_any_gesture(
         before = len(workspace.calls)
         for tab in ("home", "messages"):
             workspace.open_home(user, tab)
-        await press_everything(setting, answer, user)
+        await press_everything(setting, CHANNEL, answer["ts"], user)
         for shortcut in SHORTCUTS:
             for message in (ts, answer["ts"]):
                 await workspace.use_shortcut(CHANNEL, message, shortcut, user)

@@ -21,7 +21,17 @@ from bot.local.model.roster import VISITOR
 from bot.reports.weekly import latest_due
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, posts, running, settings_in, shown
+from tests.support.orion_running import (
+    CHANNEL,
+    DIRECT,
+    MENTION,
+    Setting,
+    filled,
+    posts,
+    running,
+    settings_in,
+    shown,
+)
 from tests.support.waiting import wait_until
 
 ANN, BOB, GROUP = "U0PEOPLE", "U0ONCALL", "S0TEAM"
@@ -70,19 +80,6 @@ def save_buttons(setting: Setting) -> list[dict[str, Any]]:
 async def dialog(setting: Setting) -> dict[str, Any]:
     views = await setting.workspace.wait_for(lambda: list(setting.workspace.workspace.views.open.values()), 10)
     return dict(views[-1].view)
-
-
-def filled(view: dict[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
-    """What Slack sends for a dialog whose values were left as they are, but for ``more``."""
-    names = {
-        "initial_value": "value", "initial_option": "selected_option", "initial_user": "selected_user",
-        "initial_date": "selected_date",
-    }  # fmt: skip
-    values = {
-        block["block_id"]: {key: block["element"][name] for name, key in names.items() if name in block["element"]}
-        for block in view["blocks"]
-    }
-    return {name: {name: {**value, **more.get(name, {})}} for name, value in values.items()}
 
 
 def ephemerals(setting: Setting, user: str) -> list[str]:

@@ -84,6 +84,19 @@ def shown(message: Mapping[str, Any]) -> str:
     return "\n".join(texts)
 
 
+def filled(view: Mapping[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
+    """What Slack sends for a dialog whose values were left as they are, but for ``more``."""
+    names = {
+        "initial_value": "value", "initial_option": "selected_option", "initial_user": "selected_user",
+        "initial_date": "selected_date",
+    }  # fmt: skip
+    values = {
+        block["block_id"]: {key: block["element"][name] for name, key in names.items() if name in block["element"]}
+        for block in view["blocks"]
+    }
+    return {name: {name: {**value, **more.get(name, {})}} for name, value in values.items()}
+
+
 def settings_in(home: Path, redis_url: str, **more: Any) -> Settings:
     """Settings that read nothing but what a test gives."""
     base = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic-settings' own switch

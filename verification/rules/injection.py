@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final
 
 from verification.markup.link_targets import links, normalise_url
+from verification.rules.secrets import mask_secrets
 from verification.text.disguise import readings
 from verification.text.language import compile_pattern
 from verification.types import Reading, Source, Violation
@@ -101,11 +102,11 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
 
 
 def safe_title(source: Source) -> str:
-    """The source's title without headings that give the assistant an order: titles are read as well."""
+    """The source's title without secrets, and without headings that give the assistant an order."""
     parts = source.title.split(_LEVEL)
     # Otherwise a refusal may list an order as the section it found.
     harmless = [part for part in parts if not any(order.hostile for order in orders_in(part))]
-    return _LEVEL.join(harmless) or _host(source.url) or "…"
+    return mask_secrets(_LEVEL.join(harmless)) or _host(source.url) or "…"
 
 
 def without_orders(text: str) -> str:

@@ -78,13 +78,24 @@ _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each secret by shape, and for each run of some 60 characters of a private text."""
-    bare, places = _strip_pattern(_HIDING, reading.text)
-    bare = fold_letters(bare)  # one for one, so that the places stay
-    hits = {*_pattern_spans(bare), *_table_spans(bare)} - {*_documented_logins(bare, reading)}
-    spans = sorted({(places[start], places[end - 1] + 1) for start, end in hits})
-    secrets = [_mask(reading, span, "This looks like a secret.") for span in spans]
+    secrets = [_mask(reading, span, "This looks like a secret.") for span in _secret_spans(reading.text, reading)]
     runs = [_mask(reading, span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
     return (*secrets, *runs)
+
+
+@lru_cache(maxsize=256)  # the titles of a deployment's sources are shown again and again
+def mask_secrets(text: str) -> str:
+    """Replace each letter of a secret by shape in words that no rule checks: titles, names, questions, passages."""
+    hidden = {place for span in _secret_spans(text) for place in range(*span)}
+    return "".join("•" if place in hidden else letter for place, letter in enumerate(text)) if hidden else text
+
+
+def _secret_spans(text: str, reading: Reading | None = None) -> list[tuple[int, int]]:
+    bare, places = _strip_pattern(_HIDING, text)
+    bare = fold_letters(bare)  # one for one, so that the places stay
+    documented = _documented_logins(bare, reading) if reading else ()
+    hits = {*_pattern_spans(bare), *_table_spans(bare)} - {*documented}
+    return sorted({(places[start], places[end - 1] + 1) for start, end in hits})
 
 
 def _strip_pattern(unwanted: re.Pattern[str], text: str) -> tuple[str, list[int]]:
