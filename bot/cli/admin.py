@@ -1,10 +1,12 @@
-"""Commands for an admin: `pause`, `resume`, `forget`, `dead-letters`, `stats` and `dashboards`."""
+"""Commands for an admin: `pause`, `resume`, `forget`, `dead-letters`, `stats`, `report` and `dashboards`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import timedelta
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
 
     from bot.cli.forget import Forgetting
     from bot.queue.dead_letters import DeadLetter, DeadLetters, Fate
+    from bot.reports.report import Places, Report
+    from bot.settings import Settings
     from observability.stats import Summary
     from observability.stats_table import Prices
 
@@ -221,3 +225,64 @@ async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple
 
 def _name(port: int | None) -> str:
     return "workspaces served" if port is None else f"local workspace on port {port}"
+
+
+@app.command()
+def report(local: output.LocalOption = None) -> None:
+    """Show the last seven days: unanswered questions by topic, disliked answers, what is out of date, and figures.
+
+    Texts from private channels are left out, except from the channel of ORION_REPORT itself.
+    """
+    from bot.reports.blocks import report_text
+
+    settings = output.configure()
+    found = output.with_redis(lambda redis, prefix: _gather(settings, redis, prefix, local), local)
+    output.print_text(report_text(found, datetime.now(UTC).date()))
+
+
+async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | None) -> Report:
+    from bot.documents.open import corpus_of, open_index
+    from bot.reports.report import Gathering, prices_in
+    from bot.stores.turn_records import TurnRecords
+    from observability.stats import Stats
+
+    async with AsyncExitStack() as stack:
+        corpus = replace(corpus_of(settings), roots=(), sources=())  # as the last sync left it
+        index, _ = await stack.enter_async_context(open_index(corpus))
+        places = await _places(stack, settings, redis, prefix, port)
+        gathering = Gathering(
+            records=TurnRecords(redis, prefix=prefix), stats=Stats(redis, prefix=prefix), index=index, places=places,
+            prices=prices_in(settings.home), answers=settings.answers,
+        )  # fmt: skip
+        return await gathering.report(datetime.now(UTC) + timedelta(days=1))
+
+
+async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefix: str, port: int | None) -> Places:
+    """Return the places as the report's channel sees them. While Slack is unreachable, no place counts as public."""
+    from agent.thread.audience import Viewers
+    from agent.thread.conversation import ThreadKey
+    from bot.reports.report import Places
+    from bot.slack.client import SlackWorkspace, open_client
+    from bot.slack.directory import SlackDirectory
+    from bot.slack.hand_off_place import HandOffPlace
+    from bot.slack.web_api import DeliveryFailed, SlackCalls
+
+    everyone = Viewers(team="", channel="")
+    if port is not None:  # a workspace for trying out
+        return Places(viewers=everyone, all_open=True)
+    token = settings.slack_bot_token.get_secret_value()
+    if not token:
+        output.note("Without SLACK_BOT_TOKEN no channel is known to be public, so questions are only counted.")
+        return Places(viewers=everyone)
+    client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
+    calls = SlackCalls(client, patience_s=0)
+    workspace = SlackWorkspace(client, calls)
+    people = SlackDirectory(workspace, redis, prefix=prefix)
+    try:
+        team = (await workspace.identity()).team
+        nowhere = ThreadKey(team=team, channel="", thread_ts="")
+        place = await HandOffPlace(settings.report, calls, people).find(nowhere) if settings.report else nowhere
+    except DeliveryFailed as failure:
+        output.note(f"Slack says {failure.reason}, so questions are only counted. `orion doctor` says more.")
+        return Places(viewers=everyone)
+    return Places(viewers=Viewers(team=team, channel=place.channel), calls=calls, people=people)

@@ -1,4 +1,4 @@
-"""`orion index` and `orion docs`: sync the document index and list its contents."""
+"""`orion index`, `orion docs` and `orion feed`: sync the document index, list its contents, print pages of a wiki."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -254,3 +255,30 @@ def _size(size: int) -> str:
         if size >= unit:
             return f"{size / unit:,.1f} {name}"
     return f"{size} B"
+
+
+class System(StrEnum):
+    """A system whose pages Orion can read as a feed."""
+
+    CONFLUENCE = "confluence"
+    NOTION = "notion"
+
+
+@app.command()
+def feed(
+    system: Annotated[System, typer.Argument(help="Where the pages are.")],
+    config: Annotated[Path, typer.Argument(help="TOML file with address, token and audiences (docs/knowledge.md).")],
+    *,
+    dry_run: Annotated[bool, typer.Option("--list", help="List the pages and who may see them; read no text.")] = False,
+) -> None:
+    """Print pages with their audiences, one JSON object per line. Name it in ORION_FEEDS."""
+    from agent.knowledge.feeds import confluence, notion
+    from agent.knowledge.feeds.lines import FeedError, Printer, read_config, read_known
+
+    try:
+        known = {} if dry_run or sys.stdin.isatty() else read_known(sys.stdin.buffer)
+        printer = Printer(known=known, dry_run=dry_run)
+        read = confluence.print_pages if system is System.CONFLUENCE else notion.print_pages
+        read(read_config(config), printer)
+    except FeedError as error:
+        raise WrongUse(str(error)) from None

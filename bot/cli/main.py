@@ -16,9 +16,7 @@ import typer
 from bot.cli import output
 from bot.cli.admin import app as admin_app
 from bot.cli.evaluate import app as eval_app
-from bot.cli.feed import app as feed_app
 from bot.cli.index import app as index_app
-from bot.cli.report import app as report_app
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # for annotations: importing them takes too long
@@ -34,8 +32,6 @@ app = typer.Typer(
 app.add_typer(eval_app, name="eval")
 app.add_typer(index_app)
 app.add_typer(admin_app)
-app.add_typer(feed_app)
-app.add_typer(report_app)
 
 EXIT_WRONG_USE = 2
 EXIT_OTHER = 3

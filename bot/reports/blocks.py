@@ -1,4 +1,4 @@
-"""The report as a message in Slack. Pure."""
+"""The report as a message in Slack, and its text for a terminal. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
 from bot.reports.report import Figures, Hidden, Report, ReportedQuestion, Topic
 from observability.stats import percent
+from verification.markup.mrkdwn import strip_mrkdwn
 
 # Together they fit into one message: 12,000 characters in 50 blocks.
 MAX_TOPICS: Final = 8
@@ -54,6 +55,13 @@ def report_blocks(report: Report, today: date, language: str | None = None, *, c
         *_section("report_overdue", overdue, language),
         *_section("report_stale", stale, language),
     ]
+
+
+def report_text(report: Report, today: date) -> str:
+    """Return the report for a terminal: the texts of its blocks, without links."""
+    blocks = report_blocks(report, today, can_save=False)
+    parts = [part["text"] for block in blocks for part in (block.get("elements") or [block["text"]])]
+    return "\n\n".join(map(strip_mrkdwn, parts))
 
 
 def _topic_blocks(report: Report, language: str | None, *, can_save: bool) -> list[Block]:

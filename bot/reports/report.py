@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -85,11 +85,6 @@ class Figures:
         """Tokens of all models."""
         return self.tally["usage:prompt_tokens"] + self.tally["usage:completion_tokens"]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the figures as JSON-ready values."""
-        tally = self.tally
-        return {"turns": tally.turns, "pass_rate": tally.pass_rate, "tokens": self.tokens, "cost": self.cost}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -105,24 +100,6 @@ class Report:
     disliked_elsewhere: Hidden = field(default_factory=Hidden)
     overdue: Sequence[SavedAnswer] = ()
     stale: Sequence[StaleDocument] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as ``orion report --json`` prints it."""
-        return {
-            "first": self.first.isoformat(),
-            "last": self.last.isoformat(),
-            "week": self.week.to_json(),
-            "week_before": self.before.to_json(),
-            "unanswered": [asdict(topic) for topic in self.topics],
-            "unanswered_not_shown": asdict(self.unanswered_elsewhere),
-            "disliked": [asdict(asked) for asked in self.disliked],
-            "disliked_not_shown": asdict(self.disliked_elsewhere),
-            "overdue": [
-                {"question": one.question, "owner": one.owner, "review": str(one.review), "link": one.link}
-                for one in self.overdue
-            ],
-            "stale": [asdict(document) for document in self.stale],
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
-from rich.console import Console
 from structlog.testing import capture_logs
 
 from agent.knowledge.index.index import KnowledgeIndex
@@ -24,8 +22,8 @@ from bot.channel_settings import ChannelFile
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.install.workspaces import OneWorkspace, TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID, Channel
+from bot.reports.blocks import report_text
 from bot.reports.report import Gathering, Places
-from bot.reports.table import report_tables
 from bot.reports.weekly import WeeklyReports, latest_due
 from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed
@@ -171,7 +169,7 @@ async def test_a_channel_shared_with_another_organisation_sees_only_its_own_ques
     assert "adoption" not in shown
 
 
-async def test_terminal_report_fits_80_columns(setting: Setting) -> None:
+async def test_terminal_shows_the_report_without_markup(setting: Setting) -> None:
     await fill(setting)
     observers, viewers = observers_over(setting.redis), Viewers(team=TEAM_ID, channel=CHANNEL)
     gathering = Gathering(
@@ -179,13 +177,10 @@ async def test_terminal_report_fits_80_columns(setting: Setting) -> None:
         places=Places(viewers=viewers, all_open=True),
     )  # fmt: skip
     report = await gathering.report(DUE)
-    console = Console(width=80, record=True, file=io.StringIO())
-    for table in report_tables(report):
-        console.print(table)
-    lines = console.export_text().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert any("Leave (2)" in line for line in lines)
-    assert json.loads(json.dumps(report.to_json()))["unanswered_not_shown"] == {"direct": 1, "private": 0}
+    shown = report_text(report, DUE.date())
+    assert "\nLeave (2)\n" in shown
+    assert "• How long is parental leave for <adoption>?\n" in shown
+    assert "*" not in shown
 
 
 async def test_report_is_posted_once_under_ten_kills(setting: Setting) -> None:
