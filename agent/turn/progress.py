@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from urllib.parse import urldefrag
 
 import structlog
 
@@ -93,7 +94,7 @@ class Progress:
             self.add_source(source)
 
     def add_source(self, source: Source) -> None:
-        """Give a source its number, unless the same text from the same place already has one.
+        """Give a source its number, unless the same text of the same page already has one.
 
         A source that some reader of the answer may not see is left out, no matter which tool brought it.
         """
@@ -102,7 +103,8 @@ class Progress:
         if not may_see(source.audience, viewers_of(self.question)):
             log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
-        if any(known.url == source.url and known.text == source.text for known in self.sources):
+        page = urldefrag(source.url).url  # the fragment leads to the passage that a search found
+        if any(urldefrag(known.url).url == page and known.text == source.text for known in self.sources):
             return
         if len(self.sources) >= MAX_SOURCES:
             self.left_out += 1

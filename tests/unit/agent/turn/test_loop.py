@@ -228,7 +228,11 @@ async def test_sources_are_numbered_once_and_files_and_thread_are_sources() -> N
     said = ThreadMessage(role="user", text="The limit was raised last week.", user="U9", addressed=False)
     asked = replace(question(), files=(AttachedFile(name="notes.txt", text="Ask for 300 requests."),))
     model = ScriptedModel([GOOD])
-    story = Story(model, PassageTool(LIMITS, REFUNDS, LIMITS), state=ThreadState(history=(said,)))
+    story = Story(
+        model,
+        PassageTool(LIMITS, REFUNDS, replace(LIMITS, url=f"{LIMITS.url}#burst")),
+        state=ThreadState(history=(said,)),
+    )
     await story.ask(asked)
     assert [(source.id, source.origin) for source in model.written[0].sources] == [
         (1, "document"),

@@ -25,6 +25,7 @@ def resolved(text: str, url: str = BASE) -> str:
         ("See [the guide][g] and [g].\n\n[g]: guide.md 'G'\n", None),
         ("![A diagram](img/d.png) shows it", "A diagram shows it"),
         ("[run](javascript:alert(1))", "run"),
+        ("[the card]() has a template's tag as its target", "the card has a template's tag as its target"),
         ("`[a](b.md)` is code", "`[a](b.md)` is code"),
         ("As in [2](https://x.example/) and [3].", "As in [(2)](https://x.example/) and (3)."),
         ("- [ ] open\n- [x] done [^1]", "- [ ] open\n- [x] done [^1]"),
