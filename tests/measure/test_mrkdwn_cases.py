@@ -1,334 +1,23 @@
 """Hard cases of form: what a model writes, and what Slack must get.
 
-Each pair was judged by Slack's rules, not by what some converter does. ``STANDING`` must not change at all.
+Each pair was judged by Slack's rules, not by what some converter does.
 """
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from tests.support.paths import ROOT
+from verification.markup.edits import Edit, apply_edits
 from verification.markup.mrkdwn import repair
 from verification.rules.form import violations
 
-MENDED = (
-    ("Use the **`foo`** flag", "Use the *`foo`* flag"),
-    ("**bold**text and **Über**maß", "*bold*\u200btext and *Über*\u200bmaß"),
-    ("価格は**100円**です。", "価格は\u200b*100円*\u200bです。"),
-    ("__Important__ note", "*Important* note"),
-    ("**a** and **b**", "*a* and *b*"),
-    ("**Step 1:** do\n**Step 2:** do", "*Step 1:* do\n*Step 2:* do"),
-    ("**bold with [link](https://x.y) in**", "*bold with <https://x.y|link> in*"),
-    ("[**b** t](https://x.y)", "<https://x.y|*b* t>"),
-    ("[a|b](https://x.y)", "<https://x.y|a∣b>"),
-    ("[a](<https://x.y/a b>)", "<https://x.y/a%20b|a>"),
-    ("[a](https://x.y/a_b_c)", "<https://x.y/a_b_c|a>"),
-    ("[a]( https://x.y )", "<https://x.y|a>"),
-    ("[a][]\n\n[a]: https://x.y 'T'", "<https://x.y|a>"),
-    ("<me@x.org>", "<mailto:me@x.org|me@x.org>"),
-    ("[rel](docs/a.md)", "rel (`docs/a.md`)"),
-    ("[anchor](#foo)", "anchor"),
-    ("[mail](mailto:a@b.c)", "<mailto:a@b.c|mail>"),
-    ("![](https://i.j/k.png)", "<https://i.j/k.png>"),
-    ("![a](img.png)", "a (`img.png`)"),
-    ("# H `code` **b**", "*H `code` b*"),
-    ("## H ##", "*H*"),
-    ("# ", ""),
-    ("Title\n---\ntext", "*Title*\ntext"),
-    ("text\ntext2\n---\nmore", "text\ntext2\n\nmore"),
-    ("***\ntext", "text"),
-    ("- a\n\n- b", "• a\n\n• b"),
-    ("* a\n* b", "• a\n• b"),
-    ("+ a", "• a"),
-    ("1. a\n1. b\n   1. x\n   1. y\n1. c", "1. a\n2. b\n   1. x\n   2. y\n3. c"),
-    ("1. a\n1. b\n2. c\n\ntext\n\n1. d", "1. a\n2. b\n3. c\n\ntext\n\n1. d"),
-    ("- a\n\n  ```js\n  x = 1\n  ```\n- b", "• a\n\n```\nx = 1\n```\n• b"),
-    ("1. ```sh\n   ls\n   ```", "1. \n```\nls\n```"),
-    ("```js\nx", "```\nx\n```"),
-    ("~~~py\nx\n~~~", "```\nx\n```"),
-    ("````md\n```js\nx\n```\n````", "```\n``\u200b`js\nx\n``\u200b`\n```"),
-    ("``` in text", "```\nin text\n```"),
-    ("```python\nprint(1)```", "```\nprint(1)\n```"),
-    ("- [x] done\n- [ ] open\n  - [ ] nested", "☑ done\n☐ open\n    ☐ nested"),
-    ("> > nested quote", "    • nested quote"),
-    ("> - item in quote\n> 1. num", "• item in quote\n1. num"),
-    ("> [!NOTE]\n> Careful", "• *NOTE*\n• Careful"),
-    ("> # Head", "*Head*"),
-    ("a <br/> b<br>c", "a \n b\nc"),
-    ("<b>bold</b>text <strong>x</strong>", "*bold*\u200btext *x*"),
-    ("<sub>2</sub>", "2"),
-    ("H<sub>2</sub>O", "H2O"),
-    ("&copy; 2024 &mdash; x&nbsp;y", "© 2024 — x y"),
-    ("R&D and AT&T", "R&amp;D and AT&amp;T"),
-    ("a<b and b>c", "a&lt;b and b&gt;c"),
-    ("x -> y => z", "x -&gt; y =&gt; z"),
-    ("<your-name>", "&lt;your-name&gt;"),
-    ("<T> List<int>", "&lt;T&gt; List&lt;int&gt;"),
-    ("<!-- c -->x", "x"),
-    ("<details><summary>S</summary>\n\nBody\n</details>", "S\n\nBody"),
-    ("| a |\n|---|\n| 1 |", "```\na\n---\n1\n```"),
-    ("a | b\n--- | ---\n1 | 2", "```\na | b\n--+--\n1 | 2\n```"),
-    ("| a | b |\n| c | d |", "```\na | b\nc | d\n```"),
-    ("| 漢字 | b |\n|---|---|\n| a | `x|y` |", "```\n漢字 | b\n-----+----\na    | x|y\n```"),
-    (
-        "| a\\|b | [l](https://x.y) |\n|---|---|\n| **b**<br>c | ![i](https://i.j) |",
-        "```\na|b | l (https://x.y)\n----+----------------\nb c | i (https://i.j)\n```",
-    ),
-    ("~~gone~~ ~5 ~~ x", "~gone~ ~5 ~~ x"),
-    ("H~~x~~y", "H\u200b~x~\u200by"),
-    ("text\\\nmore", "text\nmore"),
-    ("\\# no \\- x", "\u200b# no \\- x"),
-    ("\\*\\*x\\*\\*", "\u200b*\u200b*x\u200b*\u200b*"),
-    ("שלום **עולם** טוב", "שלום *עולם* טוב"),
-    ("مرحبا **بالعالم**، كيف", "مرحبا *بالعالم*\u200b، كيف"),
-    ("[1](https://x.y)", "<https://x.y|[1]>"),
-    ("[[1]](https://x.y)", "<https://x.y|[1]>"),
-    ("[2024](https://x.y)", "<https://x.y|2024>"),
-    ("\\[1\\]", "[1]"),
-    ("[^a]: foo", "[a] foo"),
-    ("text[^n].\n\n[^n]: The note.", "text[n].\n\n[n] The note."),
-    ("[1]: https://x.y/z", "[1] https://x.y/z"),
-    ("Sources:\n[1]: https://x.y/z\n[2]: https://x.y/w", "Sources:\n[1] https://x.y/z\n[2] https://x.y/w"),
-    ("**https://x.y/z**", "*https://x.y/z*"),
-    ('<a href="https://x.y">t</a>', "<https://x.y|t>"),
-    ("<u>x</u>", "x"),
-    ("****", ""),
-    ("*a **b** c*", "_a *b* c_"),
-    ("**a *b* c**", "*a _b_ c*"),
-    ("***a** b*", "_*a* b_"),
-    ("***a* b**", "*_a_ b*"),
-    ("_**a**_", "_*a*_"),
-    ("**_a_**", "*_a_*"),
-    ("__a *b* c__", "*a _b_ c*"),
-    ("**「重要」**です", "*「重要」*\u200bです"),
-    ("重要：**注意**。", "重要：\u200b*注意*\u200b。"),
-    ("**重要：**次の", "*重要：*\u200b次の"),
-    ("Wow!**x**!", "Wow!*x*!"),
-    ("**a**/**b**", "*a*/*b*"),
-    ("**Note**: x", "*Note*: x"),
-    ("(**a**)", "(*a*)"),
-    ('"**a**"', '"*a*"'),
-    ("**$5**", "*$5*"),
-    ("costs **5** EUR", "costs *5* EUR"),
-    ("**-x**", "*-x*"),
-    ("**a**s", "*a*\u200bs"),
-    ("un**frigging**believable", "un\u200b*frigging*\u200bbelievable"),
-    ("a\n**b\nc**\nd", "a\n*b*\n*c*\nd"),
-    ("<h2>T</h2>text", "*T*\ntext"),
-    ("<ul><li>a</li><li>b</li></ul>", "• a\n• b"),
-    ("<p>a</p><p>b</p>", "a\n\nb"),
-    ('<img src="https://i.j/k.png" alt="A & B">', "<https://i.j/k.png|A &amp; B>"),
-    ("\\(x\\) and \\[y\\]", "\\(x\\) and [y]"),
-    ("- **a**: b\n- **c:** d", "• *a*: b\n• *c:* d"),
-    ("* *a* b", "• *a* b"),
-    ("* **a** b", "• *a* b"),
-    ("**1. Title**", "*1. Title*"),
-    ("1. **Title**: x", "1. *Title*: x"),
-    ("# 1. Title", "*1. Title*"),
-    ("### **Title:**", "*Title:*"),
-    ("**Title**\n---", "*Title*"),
-    ("\r\na\r\nb\rc", "\na\nb\nc"),
-    ("**Cost:** 5 € (**-10 %**)", "*Cost:* 5 € (*-10 %*)"),
-    ("See [1] and [2]: **both** say so [1][2].", "See [1] and [2]: *both* say so [1][2]."),
-    ("`**not bold**` but **bold**", "`**not bold**` but *bold*"),
-    ("Use `a && b` & `c < d`", "Use `a && b` &amp; `c < d`"),
-    (
-        "1. **First**\n2. **Second**\n   - detail\n   - detail two\n3. Third",
-        "1. *First*\n2. *Second*\n    • detail\n    • detail two\n3. Third",
-    ),
-    ("- a\n\t- b\n\t\t- c", "• a\n    • b\n        • c"),
-    ("* a\n  1. b\n  2. c\n* d", "• a\n    1. b\n    2. c\n• d"),
-    ("Intro:\n\n* one\n* two", "Intro:\n\n• one\n• two"),
-    (
-        "| Flag | Default |\n|:-----|--------:|\n| `--max-retries` | 3 |\n| `--timeout` | 30 s |",
-        "```\nFlag          | Default\n--------------+--------\n--max-retries |       3\n--timeout     |    30 s\n```",
-    ),
-    ("Before\n| a | b |\n|---|---|\n| 1 | 2 |\nAfter", "Before\n```\na | b\n--+--\n1 | 2\n```\nAfter"),
-    ("> **Note:** keep *calm*", "• *Note:* keep *calm*"),
-    ("> a\n>\n> b", "• a\n\n• b"),
-    ("text\n> quote\ntext", "text\n• quote\ntext"),
-    ("> | a | b |\n> |---|---|\n> | 1 | 2 |", "```\na | b\n--+--\n1 | 2\n```"),
-    ("[Grafana](https://g.example/d/1?var=a&from=now-1h)", "<https://g.example/d/1?var=a&from=now-1h|Grafana>"),
-    ("[x](https://e.org/a%20b)", "<https://e.org/a%20b|x>"),
-    ("[a [b] c](https://x.y)", "<https://x.y|a [b] c>"),
-    ("[`cmd --flag`](https://x.y)", "<https://x.y|`cmd --flag`>"),
-    ("![badge](https://b.example/x.svg) **Title**", "<https://b.example/x.svg|badge> *Title*"),
-    ("<https://x.y|a & b>", "<https://x.y|a &amp; b>"),
-    ("Fish & chips &amp; peas", "Fish &amp; chips &amp; peas"),
-    ("5 < 6 && 7 > 3", "5 &lt; 6 &amp;&amp; 7 &gt; 3"),
-    ("if a<b then c>d", "if a&lt;b then c&gt;d"),
-    ("Tom &quot;T&quot; &#39;x&#39; &#x27;y&#x27;", "Tom \"T\" 'x' 'y'"),
-    ("100%&nbsp;sure", "100% sure"),
-    ("<b>**x**</b>", "*x*"),
-    ("<em>a</em><strong>b</strong>", "_a_*b*"),
-    ("line<br/>next<hr/>end", "line\nnext\n\nend"),
-    ("<h3>Title</h3>\n<p>Body</p>", "*Title*\nBody"),
-    ("<code>a<b</code>", "`a<b`"),
-    ("<pre>x\ny</pre>", "x\ny"),
-    ("<kbd>Ctrl</kbd>+<kbd>C</kbd>", "`Ctrl`+`C`"),
-    ("cp <source> <dest>", "cp &lt;source&gt; &lt;dest&gt;"),
-    ("<details>\n<summary>More</summary>\nBody\n</details>", "More\nBody"),
-    ('```json\n{"a": 1}\n```', '```\n{"a": 1}\n```'),
-    ('```js title="x.js"\nx\n```', "```\nx\n```"),
-    ("```\n\n```", "```\n```"),
-    ("    indented **bold**", "    indented *bold*"),
-    ("~~~\n```\n~~~", "```\n``\u200b`\n```"),
-    ("**中文**加粗", "*中文*\u200b加粗"),
-    ("中文**加粗**中文", "中文\u200b*加粗*\u200b中文"),
-    ("한국어**굵게**입니다", "한국어\u200b*굵게*\u200b입니다"),
-    ("「**重要**」", "「\u200b*重要*\u200b」"),
-    ("**Ergebnis:**Das", "*Ergebnis:*\u200bDas"),
-    ("__「引用」__です", "*「引用」*\u200bです"),
-    ("a~~b~~c", "a\u200b~b~\u200bc"),
-    ("~~a b~~ ~c~", "~a b~ ~c~"),
-    ("*already* **mixed**", "*already* *mixed*"),
-    ("* not a list*", "• not a list*"),
-    ("snake_case_name and __dunder__ and _it_", "snake_case_name and *dunder* and _it_"),
-    ("**snake_case**", "*snake_case*"),
-    ("**a**b**c**", "*a*\u200bb\u200b*c*"),
-    ("!**x**", "!*x*"),
-    ("**x**?", "*x*?"),
-    ("# [Link](https://x.y) title", "*<https://x.y|Link> title*"),
-    ("#\tTab", "*Tab*"),
-    ("Title\n=====\n\nSub\n-----\n\ntext", "*Title*\n\n*Sub*\n\ntext"),
-    ("# A\n## B\ntext", "*A*\n*B*\ntext"),
-    ("---\n\ntext\n\n---", "text"),
-    ("a\n\n* * *\n\nb", "a\n\nb"),
-    ("a\n\n___\n\nb", "a\n\nb"),
-    ("- - -", ""),
-    ("[ref][A] [A][] [A]\n\n[a]: <https://x.y> (T)", "<https://x.y|ref> <https://x.y|A> <https://x.y|A>"),
-    ("A[^1] B[^2]\n\n[^1]: one\n[^2]: two", "A[1] B[2]\n\n[1] one\n[2] two"),
-    ("1\\. not list", "1. not list"),
-    ("a\\_b\\_c", "a_b_c"),
-    ("\\<tag\\>", "&lt;tag&gt;"),
-    ("\\~5", "\u200b~5"),
-    ("\u202bעברית\u202c **חזק**", "\u202bעברית\u202c *חזק*"),
-    ("a\x00b\x07c", "abc"),
-    ("a\ud800b", "a�b"),
-    ("a\u2028b", "a b"),
-    ("a\r\n\r\nb", "a\n\nb"),
-    ("😀**x**😀", "😀\u200b*x*\u200b😀"),
-    ("x **a**, **b**; **c**.", "x *a*, *b*; *c*."),
-    ("**https://x.y/a**: link", "*https://x.y/a*: link"),
-    ("https://x.y/a**b** c", "https://x.y/a\u200b*b* c"),
-    ("ftp://x.y/a & b", "ftp://x.y/a &amp; b"),
-    ("- [ ] **a**\n- [X] b", "☐ *a*\n☑ b"),
-    ("* [x] c", "☑ c"),
-    ("1) [ ] d", "1) ☐ d"),
-    ("[a](#b) [c](/d/e.md) [d](mailto:x@y.z) [e](tel:+491)", "a c (`/d/e.md`) <mailto:x@y.z|d> <tel:+491|e>"),
-    ("[x](javascript:alert(1))", "x (`javascript:alert(1)`)"),
-    ("![a](data:image/png;base64,xx)", "a (`data:image/png;base64,xx`)"),
-    ("[a](https://x.y/(b(c)))", "<https://x.y/(b(c))|a>"),
-    ('[a](https://x.y "t (u)")', "<https://x.y|a>"),
-    ("[a](https://x.y 't')", "<https://x.y|a>"),
-    ("[](https://x.y)", "<https://x.y>"),
-    ("[1](see below)", "[1] (see below)"),
-    ("[note](see below)", "note (see below)"),
-    ("text[1](https://x.y/z)", "text<https://x.y/z|[1]>"),
-)
-
-STANDING = (
-    "f(**kwargs) and g(**opts)",
-    "f(*args, **kwargs) passes **kwargs on",
-    "src/**/*.py and test/**/*.py",
-    "*.py and *.md",
-    "2 * 3 * 4",
-    "x**2 + y**2",
-    "a**b and c**d",
-    "{**a, **b}",
-    "{**a,**b}",
-    "__main__.py and __all__",
-    "foo__bar__baz",
-    "<https://x.y>",
-    "www.x.y",
-    "arr[i](x)",
-    "#hashtag",
-    "1) a\n2) b",
-    "text ```a\nb``` more",
-    "```foo\nbar```",
-    "&amp;lt;",
-    "C:\\Users\\_x",
-    "\\\\server\\share",
-    "\ttab",
-    "a\u200bb",
-    "*valid* _it_ ~s~ `c` <https://x.y|l> &amp; • a",
-    "• a\n    • b",
-    "http://x.y/__a__/b**c",
-    "https://x.y/a_(b)",
-    "(https://x.y/a&b)",
-    "**bold*",
-    "** x **",
-    "*** x ***",
-    "これは*重要*です",
-    "5**",
-    "**unclosed",
-    "**x\n\ny**",
-    "line  \nbreak",
-    "==mark==",
-    "H^2^",
-    "$x^2$",
-    ":smile: text",
-    "-",
-    "1.",
-    "`a` `b`",
-    "`` `a` ``",
-    "`a**b**`",
-    "`a",
-    "```\na\n```\n```\nb\n```",
-    "text\n```\na\n```\ntext",
-    "<mailto:a@b.c|Mail>",
-    "<!date^1392734382^{date}|Feb 18>",
-    "<!subteam^S123ABC|@ops>",
-    "<#C123ABC|general>",
-    "&lt;b&gt;",
-    "```\ncode **x** [a](b) <c>\n```",
-    "10**6 users and 10**9 rows",
-    "a ** b ** c",
-    "[missing][ref]",
-    "[x]: note",
-    "[^a-z]+ is a class",
-    "\ufeffx",
-    "https://x.y/path_(v1)_x",
-    "user@host: ~/x$ ls *.py",
-    "$ echo **/*.md",
-    "☐ open\n☑ done",
-    "• a\n◦ b",
-    "x[0](y)",
-)
-
-UNREPAIRABLE = (
-    ('{"answer": "x"}', "json"),
-    ("<answer>x</answer>", "tag"),
-    ("Sure. <thinking>hm</thinking> Yes.", "tag"),
-    ("Done.<|im_end|>", "tag"),
-    ("x </tool_call>", "tag"),
-)
-
-MARKDOWN = (
-    ("**x** and *y* and ~~z~~", "**x** and *y* and ~~z~~"),
-    ("# T\n\n- a\n  - b\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |", None),
-    ("- [ ] a\n- [x] b", None),
-    ("a & b < c", None),
-    ('[x](https://x.y "t")', None),
-    ("```python\nx\n```", None),
-    ("> quote\n> > two", "- quote\n    - two"),
-    ("> # Title", "# Title"),
-    ("> - item", "- item"),
-    ("![a](https://x.y/i.png)", "[a](https://x.y/i.png)"),
-    ("[![a](https://i.j)](https://l.m)", "[a](https://i.j) <https://l.m>"),
-    ("<https://x.y|label [1]>", "[label \\[1\\]](https://x.y)"),
-    ("a<br>b <b>c</b> <i>d</i>", "a\nb **c** *d*"),
-    ("```py\nx", "```py\nx\n```"),
-    ("[a][r]\n\n[r]: https://x.y", "[a](https://x.y)"),
-    ("A[^1]\n\n[^1]: note", "A[1]\n\n[1] note"),
-    ("use <your-name>", "use <your-name>"),
-    ("an <unknown> tag", "an \\<unknown> tag"),
-    (">= 5 replicas", "- \u200b>= 5 replicas"),
-    ('<img src="https://i.j/k.png" alt="A">', "[A](https://i.j/k.png)"),
-    ("> ```py\n> x\n> ```", "```py\nx\n```"),
-    ("> ---", ""),
-)
+CASES: dict[str, Any] = json.loads((ROOT / "tests/data/mrkdwn_cases.json").read_text(encoding="utf-8"))
 
 
 def test_hard_case_is_repaired() -> None:
-    for draft, expected in MENDED:
+    for draft, expected in CASES["repaired"]:
         text, repairs = repair(draft)
         assert text == expected
         assert repairs
@@ -336,24 +25,44 @@ def test_hard_case_is_repaired() -> None:
         assert violations(text) == ()
 
 
+def test_what_stands_side_by_side_is_repaired_once() -> None:
+    """``null``: only the second repair is looked at."""
+    for draft, expected in CASES["neighbours"]:
+        text, _ = repair(draft)
+        assert expected in {None, text}
+        assert repair(text) == (text, ())
+
+
 def test_what_must_not_change_does_not() -> None:
-    for draft in STANDING:
+    for draft in CASES["unchanged"]:
         assert repair(draft) == (draft, ())
         assert violations(draft) == ()
 
 
 def test_leak_is_never_repaired_and_fails() -> None:
-    for draft, name in UNREPAIRABLE:
-        text, _ = repair(draft)
-        assert text == draft
-        found = violations(text)
-        assert found
-        assert {violation.detail.partition(":")[0] for violation in found} == {name}
+    for draft, name in CASES["leaks"]:
+        assert repair(draft)[0] == draft
+        assert {violation.detail.partition(":")[0] for violation in violations(draft)} == {name}
 
 
 def test_standard_markdown_stays_in_its_own_dialect() -> None:
-    for draft, expected in MARKDOWN:
+    for draft, expected in CASES["markdown"]:
         text, _ = repair(draft, "markdown")
         assert text == (draft if expected is None else expected)
         assert repair(text, "markdown") == (text, ())
         assert violations(text, "markdown") == ()
+
+
+def test_words_in_parentheses_stay_in_markdown() -> None:
+    for draft in ("[a](b c)", "[a](https://x.y) [b][c]", "\\*x\\*", "<me@x.org>", "a > b"):
+        assert repair(draft, "markdown") == (draft, ())
+    assert repair("<https://x.y|l> a", "markdown")[0] == "[l](https://x.y) a"
+
+
+def test_code_that_begins_after_its_ticks_keeps_its_indentation() -> None:
+    assert repair("x ```a\n b``` c", "markdown")[0] == "x \n```\na\n b\n```\n c"
+
+
+def test_an_overlapping_edit_is_skipped() -> None:
+    assert apply_edits("abcd", [Edit(1, 3, "X"), Edit(2, 4, "Y")]) == "aXd"
+    assert apply_edits("ab", [Edit(1, 1, "-"), Edit(1, 2, "B")]) == "a-B"
