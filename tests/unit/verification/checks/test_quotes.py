@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from verification.checks.wording import quotations
 from verification.claims.claims import claims
 from verification.grounding import check_claims, read_basis
@@ -36,22 +34,6 @@ def test_one_or_two_quoted_words_are_a_label() -> None:
     assert list(quotations('the "Save all" button')) == []
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
-        'It says "Never to open the valve".',
-        'It says "never to open the valve … whatever the pressure is".',
-        'It says "never to open the valve [...] the lamp is green".',
-    ],
-)
-def test_faithful_quotations_pass(claim: str) -> None:
-    assert [v for v in violations_of(claim) if v.severity == "error"] == []
-
-
-def test_quotation_of_the_first_words_of_a_source_passes() -> None:
-    assert violations_of('It begins with "The manual says".', "The manual says they never open the valve.") == []
-
-
 def test_an_altered_quotation_names_the_original() -> None:
     (violation,) = violations_of('It says "never to open the valve before the lamp is red".')
     assert violation.severity == "error"
@@ -67,11 +49,6 @@ def test_an_invented_quotation_is_an_error() -> None:
 def test_small_words_apart_it_is_a_suspicion() -> None:
     violations = violations_of('It says "they are never to open the valve".')
     assert [v.severity for v in violations] == ["warning"]
-
-
-def test_translated_quotation_cannot_be_compared() -> None:
-    german = "Das Handbuch sagt, dass man das Ventil nie öffnen darf, bevor die Lampe grün leuchtet."
-    assert violations_of('The manual of the house says "never open the valve before green" to all of us.', german) == []
 
 
 def test_missing_german_negation_is_not_a_small_word() -> None:

@@ -46,24 +46,6 @@ def test_precise_evidence_is_an_error_that_names_the_source_value() -> None:
         assert found.remedy
 
 
-def test_other_spellings_are_no_errors() -> None:
-    for text in [
-        "They run nightly at 2 am [1].",
-        "It was released on 2021-03-05 [1].",
-        "A quarter, 25 % of the 1.200 users, are in Berlin [1].",
-        "Version 2.1.3 was released in March 2021 [1].",
-        "See https://docs.example/backups [1].",
-    ]:
-        judged, violations = judge(text)
-        assert [claim.supported for claim in judged] != ["no"]
-        assert not [violation for violation in violations if violation.severity == "error"]
-
-
-def test_numbers_of_the_question_and_the_thread_are_known() -> None:
-    assert not judge("For 99 users 30 days hold too [1].", question="Does it hold for 99 users?")[1]
-    assert not judge("For 99 users 30 days hold too [1].", known_text="We are 99 users.")[1]
-
-
 def test_claim_without_an_existing_source_stays_open() -> None:
     judged, violations = judge("Backups are kept for 14 days [9].")
     assert [(claim.supported, claim.score) for claim in judged] == [("open", 0.0)]
@@ -77,31 +59,6 @@ def test_claim_after_a_refuted_one_is_still_judged() -> None:
     assert [violation.words for violation in violations] == ["15 days"]
 
 
-def errors(claim: str, source: str) -> list[str]:
-    text = f"{claim} [1]"
-    draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
-    return [
-        found.words for found in check_claims(read_basis(draft, text), claims(text))[1] if found.severity == "error"
-    ]
-
-
-def test_paraphrase_is_not_an_error() -> None:
-    for source, right, wrong in [
-        ("Potatoes came to Europe in the sixteenth century.", "Potatoes came in the 16th century.", "17th century"),
-        ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
-        ("The club won the league in 1988/89.", "The club won the league in 1989.", "1990"),
-        ("The review ends between May 2018 and a year later.", "It ends between May 2018 and May 2019.", "June 2019"),
-        ("The club took five league titles and five cups.", "In total the club took 10 trophies.", "17"),
-        ("Soccer newsMay 1 2019 the squad is named.", "On May 1, 2019 the squad was named.", "May 2, 2019"),
-        ("Lanes are for ten-pin and five-pin bowling.", "Lanes are for ten pin bowling.", "eleven"),
-    ]:
-        assert errors(right, source) == []
-        said = {"16th century", "38", "1989", "May 2019", "10", "May 1, 2019", "ten"}
-        for each in said:
-            if each in right:
-                assert errors(right.replace(each, wrong), source) == [wrong]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -113,10 +70,6 @@ def test_paraphrase_is_not_an_error() -> None:
 def test_two_sources_together_support_a_claim(text: str) -> None:
     (claim,), violations = judge(text)
     assert (claim.supported, claim.settled_by, violations) == ("open", "nobody", ())
-
-
-def test_month_is_not_written_where_a_word_like_it_is() -> None:
-    assert errors("The review begins in May.", "The review may begin in June.") == ["May"]
 
 
 def test_word_in_code_that_no_source_has_is_an_error() -> None:
