@@ -109,7 +109,7 @@ class Delivery:
             metadata = _metadata(answer_key, verified=answer.verified, number=number)
             stamps.append(await self._put_message(place, metadata, post, answer_key, message))
         for surplus in (posted for posted in existing if posted not in assigned):
-            await self._end_and_delete(place, surplus, answer_key)
+            await self.delete_post(place, surplus, answer_key)
         answer_key.lease_check()  # without the lease, the next worker counts this answer and checks it again
         log.info("answer_delivered", messages=len(posts), updated=len(reusable), verified=answer.verified)
         return tuple(stamps)
@@ -164,28 +164,27 @@ class Delivery:
             await self._post(place, {"text": text, "blocks": list(blocks), "metadata": metadata}, key, look)
 
     async def delete_answer(
-        self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, posted: Sequence[str] = ()
+        self,
+        place: ThreadKey,
+        question_ts: str,
+        lease_check: LeaseCheck = no_lease,
+        *,
+        posted: Sequence[str] = (),
+        only_placeholders: bool = False,
     ) -> int:
-        """Delete the answer to a deleted question, including the recorded messages ``posted``. Return how many."""
+        """Delete the answer to a question, including the recorded messages ``posted``. Return how many.
+
+        With ``only_placeholders``, delete those that no answer replaced, also one whose post was cancelled halfway.
+        """
         key = AnswerKey(question_ts=question_ts, posted=tuple(posted), posted_is_complete=bool(posted))
-        placeholder = self._placeholders.pop((place, question_ts), None)
-        if placeholder:  # by its ts: the history may be closed to Orion
-            await self._delete(place.channel, placeholder.ts, lease_check)
-        messages = [
-            message
-            for message in await self._find_posted(place, key)
-            if not placeholder or message.ts != placeholder.ts
-        ]
+        shown = self._placeholders.pop((place, question_ts), None)
+        if shown and shown.ts:  # first, by its ts: the history may be closed to Orion
+            await self._delete(place.channel, shown.ts, lease_check)
+        messages = [one for one in await self._find_posted(place, key) if not (shown and one.ts == shown.ts)]
+        messages = [one for one in messages if one.placeholder or not only_placeholders]
         for message in messages:
             await self._delete(place.channel, message.ts, lease_check)
         return len(messages)
-
-    async def delete_post(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
-        """Delete one message. Return False if it is a stream that its own turn has ended as an answer meanwhile."""
-        if posted.stream and not await self._end_stream(place.channel, posted, answer_key):
-            return False
-        await self._delete(place.channel, posted.ts, answer_key.lease_check)
-        return True
 
     async def set_status(
         self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, lease_check: LeaseCheck = no_lease
@@ -208,15 +207,6 @@ class Delivery:
         reply = await self._post(place, {**content, "metadata": _working_metadata(answer_key)}, answer_key, look)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
-    async def delete_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
-        """Delete the placeholders that no answer replaced, including one whose post was cancelled halfway."""
-        shown = self._placeholders.pop((place, answer_key.question_ts), None)
-        if shown and shown.ts:  # first, by its ts: the conversation may be unreadable
-            await self._delete(place.channel, shown.ts, answer_key.lease_check)
-        for posted in await self.reader.find_posts(place, answer_key.question_ts):
-            if posted.placeholder and not (shown and posted.ts == shown.ts):
-                await self._delete(place.channel, posted.ts, answer_key.lease_check)
-
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
         """End the open streams, with a ``note`` or for the next answer to reuse. Return if the note shows."""
         posts = await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed)
@@ -231,7 +221,7 @@ class Delivery:
         """Delete the question's streams; ``wordless``: only those without a word of an answer."""
         for posted in await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed):
             if posted.stream and (not wordless or posted.blank or posted.planned):
-                await self._end_and_delete(place, posted, answer_key)
+                await self.delete_post(place, posted, answer_key)
 
     async def post_ephemeral(self, place: ThreadKey, user: str, text: str, *, blocks: Sequence[Block] = ()) -> None:
         """Post a message that only this person sees."""
@@ -344,10 +334,14 @@ class Delivery:
             return False
         return True
 
-    async def _end_and_delete(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> None:
-        if posted.stream:
-            await self._end_stream(place.channel, posted, answer_key)
+    async def delete_post(
+        self, place: ThreadKey, posted: Posted, answer_key: AnswerKey, *, keep_ended: bool = False
+    ) -> bool:
+        """Delete one message; ``keep_ended``: not a stream that its own turn has ended as an answer meanwhile."""
+        if posted.stream and not await self._end_stream(place.channel, posted, answer_key) and keep_ended:
+            return False
         await self._delete(place.channel, posted.ts, answer_key.lease_check)
+        return True
 
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
         try:

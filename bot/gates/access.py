@@ -16,12 +16,14 @@ from bot.slack.directory import Person, SlackDirectory
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Holder, Pause, duration_text
+from bot.stores.stores import Facts
 from bot.turn.job import Job, TeamServices
 
 log = structlog.get_logger()
 
 NOTICE_AFTER_S: Final = 20.0  # after this time without a reply from Slack, the person gets a notice
 MAX_LOOKUP_WAIT_S: Final = 6 * 3600.0
+PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 _CHANNEL_REFUSALS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
 _REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "external_person", "unknown_person"}
 
@@ -43,7 +45,7 @@ class Visit:
     shared: bool | None = None
 
 
-def visit_of(incoming: Incoming, person: Person | None = None, *, shared: bool | None = None) -> Visit:
+def visit_of(incoming: Incoming, facts: Facts) -> Visit:
     """Return the visit of a message's author."""
     return Visit(
         team=incoming.thread.team,
@@ -51,8 +53,8 @@ def visit_of(incoming: Incoming, person: Person | None = None, *, shared: bool |
         channel=incoming.thread.channel,
         through_app=incoming.through_app,
         channel_checked=incoming.vouched,
-        person=person,
-        shared=shared,
+        person=facts.person,
+        shared=facts.shared,
     )
 
 
@@ -119,11 +121,15 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
     The notice comes once a day, in a direct chat once a thread. The message waits while Slack cannot be asked.
     """
     incoming = job.incoming
-    visit = visit_of(incoming, job.facts.person, shared=job.facts.shared)
     try:
-        refusal = incoming.refused or await find_refusal(visit, at.access, at.people)
+        refusal = incoming.refused or await find_refusal(visit_of(incoming, job.facts), at.access, at.people)
     except DeliveryFailed as failure:
-        return await _wait_for_lookup(job, at, failure)
+        log.warning("person_not_known_yet", reason=failure.reason)
+        if job.claimed.waited_s > MAX_LOOKUP_WAIT_S:
+            return give_up("Slack did not say who asked")
+        if job.claimed.waited_s > NOTICE_AFTER_S and incoming.addressed != "follow_up":
+            await at.notify_person_once(incoming, "checking", incoming.ts)
+        return retry_uncounted(failure.again_s or job.gate_wait_s)
     if refusal:
         await _reject(job, at, refusal)
         return OK
@@ -131,16 +137,6 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
     if incoming.addressed == "mention" and incoming.costs_tokens and job.facts.is_wanted and not engaged:
         await at.stores.thread_modes.confirm(incoming.thread)
     return None
-
-
-async def _wait_for_lookup(job: Job, at: TeamServices, failure: DeliveryFailed) -> Ending:
-    log.warning("person_not_known_yet", reason=failure.reason)
-    waited_s = job.claimed.waited_s
-    if waited_s > MAX_LOOKUP_WAIT_S:
-        return give_up("Slack did not say who asked")
-    if waited_s > NOTICE_AFTER_S and job.incoming.addressed != "follow_up":
-        await at.notify_person_once(job.incoming, "checking", job.incoming.ts)
-    return retry_uncounted(failure.again_s or job.gate_wait_s)
 
 
 async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
@@ -159,9 +155,6 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
         await thread_modes.disengage(incoming.thread)
     elif incoming.kind == "mute":
         await thread_modes.engage(incoming.thread)
-
-
-PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 
 
 async def check_allowance(job: Job, at: TeamServices) -> Ending | None:

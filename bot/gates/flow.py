@@ -35,6 +35,10 @@ log = structlog.get_logger()
 
 RETRY_S: Final = 30.0
 MAX_MESSAGES: Final = 1_000
+LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows event ids
+NEWER_RETRY_S: Final = 5.0
+# After a rollback no newer worker comes: this version then reads as much of the message as it can.
+MAX_NEWER_WAIT_S: Final = 15 * 60.0
 _SHORTCODE: Final = re.compile(r":[^\s:]+:")  # Slack writes most emoji so
 _EMOJI_PARTS: Final = frozenset({"So", "Sk", "Mn", "Me", "Cf"})  # signs, skin tones, variants, keycaps, joiners
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
@@ -110,9 +114,6 @@ def is_emoji(text: str) -> bool:
     return bool(text.strip()) and all(signs)
 
 
-LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows event ids
-
-
 async def check_replay(job: Job, at: TeamServices) -> Ending | None:
     """End a late question if the thread or Slack shows that it was answered. A shortcut may use any old message."""
     incoming, state = job.incoming, job.facts.state
@@ -134,7 +135,7 @@ async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
     """Mute or unmute the channel, or let a question pass to its answer. Everything else ends here."""
     incoming = job.incoming
     try:
-        if await find_refusal(visit_of(incoming, job.facts.person, shared=job.facts.shared), at.access, at.people):
+        if await find_refusal(visit_of(incoming, job.facts), at.access, at.people):
             return OK
         if incoming.kind in {"mute", "unmute"}:
             await at.stores.listening.set_muted(
@@ -168,10 +169,6 @@ GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
     "overheard": (handle_overheard,),
 }
 """The gates of each kind of message, in order. An overheard message has its own."""
-
-NEWER_RETRY_S: Final = 5.0
-# After a rollback no newer worker comes: this version then reads as much of the message as it can.
-MAX_NEWER_WAIT_S: Final = 15 * 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +217,7 @@ class Flow:
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
         job, access = await self._job(claimed, lease, message), self.at.access
-        visit = visit_of(message, job.facts.person, shared=job.facts.shared)
-        if message.refused or cached_refusal(visit, access) or not job.addressed:
+        if message.refused or cached_refusal(visit_of(message, job.facts), access) or not job.addressed:
             return
         if message.kind == "hand_off":
             await notify_failure(job, self.at)

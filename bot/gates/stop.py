@@ -17,7 +17,7 @@ from bot.queue.lease import OK, Cancel, Cancellation, Ending
 from bot.queue.queue import MailboxEntry
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Stores
+from bot.stores.stores import Facts, Stores
 from bot.stores.threads import stop_after
 from bot.turn.job import Job, TeamServices
 from verification.text.language import detect_language
@@ -72,7 +72,7 @@ async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
     if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
         return True  # all turns here are their own
     person = await stores.people.cached_person(incoming.thread.team, incoming.user)
-    return cached_refusal(visit_of(incoming, person), access) == ""
+    return cached_refusal(visit_of(incoming, Facts(person=person)), access) == ""
 
 
 async def handle_stop(job: Job, at: TeamServices) -> Ending:

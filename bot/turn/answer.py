@@ -219,7 +219,7 @@ class Answering:
         await end_streams(self.at, job)
         await self._post_stopped(job)
         with suppress(DeliveryFailed):
-            await self.at.delivery.delete_placeholders(job.place, job.answer_key())
+            await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, only_placeholders=True)
         await self.at.delivery.end_session(job.place, job.lease.require)
         return OK
 
@@ -322,7 +322,7 @@ class Answering:
                     entry = await self._deliver(job, entry, may_exist=may_exist, live_view=live_view)
                 except DeliveryFailed as failure:
                     if failure.again_s:
-                        status.keep_text()
+                        status.keeps_text = True  # the answer waits under Slack's limits
                     if not failure.permanent:  # a later delivery try posts the outbox entry without counting it
                         await observer.record_end(outcome)
                     raise

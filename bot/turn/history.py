@@ -81,15 +81,11 @@ async def load_earlier(
     # Orion's own "Stopped." must not count as an answer.
     spoken = tuple(m for m in read.messages if m.role == "user" or not remembered)
     history = (*remembered, *missed) if answered else spoken or remembered
-    packed = "" if limited else _pack_conversation(read)
+    # Packed for the next delivery try: some apps may read one thread a minute.
+    ends = [{"ts": one.get("ts", ""), "files": shared_files(one)} if one else {} for one in (read.first, read.asked)]
+    packed = "" if limited else compress(compact_json([read.messages, *ends]))
     earlier = replace(state, history=history)
     return EarlierThread(state=earlier, first=read.first, asked=read.asked, limited=limited, read=packed)
-
-
-def _pack_conversation(read: Conversation) -> str:
-    """Pack a conversation for the next delivery try: some apps may read one thread a minute."""
-    ends = [{"ts": one.get("ts", ""), "files": shared_files(one)} if one else {} for one in (read.first, read.asked)]
-    return compress(compact_json([read.messages, *ends]))
 
 
 def read_stored_conversation(stored: str | None) -> Conversation | None:
@@ -158,11 +154,11 @@ class Visibility:
 def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers) -> bool:
     if source.origin != "document":
         return may_see(source.audience, viewers)
-    same = [one for one in documents if _is_of(source, one)]
+    url = source.url.partition("#")[0]
+    same = [
+        one
+        for one in documents
+        if (source.title == one.title or source.title.startswith(one.title + _PATH))
+        and not (url and one.url and url != one.url.partition("#")[0])
+    ]
     return bool(same) and all(may_see(one.audience, viewers) for one in same)
-
-
-def _is_of(source: Source, document: Document) -> bool:
-    if source.url and document.url and source.url.partition("#")[0] != document.url.partition("#")[0]:
-        return False
-    return source.title == document.title or source.title.startswith(document.title + _PATH)

@@ -241,11 +241,11 @@ class TurnObserver:
             return
         match event:
             case PlanMoved(steps=steps):
-                self._step = step_status(steps, status.language)
+                self._step = step_status(steps, status.answer_key.language)
                 if self._step:
                     status.show(self._step)
                 if self.stream is not None:
-                    self.stream.show_plan(stream_tasks(steps, status.language))
+                    self.stream.show_plan(stream_tasks(steps, status.answer_key.language))
             case ToolStart(call=call):
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
                 status.show(self._step or looking)  # what the tool is called for says more

@@ -152,32 +152,27 @@ _SESSION_RETRY_S: Final = 3.0
 
 async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
     """Carry out a pending check and return when to check again."""
+    mailbox, place, waited_s = stores.mailbox, check.place, claimed.waited_s
     try:
-        return await _check(check, claimed, lease, stores, delivery)
+        messages = await mailbox.list_messages(str(place))
+        if check.question_ts == ENDS_SESSION:
+            if messages:
+                return retry_uncounted(_SESSION_RETRY_S)  # a turn is at work there, or about to be
+            await delivery.sessions.end(place, lease.require)
+            return OK
+        if len(await mailbox.list_messages(claimed.thread)) > 1:
+            return OK  # the check after this one runs for longer
+        if waited_s >= CHECK_AT_S[0]:
+            if await stores.cancellations.is_deleted(place, check.question_ts):
+                await delivery.delete_answer(place, check.question_ts, lease.require)
+            else:
+                at_work = {incoming.ts for stored in messages if (incoming := Incoming.from_body(stored.body))}
+                await delete_duplicates(delivery, place, check.question_ts, lease.require, at_work=at_work)
     except DeliveryFailed as failure:
         log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
         return OK if failure.permanent else retry_uncounted(failure.again_s or _SLACK_AWAY_S)
-
-
-async def _check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
-    mailbox, place, question_ts = stores.mailbox, check.place, check.question_ts
-    if question_ts == ENDS_SESSION:
-        if await mailbox.list_messages(str(place)):
-            return retry_uncounted(_SESSION_RETRY_S)  # a turn is at work there, or about to be
-        await delivery.sessions.end(place, lease.require)
-        return OK
-    if len(await mailbox.list_messages(claimed.thread)) > 1:
-        return OK  # the check after this one runs for longer
-    age_s = claimed.waited_s
-    if age_s >= CHECK_AT_S[0]:
-        if await stores.cancellations.is_deleted(place, question_ts):
-            await delivery.delete_answer(place, question_ts, lease.require)
-        else:
-            messages = (Incoming.from_body(stored.body) for stored in await mailbox.list_messages(str(place)))
-            at_work = {incoming.ts for incoming in messages if incoming}
-            await delete_duplicates(delivery, place, question_ts, lease.require, at_work=at_work)
-    next_s = next((look_s for look_s in CHECK_AT_S if look_s > age_s), None)
-    return OK if next_s is None else retry_uncounted(next_s - age_s)
+    next_s = next((look_s for look_s in CHECK_AT_S if look_s > waited_s), None)
+    return OK if next_s is None else retry_uncounted(next_s - waited_s)
 
 
 async def delete_duplicates(
@@ -197,16 +192,15 @@ async def delete_duplicates(
     # An empty stream may be another turn's that has just begun: it gets its first words within moments.
     messages = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work
-    duplicates = [
-        p for p in duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about
-    ]
+    surplus = duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts))
+    duplicates = [posted for posted in surplus if over or posted.about]
     answered = any(not (posted.placeholder or posted.about) for posted in messages)
     # Without an answer, the next delivery try replaces the placeholder.
     placeholders = [posted for posted in messages if posted.placeholder and answered and over]
     answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
     deleted = 0
     for posted in (*duplicates, *placeholders):
-        if await delivery.delete_post(place, posted, answer_key):
+        if await delivery.delete_post(place, posted, answer_key, keep_ended=True):
             deleted += 1
             what = "placeholder" if posted in placeholders else "second_notice" if posted.about else "second_answer"
             event = f"{what}_deleted"

@@ -30,6 +30,8 @@ from verification.text.language import detect_language
 
 log = structlog.get_logger()
 THINKING: Final = "is thinking…"
+BUSY: Final = "is busy: you are number {number} in the queue…"
+BEHIND: Final = "is working on an earlier question; yours is next…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
 _LAST_CALL_S: Final = 3.0  # of a placeholder, which the answer waits for
@@ -64,16 +66,11 @@ class WorkingStatus:
     _text: str = ""
     _loading: Sequence[str] = ()
     _has_status: bool = True
-    _keeps_text: bool = False
+    keeps_text: bool = False  # when the block ends: the question waits
     _was_sent: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
     _keeper: asyncio.Task[None] | None = None
-
-    @property
-    def language(self) -> str | None:
-        """Language of the question; None for English or unsure."""
-        return self.answer_key.language
 
     @asynccontextmanager
     async def updating(self) -> AsyncIterator[WorkingStatus]:
@@ -87,20 +84,18 @@ class WorkingStatus:
                 finally:
                     self._keeper.cancel()
         finally:
-            await self._clear()
+            if not self.keeps_text:
+                with suppress(LeaseLost):  # the worker that has the thread now shows and ends its own
+                    await self._clear()
 
     async def leave_text(self, text: str) -> None:
-        """Show this text and keep it when the block ends: the question waits, and the next try changes it."""
+        """Show this text and keep it when the block ends: the next try changes it."""
         await self.stop_updates()
         if not self._text:
             return
-        self._keeps_text, self._loading = True, ()
+        self.keeps_text, self._loading = True, ()
         with suppress(LeaseLost):
             await self._send(text)
-
-    def keep_text(self) -> None:
-        """Keep the present text when the block ends: the answer waits under Slack's limits."""
-        self._keeps_text = True
 
     async def stop_updates(self) -> None:
         """Send nothing more: the answer may replace a placeholder now.
@@ -144,15 +139,12 @@ class WorkingStatus:
 
     async def _clear(self) -> None:
         """Delete a placeholder that no answer replaced, and end the session and with it the status."""
-        if self._keeps_text:
-            return
-        delivery, key = self.delivery, self.answer_key
-        with suppress(LeaseLost):  # the worker that has the thread now shows and ends its own
-            if not self._has_status:
-                with suppress(DeliveryFailed):
-                    await delivery.delete_placeholders(self.place, key)
-            if self._was_sent or key.may_exist:  # an earlier delivery try may have crashed and left a status
-                await delivery.end_session(self.place, key.lease_check, title=self.title)
+        key = self.answer_key
+        if not self._has_status:
+            with suppress(DeliveryFailed):
+                await self.delivery.delete_answer(self.place, key.question_ts, key.lease_check, only_placeholders=True)
+        if self._was_sent or key.may_exist:  # an earlier delivery try may have crashed and left a status
+            await self.delivery.end_session(self.place, key.lease_check, title=self.title)
 
     async def _send(self, text: str) -> None:
         language, answer_key = self.answer_key.language, self.answer_key
@@ -197,10 +189,6 @@ def step_status(steps: Sequence[StepSeen], language: str | None) -> str:
 def _current_step(steps: Sequence[StepSeen]) -> int:
     """Return the number of the first open step, or 0."""
     return next((number for number, step in enumerate(steps, 1) if step.status == "open"), 0)
-
-
-BUSY = "is busy: you are number {number} in the queue…"
-BEHIND = "is working on an earlier question; yours is next…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ async def test_placeholder_is_taken_over_by_the_answer() -> None:
         (message,) = answers(slack, place)
         assert (message["ts"], message["text"]) == (shown["ts"], "So.")
         assert message["metadata"]["event_type"] == "orion_answer"
-        await slack.delivery.delete_placeholders(place, answer_key)
+        await slack.delivery.delete_answer(place, ts, only_placeholders=True)
         assert texts(answers(slack, place)) == ["So."]
 
 
@@ -206,7 +206,7 @@ async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read(
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         await slack.delivery.show_placeholder(place, "_working_", answer_key)
         slack.server.faults.fail("conversations.replies", "missing_scope", times=9)
-        await slack.delivery.delete_placeholders(place, answer_key)
+        await slack.delivery.delete_answer(place, ts, only_placeholders=True)
         assert answers(slack, place) == []
 
 

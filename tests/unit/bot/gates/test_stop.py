@@ -20,7 +20,7 @@ from bot.queue.lease import Cancellation
 from bot.queue.queue import Mailbox
 from bot.slack.directory import Person
 from bot.slack.message import Access, Incoming, Kind
-from bot.stores.stores import Stores, read_facts
+from bot.stores.stores import Facts, Stores, read_facts
 from tests.support.gates import ASKS
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, running, shown, whispers
@@ -162,7 +162,7 @@ def test_who_is_let_in_without_asking_slack(
     access: Access, more: dict[str, object], known: Person | None, *, admitted: bool
 ) -> None:
     incoming = replace(STOP, **more)  # type: ignore[arg-type]  # of the rows above
-    assert (cached_refusal(visit_of(incoming, known), access) == "") is admitted
+    assert (cached_refusal(visit_of(incoming, Facts(person=known)), access) == "") is admitted
 
 
 @pytest.fixture

@@ -317,7 +317,7 @@ async def test_a_message_for_other_people_gets_nothing_and_counts_for_nothing(
 
         async def decide_slowly(context: DecideContext) -> Decision:
             for _ in range(3):  # a status would be shown meanwhile
-                await at.slack.client.api_test()
+                await at.slack.client.auth_test()
             return await decide(context)
 
         monkeypatch.setattr(at.model, "decide", decide_slowly)

@@ -162,10 +162,13 @@ async def test_who_refused_is_asked_again_only_after_a_while() -> None:
         elsewhere = replace(place, channel="C0OTHER")
         streams.remember_refusal(place, DeliveryFailed("channel_type_not_supported", permanent=False))
         assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
-        streams.remember_refusal(place, DeliveryFailed("unknown_method", permanent=False))
-        assert not streams.may_be_tried(elsewhere)
         await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
         streams.remember_refusal(place, DeliveryFailed("ratelimited", permanent=False))
+        assert not streams.may_be_tried(elsewhere)
+        streams = Streams(slack.calls)
+        slack.server.faults.fail(START, "unknown_method")
+        with pytest.raises(DeliveryFailed):
+            await slack.calls.call_once(START, {})
         assert not streams.may_be_tried(elsewhere)
 
 
