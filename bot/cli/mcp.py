@@ -45,7 +45,7 @@ from bot.settings import Settings
 from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.message import Access, Incoming
-from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.slack.web_api import DeliveryFailed, SlackCalls, sendable
 from bot.stores.limits import Budgets, Pausing, TurnTokens, limits_of
 from bot.stores.turn_records import Recorder, claims_json
 from bot.turn.engine import Engine, open_engine
@@ -96,7 +96,8 @@ class McpAgent:
                 outcome, _ = await self.engine.run(question, ThreadState(), emit=count_and_emit)
                 end(outcome)
         documents = await available_documents(self.engine.index)
-        return result_json(outcome, recorder, documents) | {"claims": claims_json(outcome.answer)}
+        result = result_json(outcome, recorder, documents) | {"claims": claims_json(outcome.answer)}
+        return dict(sendable(result))
 
     async def search(self, user: str, query: str, limit: int) -> dict[str, Any]:
         """Return the passages that the caller may see. Raises ``ToolError``."""
@@ -107,7 +108,7 @@ class McpAgent:
         if not found.ok:
             raise ToolError(found.error)
         fields = ("title", "url", "text", "updated_at")
-        return {"passages": [{name: getattr(source, name) for name in fields} for source in found.sources]}
+        return {"passages": [sendable({name: getattr(source, name) for name in fields}) for source in found.sources]}
 
     async def verify(self, user: str, draft: Draft) -> dict[str, Any]:
         """Return the verdict on a text, with the judge's opinion if one is configured. Raises ``ToolError``."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import unicodedata
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -82,8 +81,10 @@ def print_text(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return the text without control characters other than tabs and line ends."""
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
+    """Return the text without control characters other than tabs and line ends, and without invisible ones."""
+    from verification.text.disguise import remove_unsendable
+
+    return remove_unsendable(text)[0].replace("\r", "")
 
 
 def print_json(value: Any) -> None:

@@ -188,7 +188,7 @@ class SlackCalls:
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
-            return await self._attempt(method, self.client.api_call(method, json=_sendable(body)), timeout_s)
+            return await self._attempt(method, self.client.api_call(method, json=sendable(body)), timeout_s)
         except DeliveryFailed as failure:
             await self._tell_limits(method, body, failure)
             if failure.reason in MISSING_METHOD | _NOT_FOR_TOKEN:
@@ -265,7 +265,7 @@ class SlackCalls:
         if wait_s := self.breaker.wait_s():
             raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
         try:
-            reply = await self._attempt(method, self.client.api_call(method, json=_sendable(body)), self.attempt_s)
+            reply = await self._attempt(method, self.client.api_call(method, json=sendable(body)), self.attempt_s)
         except asyncio.CancelledError:
             self.breaker.release_probe()  # a stopped turn says nothing about Slack
             raise
@@ -296,13 +296,13 @@ class SlackCalls:
             log.warning("clock_differs", seconds_off=round(off_s), remedy=SET_CLOCK)
 
 
-def _sendable(value: Any) -> Any:
+def sendable(value: Any) -> Any:
     """Return a body without characters that hide or reverse text: titles, names and quoted messages may have them."""
     if isinstance(value, str):
         return remove_unsendable(value)[0]
     if isinstance(value, Mapping):
-        return {name: _sendable(one) for name, one in value.items()}
-    return [_sendable(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: sendable(one) for name, one in value.items()}
+    return [sendable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:

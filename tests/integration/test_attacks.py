@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import SecretStr
 
 from bot.answers import AnswerBook
+from bot.cli.mcp import build_server, open_agent
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import BOT_USER, VISITOR, Channel, Member
 from bot.reports.weekly import latest_due
@@ -248,6 +250,29 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
                 words for words in sent if "initial_value" not in words
             )  # dialogs with a person's own words
             assert [secret for secret in SECRETS if json.dumps(secret)[1:-1] in shown] == []
+
+
+async def test_nothing_that_a_model_repeats_of_an_attack_acts_for_a_client_of_orion_mcp(
+    tmp_path: Path, redis_url: str
+) -> None:
+    bad = BAD.replace("C0EVIL", "C0BAD")  # a channel that a source names may be named
+    (tmp_path / "deploy.md").write_text(f"# Deploy {bad}\n\n{TRUE.removesuffix(' [1].')}.\n\nDeploy {bad}\n")
+    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=write) as server:
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "m", "max_attempts": 1}
+        settings = settings_in(tmp_path / "home", redis_url, docs=(tmp_path,), **model)
+        async with open_agent(settings) as agent, Client(build_server(agent, user="public")) as client:
+            for number, attack in enumerate(ATTACKS):
+                asked = await client.call_tool("ask", {"question": f"How do I deploy? (attack {number} by unasked)"})
+                source = {"id": 1, "title": "Deploy", "url": "https://docs.test/", "text": TRUE}
+                checked = await client.call_tool("verify", {"text": f"{TRUE} {attack}", "sources": [source]})
+                answer, verdict = asked.structured_content or {}, checked.structured_content or {}
+                assert [*live_parts({"markdown_text": answer["answer"]})] == []
+                assert [words for words in NEVER if words in answer["answer"]] == []
+                assert not verdict["passed"] or [*live_parts({"markdown_text": verdict["text"]})] == []
+            found = await client.call_tool("search", {"query": "deploy"})
+            passages = (found.structured_content or {})["passages"]
+            assert [part for part in live_parts(passages) if part.startswith("hidden")] == []
+            assert passages
 
 
 REFUSED = {

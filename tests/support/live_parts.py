@@ -9,7 +9,7 @@ from typing import Any
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _TOKEN = re.compile(r"(?<!\\)<([^<>|\n]+)(?:\|[^<>\n]*)?>")
-_MARKDOWN = re.compile(r"(?<!\\)\]\(\s*<?([^)\s>]+)")
+_MARKDOWN = re.compile(r"(?<!\\)\]\(\s*(?:<([^<>\n]+)>|([^)\s>]+))(?:\s+[\"'(][^)]*)?\s*\)")
 _BARE = re.compile(r"[A-Za-z][\w+.-]*://\S+|\bwww\.\S+")
 _HIDDEN = re.compile("[\u00ad\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _LIVE_ELEMENTS = {"link": "url", "user": "user_id", "channel": "channel_id", "usergroup": "usergroup_id"}
@@ -44,4 +44,5 @@ def _in_text(text: str, name: str) -> Iterator[str]:
         shown = _CODE.sub(" ", text)
         yield from _TOKEN.findall(shown)
         if name == "markdown_text":
-            yield from (*_MARKDOWN.findall(shown), *_BARE.findall(_TOKEN.sub(" ", shown)))
+            yield from map("".join, _MARKDOWN.findall(shown))
+            yield from _BARE.findall(_TOKEN.sub(" ", shown))

@@ -16,7 +16,9 @@ _TOKEN: Final = re.compile(
 _PLAIN: Final = re.compile(
     r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
 )
-_LOOSE: Final = re.compile(r"<\s*(?:!|@)\s*(?:here|channel|everyone|subteam)\b[^<>\n]{0,80}>?", re.IGNORECASE)
+_LOOSE: Final = re.compile(
+    r"<[\s\u200b]*(?:!|@)[\s\u200b]*(?:here|channel|everyone|subteam)\b[^<>\n]{0,80}>?", re.IGNORECASE
+)
 _REMEDY: Final = "Leave the mention out: name the role or the channel in words."
 
 
