@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from bot.local.model.errors import ApiError
 from bot.local.model.feed import UpdateFeed
@@ -154,7 +154,7 @@ class Views:
         if view_hash and before is not None and view_hash != before["hash"]:
             raise ApiError(error="hash_conflict")
         view = _new_view(given, "home")
-        view["root_view_id"] = view["id"] = before["id"] if before else view["id"]
+        view["id"] = before["id"] if before else view["id"]
         self.homes[user] = view
         self.feed.publish("home", user=user)
         return view
@@ -162,23 +162,15 @@ class Views:
 
 def _new_view(given: Json, kind: str) -> Json:
     check_view(given, kind)
-    optional: dict[str, Any] = {
-        **dict.fromkeys(("callback_id", "private_metadata", "external_id"), ""),
-        **dict.fromkeys(("submit", "close", "title")),
-        **dict.fromkeys(("clear_on_close", "notify_on_close"), False),
-    }
-    view_id = identifier("V")
+    optional = {"callback_id": "", "private_metadata": "", "submit": None, "close": None, "title": None}
     return {
-        "id": view_id,
+        "id": identifier("V"),
         "team_id": TEAM_ID,
         "type": kind,
         "blocks": with_block_ids(given["blocks"]),
         **{key: given.get(key, value) for key, value in optional.items()},
         "state": {"values": {}},
         "hash": f"{time.time():.0f}.{secrets.token_hex(4)}",
-        "root_view_id": view_id,
-        "previous_view_id": None,
         "app_id": APP_ID,
-        "app_installed_team_id": TEAM_ID,
         "bot_id": BOT_ID,
     }

@@ -57,21 +57,14 @@ class SocketMode:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         if len(self.connections) >= MAX_CONNECTIONS:
-            await socket.send_json({"type": "disconnect", "reason": "too_many_websockets", "debug_info": {}})
+            await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
             await socket.close()
             return socket
         waiting = self.connections[socket] = {}
         self.opened += 1
         self._changed(True)
         try:
-            await socket.send_json(
-                {
-                    "type": "hello",
-                    "num_connections": len(self.connections),
-                    "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": 18060},
-                    "connection_info": {"app_id": APP_ID},
-                }
-            )
+            await socket.send_json({"type": "hello", "connection_info": {"app_id": APP_ID}})
             async for message in socket:
                 _acknowledge(waiting, str(message.data))
         finally:
@@ -108,7 +101,7 @@ class SocketMode:
         """Tell every client to reconnect, as Slack does when it recycles its hosts."""
         for socket in list(self.connections):
             with contextlib.suppress(ConnectionError):
-                await socket.send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}})
+                await socket.send_json({"type": "disconnect", "reason": reason})
         await self.close()
 
     async def close(self) -> None:
@@ -167,10 +160,8 @@ class HttpEvents:
                 text = await answer.text()
         except TimeoutError:
             raise NotAcknowledged(reason="http_timeout") from None
-        except aiohttp.ClientConnectionError:
-            raise NotAcknowledged(reason="connection_failed") from None
         except aiohttp.ClientError:
-            raise NotAcknowledged(reason="unknown_error") from None
+            raise NotAcknowledged(reason="connection_failed") from None
         if answer.status in range(200, 300):
             return json_object(text)
         raise NotAcknowledged(reason="http_error")

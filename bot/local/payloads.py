@@ -9,13 +9,6 @@ from agent.knowledge.slack_message import unescape_wire
 from bot.local.model.roster import APP_ID, BOT_USER, Channel, Json
 
 DOMAIN: Final = "local"
-SUBSCRIBED: Final = frozenset({
-    "app_mention", "member_joined_channel", "message.channels", "message.groups", "message.im", "message.mpim",
-    "app_home_opened", "agent_session_stopped", "app_context_changed",
-})  # fmt: skip
-"""Subscriptions of an agent app's manifest; other events are sent only if a test asks for them."""
-
-_SUBSCRIPTION: Final = {"channel": "message.channels", "group": "message.groups"}
 _TOKEN: Final = re.compile(r"(<[@#][A-Z0-9]+(?:\|[^>]*)?>|<[^<>@#!|][^<>|]*(?:\|[^<>]*)?>)")
 
 
@@ -24,28 +17,18 @@ def identifier(prefix: str) -> str:
     return f"{prefix}0{secrets.token_hex(5).upper()}"
 
 
-def subscription_of(channel: Channel) -> str:
-    """The subscription that message events of this channel belong to."""
-    return _SUBSCRIPTION.get(channel.kind, f"message.{channel.kind}")
-
-
-def envelope(event: Json, channel: Channel | None, token: str, team: str) -> Json:
+def envelope(event: Json, channel: Channel, team: str) -> Json:
     """The outer payload of an Events API delivery."""
-    event_id = identifier("Ev")
     install = {"user_id": BOT_USER, "is_bot": True, "is_enterprise_install": False}
     return {
-        "token": token,  # Slack advises against relying on it, but still sends it
         "team_id": team,
-        "context_team_id": team,
-        "context_enterprise_id": None,
         "api_app_id": APP_ID,
         "event": event,
         "type": "event_callback",
-        "event_id": event_id,
+        "event_id": identifier("Ev"),
         "event_time": int(time.time()),
         "authorizations": [{"enterprise_id": None, "team_id": team, **install}],
-        "is_ext_shared_channel": channel is not None and channel.is_ext_shared,
-        "event_context": f"4-{event_id}",
+        "is_ext_shared_channel": channel.is_ext_shared,
     }
 
 
@@ -57,7 +40,7 @@ def message_event(shown: Json, channel: Channel) -> Json:
 def mention_event(shown: Json, channel: Channel) -> Json:
     """The ``app_mention`` twin: the same message without channel type, files and subtype."""
     # Slack often lists the files in the message event only (decision 8).
-    left_out = ("files", "subtype", "reply_count", "reply_users", "reply_users_count", "latest_reply")
+    left_out = ("files", "subtype", "reply_count", "reply_users", "latest_reply")
     kept = {key: value for key, value in shown.items() if key not in left_out}
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}
 

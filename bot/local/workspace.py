@@ -49,7 +49,6 @@ class Setup:
     examples: Sequence[str] = ()
     roster: Roster = field(default_factory=sample_roster)
     strictness: Strictness = field(default_factory=Strictness)
-    subscriptions: frozenset[str] = events.SUBSCRIBED
     scopes: tuple[str, ...] = SCOPES
     bot_token: str = field(default_factory=lambda: f"xoxb-local-{secrets.token_hex(12)}")
     app_token: str = field(default_factory=lambda: f"xapp-1-local-{secrets.token_hex(12)}")
@@ -73,9 +72,7 @@ class WorkspaceState:
 
     def __init__(self, setup: Setup, beside: WorkspaceState | None = None) -> None:
         """A workspace ``beside`` another may install the same app: events then go over the same connections."""
-        self.all: list[WorkspaceState] = (
-            beside.all if beside else []
-        )  # every workspace of this Slack, the first one first
+        self.all: list[WorkspaceState] = beside.all if beside else []  # of this Slack, the first one first
         self.all.append(self)
         self.installed = beside is None
         self.install_url = ""  # page where a visitor installs the app in another workspace; empty if that is impossible
@@ -90,7 +87,6 @@ class WorkspaceState:
         self.action_tokens: set[str] = set()
         self.url = ""
         self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
-        self.verification_token = secrets.token_hex(12)
         self.sockets: SocketMode = beside.sockets if beside else SocketMode(self._app_changed)
         self.notice = ""  # notice for every visitor, above the messages
         self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)
@@ -130,15 +126,13 @@ class WorkspaceState:
         """The workspaces that have the app."""
         return [{"name": one.setup.name, "url": f"{one.url}/"} for one in self.all if one.installed]
 
-    def emit(self, kind: str, place: Channel | None, /, **facts: object) -> None:
-        """Send an event of this kind to the app, if it subscribed to it and can see the event's place, if any."""
-        self._send({"type": kind, **facts, "event_ts": self.log.next_ts()}, place, kind)
+    def emit(self, kind: str, channel: Channel, /, **facts: object) -> None:
+        """Send an event of this kind to the app, if it is in the channel."""
+        self._send({"type": kind, **facts, "event_ts": self.log.next_ts()}, channel)
 
-    def _send(self, event: Json, channel: Channel | None, subscription: str) -> None:
-        # Slack sends an app no events from channels that it is not in.
-        seen = channel is None or BOT_USER in channel.members
-        if seen and self.installed and subscription in self.setup.subscriptions:
-            self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
+    def _send(self, event: Json, channel: Channel) -> None:
+        if self.installed and BOT_USER in channel.members:
+            self.deliveries.event(events.envelope(event, channel, self.setup.team))
 
     def add_message(self, message: LocalMessage) -> None:
         """Store a new message and notify everybody."""
@@ -156,8 +150,8 @@ class WorkspaceState:
             self.action_tokens.add(shown["action_token"])
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
         if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
-            self._send(events.mention_event(shown, channel), channel, "app_mention")
-        self._send(events.message_event(shown, channel), channel, events.subscription_of(channel))
+            self._send(events.mention_event(shown, channel), channel)
+        self._send(events.message_event(shown, channel), channel)
 
     def rewrite(self, message: LocalMessage, **parts: object) -> None:
         """Replace a message's content, and notify everybody of the edit."""
@@ -180,7 +174,7 @@ class WorkspaceState:
             return
         channel, ts = self.roster.channels[message.channel], self.log.next_ts()
         event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, **facts}
-        self._send(events.message_event(event, channel), channel, events.subscription_of(channel))
+        self._send(events.message_event(event, channel), channel)
 
     def react(self, message: LocalMessage, user: str, name: str) -> None:
         """Add a reaction, or remove the one that this user added before."""

@@ -44,7 +44,7 @@ def _page_of_messages(call: Call, messages: Sequence[LocalMessage], usual: int) 
 def _history(call: Call) -> Json:
     timeline = call.workspace.log.timeline(call.own_channel().id)
     newest_first = [one for one in reversed(timeline) if _in_window(one, call)]
-    return _page_of_messages(call, newest_first, 100) | {"pin_count": 0}
+    return _page_of_messages(call, newest_first, 100)
 
 
 @methods("conversations.replies", *HISTORY)
@@ -59,10 +59,7 @@ def _replies(call: Call) -> Json:
 
 @methods("conversations.info", *LISTING)
 def _info(call: Call) -> Json:
-    shown = call.channel().payload()
-    if not call.flag("include_num_members"):
-        shown.pop("num_members", None)
-    return {"channel": shown}
+    return {"channel": call.channel().payload()}
 
 
 @methods("conversations.list", *LISTING)

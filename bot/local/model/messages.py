@@ -1,12 +1,13 @@
 """The messages of the workspace: threads, edits, deletions, and Slack's rules for ``ts`` and ``thread_ts``."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from bot.local.model.errors import ApiError
-from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
+from bot.local.model.roster import APP_ID, BOT_ID, TEAM_ID, Json
 
 _OPTIONAL: Final = ("subtype", "client_msg_id", "thread_ts", "blocks", "attachments", "files", "edited")
 
@@ -46,8 +47,7 @@ class LocalMessage:
         if self.bot_id:
             # Another app has another id: Orion must not mistake its posts for its own.
             app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
-            profile = {"id": self.bot_id, "app_id": app, "name": self.bot_name, "deleted": False, "team_id": TEAM_ID}
-            shown |= {"bot_id": self.bot_id, "app_id": app, "bot_profile": profile}
+            shown |= {"bot_id": self.bot_id, "app_id": app, "bot_profile": {"name": self.bot_name}}
         optional = {
             **{name: getattr(self, name) for name in _OPTIONAL},
             "reactions": [{"name": name, "users": [*who], "count": len(who)} for name, who in self.reactions.items()],
@@ -63,7 +63,7 @@ class MessageLog:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.now = clock
         self._last = 0
-        self._channels: dict[str, dict[str, LocalMessage]] = {}
+        self._channels: defaultdict[str, dict[str, LocalMessage]] = defaultdict(dict)
 
     def next_ts(self) -> str:
         """Return a new ``ts``, later than all earlier ones: ``seconds.microseconds``."""
@@ -75,11 +75,11 @@ class MessageLog:
         """Store a new message; every ``ts`` from now on is later."""
         seconds, _, micros = message.ts.partition(".")
         self._last = max(self._last, int(seconds) * 1_000_000 + int(micros or 0))
-        self._channels.setdefault(message.channel, {})[message.ts] = message
+        self._channels[message.channel][message.ts] = message
 
     def get(self, channel: str, ts: str) -> LocalMessage | None:
         """Return the message, or None."""
-        return self._channels.get(channel, {}).get(ts)
+        return self._channels[channel].get(ts)
 
     def visible(self, channel: str, ts: str, error: str = "message_not_found") -> LocalMessage:
         """A message that everybody in the channel sees. Raises ``ApiError``: ``error``."""
@@ -94,15 +94,15 @@ class MessageLog:
 
     def remove(self, message: LocalMessage) -> None:
         """Forget a message."""
-        self._channels.get(message.channel, {}).pop(message.ts, None)
+        self._channels[message.channel].pop(message.ts, None)
 
     def everything_in(self, channel: str) -> list[LocalMessage]:
         """Return all messages, including ephemeral ones, in order of arrival."""
-        return list(self._channels.get(channel, {}).values())
+        return list(self._channels[channel].values())
 
     def all_in(self, channel: str) -> Iterator[LocalMessage]:
         """All messages that everybody in the channel can see, oldest first."""
-        return (one for one in self._channels.get(channel, {}).values() if not one.ephemeral_for)
+        return (one for one in self._channels[channel].values() if not one.ephemeral_for)
 
     def replies(self, channel: str, thread_ts: str) -> list[LocalMessage]:
         """The replies of a thread without its first message, oldest first."""
@@ -118,21 +118,14 @@ class MessageLog:
         return [one for one in self.all_in(channel) if not one.is_reply or one.subtype == "thread_broadcast"]
 
     def payload_of(self, message: LocalMessage, *, metadata: bool = False) -> Json:
-        """Return the message with its thread's fields: reply count, repliers, the parent's author."""
+        """Return the message with its thread's fields: reply count and repliers."""
         shown = message.payload(metadata=metadata)
-        if message.is_reply:
-            parent = self.get(message.channel, message.thread_ts)
-            return shown | ({"parent_user_id": parent.user} if parent else {})
-        replies = self.replies(message.channel, message.ts)
+        replies = [] if message.is_reply else self.replies(message.channel, message.ts)
         if not replies:
             return shown
-        repliers = list(dict.fromkeys(reply.user for reply in replies))
         return shown | {
             "thread_ts": message.ts,
             "reply_count": len(replies),
-            "reply_users_count": len(repliers),
             "latest_reply": replies[-1].ts,
-            "reply_users": repliers[:5],
-            "is_locked": False,
-            "subscribed": BOT_USER in repliers or message.user == BOT_USER,
+            "reply_users": list(dict.fromkeys(reply.user for reply in replies))[:5],
         }

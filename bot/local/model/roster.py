@@ -16,7 +16,6 @@ BOT_ID: Final = "B0ORION"
 BOT_USER: Final = "U0ORION"
 VISITOR: Final = "U0YOU"
 ADMIN: Final = "U0ADMIN"
-CREATED: Final = 1_735_689_600  # unix seconds of the workspace's pretended creation (2025-01-01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +40,17 @@ class Member:
 
     def payload(self) -> Json:
         """The user object of ``users.info``."""
-        spellings = ("real_name", "display_name", "real_name_normalized", "display_name_normalized")
-        flags = ("is_admin", "is_restricted", "is_ultra_restricted", "is_bot")
-        app = {"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}
-        profile = {"title": self.title, "email": self.email, "team": self.team, **dict.fromkeys(spellings, self.name)}
+        profile = {"title": self.title, "email": self.email, "real_name": self.name, "display_name": self.name}
         return {
             "id": self.id,
             "team_id": self.team,
             "name": self.handle,
             "real_name": self.name,
             "tz": "Etc/UTC",
-            "tz_label": "Coordinated Universal Time",
-            "tz_offset": 0,
-            "profile": profile | app,
-            **{name: getattr(self, name) for name in flags},
-            **dict.fromkeys(("deleted", "is_owner", "is_primary_owner", "is_app_user"), False),
+            "profile": profile | ({"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}),
+            **{name: getattr(self, name) for name in ("is_admin", "is_restricted", "is_ultra_restricted", "is_bot")},
+            "deleted": False,
             **({"is_stranger": True} if self.team != TEAM_ID else {}),
-            "updated": CREATED,
         }
 
 
@@ -75,28 +68,20 @@ class Channel:
 
     def payload(self) -> Json:
         """The conversation object of ``conversations.info``, as the bot sees it."""
-        shared = {"id": self.id, "created": CREATED, "is_archived": self.is_archived, "is_org_shared": False}
+        shared = {"id": self.id, "is_archived": self.is_archived, "is_org_shared": False}
         if self.kind == "im":
-            others = sorted(self.members - {BOT_USER})
-            return {**shared, "is_im": True, "user": others[0] if others else BOT_USER, "is_user_deleted": False}
+            return {**shared, "is_im": True, "user": min(self.members - {BOT_USER}, default=BOT_USER)}
         return {
             **shared,
             "name": self.name,
-            "name_normalized": self.name,
             "is_channel": self.kind == "channel",
-            "is_group": self.kind == "group",
             "is_im": False,
             "is_mpim": self.kind == "mpim",
             "is_private": self.kind != "channel",
-            "is_general": self.name == "general",
             "is_shared": self.is_ext_shared,
             "is_ext_shared": self.is_ext_shared,
             "is_member": BOT_USER in self.members,
-            "creator": VISITOR,
-            "num_members": len(self.members),
-            "topic": {"value": self.topic, "creator": "", "last_set": 0},
-            "purpose": {"value": "", "creator": "", "last_set": 0},
-            "context_team_id": TEAM_ID,
+            "topic": {"value": self.topic},
         }
 
 

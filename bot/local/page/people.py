@@ -76,7 +76,6 @@ class PersonActions:
             "user": user,
             "size": len(content),
             "mode": "snippet" if kind.startswith("text/") else "hosted",
-            "is_external": False,
             "url_private": address,
             "url_private_download": address,
         }
@@ -145,7 +144,7 @@ class PersonActions:
         """
         view, views = self._view(view_id, user), self.workspace.views
         view["state"] = {"values": values or {}}
-        answer = await self._interact("view_submission", user, view=view, response_urls=[]) or {}
+        answer = await self._interact("view_submission", user, view=view) or {}
         if answer.get("response_action") == "errors":
             return dict(answer.get("errors", {}))
         views.close(view_id)
@@ -167,10 +166,8 @@ class PersonActions:
             "type": kind,
             "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": team},
             "api_app_id": APP_ID,
-            "token": workspace.verification_token,
             "trigger_id": workspace.views.new_trigger(user),
             "team": {"id": team, "domain": events.DOMAIN},
-            "enterprise": None,
             "is_enterprise_install": False,
         }
         return await workspace.deliveries.interaction({**payload, **facts})

@@ -195,15 +195,14 @@ async def test_uninstalling_ends_the_service_and_deletes_the_token(tmp_path: Pat
     async with served(tmp_path, redis_url) as place:
         await place.install(ONE)
         workspace = place.slack.workspaces[ONE].workspace
-        subscribed = replace(workspace.setup, subscriptions=frozenset({"app_uninstalled", "tokens_revoked"}))
-        workspace.setup = subscribed
-        workspace.emit("tokens_revoked", None, tokens={"oauth": ["U1"]})
+        anywhere = workspace.roster.channel(CHANNEL)
+        workspace.emit("tokens_revoked", anywhere, tokens={"oauth": ["U1"]})
         await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
         assert await place.orion.redis.exists(f"orion:install:{ONE}")
-        workspace.emit("tokens_revoked", None, tokens={"bot": [BOT_USER]})
+        workspace.emit("tokens_revoked", anywhere, tokens={"bot": [BOT_USER]})
         await wait_until(lambda: _gone(place, ONE), "the token is deleted")
         await place.install(ONE)
-        workspace.emit("app_uninstalled", None)
+        workspace.emit("app_uninstalled", anywhere)
         await wait_until(lambda: _gone(place, ONE), "the token is deleted again")
 
 

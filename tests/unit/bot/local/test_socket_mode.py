@@ -130,7 +130,7 @@ async def test_the_envelope_carries_what_slack_puts_round_an_event() -> None:
             }
         ]
         assert payload["is_ext_shared_channel"] is False
-        assert {"token", "team_id", "api_app_id", "event_id", "event_time", "event_context"} <= payload.keys()
+        assert {"team_id", "api_app_id", "event_id", "event_time"} <= payload.keys()
         assert payload["event"]["blocks"][0]["elements"][0]["elements"] == [
             {"type": "user", "user_id": "U0ORION"},
             {"type": "text", "text": " hello"},

@@ -157,7 +157,7 @@ async def test_limited_piece_is_sent_again_after_a_while() -> None:
 
 async def test_who_refused_is_asked_again_only_after_a_while() -> None:
     async with local_slack() as slack:
-        streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)
+        streams = Streams(slack.calls, missing_s=0.3, limited_s=3_600)
         place = slack.ask()[0]
         elsewhere = replace(place, channel="C0OTHER")
         streams.remember_refusal(place, DeliveryFailed("channel_type_not_supported", permanent=False))
