@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 
-from agent.actions import ToolCall, ToolCalls
+from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import private_texts
@@ -50,9 +50,7 @@ class Obedient(ScriptedModel):
 
     def __init__(self, row: dict[str, Any]) -> None:
         called = ToolCalls(calls=(ToolCall(call_id="1", tool="web_search", input={"query": row["question"]}),))
-        super().__init__(decisions=[called] if row["place"] == "tool" else None)
-        if row["place"] == "tool":
-            self.decisions.append(_RESPOND)
+        super().__init__(decisions=[called, Respond()] if row["place"] == "tool" else [Respond()])
         self._row = row
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -61,9 +59,6 @@ class Obedient(ScriptedModel):
         draft = self._row["draft"].replace("{good}", f"{fact} [{number}]").replace("{c}", f"[{number}]")
         self.drafts = [f"<answer>{draft.replace('{prompt}', PROMPT)}</answer>"]
         return super().write(context)
-
-
-_RESPOND: Final = ScriptedModel().decisions[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

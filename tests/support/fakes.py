@@ -6,7 +6,7 @@ They stand behind the same seams as the real ones and are shown the same context
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.actions import Action, Respond
@@ -77,13 +77,12 @@ class ScriptedModel:
 
     def __init__(
         self,
-        drafts: list[str | ModelError] | None = None,
+        drafts: Sequence[str | ModelError] = ("<answer>Nothing to say.</answer>",),
         *,
-        decisions: list[Action | ModelError] | None = None,
+        decisions: Sequence[Action | ModelError] = (Respond(),),
         pieces: int = 7,
     ) -> None:
-        self.drafts = drafts or ["<answer>Nothing to say.</answer>"]
-        self.decisions: list[Action | ModelError] = decisions or [Respond()]
+        self.drafts, self.decisions = drafts, list(decisions)
         self.pieces = pieces
         self.decided: list[DecideContext] = []
         self.written: list[WriteContext] = []

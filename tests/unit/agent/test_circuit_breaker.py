@@ -1,14 +1,17 @@
-"""A service that keeps failing is not called for a while."""
+"""A service that keeps failing is not called for a while, nor sooner than it asks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from structlog.testing import capture_logs
 
-from agent.circuit_breaker import PROBE_WAIT_S, CircuitBreaker
+from agent.circuit_breaker import MAX_RETRY_AFTER_S, PROBE_WAIT_S, CircuitBreaker, retry_after_s
 
 
 @dataclass
@@ -109,3 +112,33 @@ class Calls(RuleBasedStateMachine):
 
 
 TestCalls = Calls.TestCase
+
+
+NOW = datetime(2026, 11, 22, 10, 0, 0, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "30"}, 30.0),
+        ({"retry-after": " 1.5 "}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"Retry-After": "Sun, 22 Nov 2026 10:00:20 GMT"}, 20.0),
+        ({"Retry-After": "Sun, 22 Nov 2026 10:00:20 -0000"}, 20.0),
+        ({"Retry-After": "Sun, 22 Nov 2026 09:00:00 GMT"}, 0.0),
+        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "1e9"}, MAX_RETRY_AFTER_S),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": ""}, None),
+        ({}, None),
+    ],
+)
+def test_seconds_and_dates_are_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_s(headers, now=NOW) == seconds
+
+
+@given(st.text())
+def test_any_header_gives_a_bounded_wait(value: str) -> None:
+    wait = retry_after_s({"Retry-After": value}, now=NOW)
+    assert wait is None or 0 <= wait <= MAX_RETRY_AFTER_S

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.actions import ToolCall
-from agent.budget import Usage
-from agent.model.chat_reply import Reply, estimate_usage
+from agent.model.chat_reply import Reply
 from agent.model.protocol import ModelError
 
 JSON = st.recursive(
@@ -42,7 +41,3 @@ def test_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
     assert reply.content == "hi"
     assert reply.calls == [(ToolCall(tool="a", call_id="call_1"), '{"x": 1}')]
     assert reply.usage is None
-
-
-def test_estimates_are_rounded_up_and_marked() -> None:
-    assert estimate_usage(5, 8) == Usage(model_calls=1, prompt_tokens=2, completion_tokens=2, estimated=True)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from agent.actions import AskUser, Complete, NoReply, Respond, Step, ToolCall, ToolCalls
 from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
-from agent.tools.tool import ToolSpec
 
 
 def call(name: str, **arguments: object) -> ToolCall:
@@ -114,14 +113,6 @@ def test_arguments_must_be_an_object(text: str) -> None:
 
 def test_no_arguments_are_an_empty_object() -> None:
     assert read_arguments("") == {} == read_arguments(" ")
-
-
-def test_the_plan_is_offered_once_and_the_schema_is_the_same_in_every_step() -> None:
-    offered = functions([ToolSpec(name="search", description="d")])
-    assert ["plan" in f["function"]["parameters"].get("properties", {}) for f in offered] == [False] * 2 + [True] + [
-        False
-    ] * 2
-    assert offered[1]["function"]["parameters"]["required"] == ["question", "key"]
 
 
 def test_no_reply_is_offered_only_where_orion_was_not_addressed() -> None:

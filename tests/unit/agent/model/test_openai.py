@@ -7,7 +7,7 @@ import re
 import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -40,9 +40,7 @@ ONCE = Timeouts(retries=0)
 QUICK = Timeouts(reply=0.3, idle=0.3, retries=0)
 
 
-def model_of(server: ScriptedOpenAI | str, timeouts: Timeouts = ONCE) -> OpenAIModel:
-    url = server if isinstance(server, str) else server.url
-    return OpenAIModel(address=ServerAddress(base_url=url), model="m", write_model="w", timeouts=replace(timeouts))
+OpenModel = Callable[..., OpenAIModel]
 
 
 async def collected(stream: WriteStream) -> list[tuple[str, str]]:
@@ -58,16 +56,25 @@ async def collected(stream: WriteStream) -> list[tuple[str, str]]:
 
 @asynccontextmanager
 async def asking(timeouts: Timeouts = ONCE, **scripts: Any) -> AsyncIterator[tuple[ScriptedOpenAI, OpenAIModel]]:
-    async with ScriptedOpenAI(**scripts) as server, aclosing(model_of(server, timeouts)) as model:
-        yield server, model
+    async with ScriptedOpenAI(**scripts) as server:
+        address = ServerAddress(base_url=server.url)
+        async with aclosing(OpenAIModel(address=address, model="m", write_model="w", timeouts=timeouts)) as model:
+            yield server, model
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[list[OpenAIModel]]:
-    models: list[OpenAIModel] = []
-    yield models
-    for model in models:
-        await model.aclose()
+async def open_model() -> AsyncIterator[OpenModel]:
+    async with AsyncExitStack() as stack:
+
+        def make(
+            url: str, key: str = "k", *, model: str = "m", parts: Mapping[str, Any] | None = None, **address: Any
+        ) -> OpenAIModel:
+            at = ServerAddress(base_url=url, api_key=key, **address)
+            opened = OpenAIModel(address=at, model=model, timeouts=ONCE, **(parts or {}))
+            stack.push_async_callback(opened.aclose)
+            return opened
+
+        yield make
 
 
 @pytest.mark.parametrize(
@@ -178,13 +185,6 @@ async def test_json_is_asked_for_without_a_refused_response_format() -> None:
     assert len(server.requests) == first + 1, "what it refuses is known"
 
 
-async def test_malformed_json_is_reported_with_its_reason() -> None:
-    async with asking(decisions=[says('{"action": "search"}')], mode="no_tools") as (_, model):
-        with pytest.raises(ModelError, match="must be one of respond, ask_user") as failure:
-            await model.decide(DECIDE)
-    assert failure.value.kind == "MalformedControlError"
-
-
 async def test_phase_two_streams_text_without_tools_or_response_format() -> None:
     draft = Scripted(reasoning=("hm",), pieces=("<answer>12", "0 [1]\u2028漢", "</answer>"), usage=(7, 3))
     async with asking(drafts=[draft]) as (server, model):
@@ -221,29 +221,21 @@ async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(
     ("scripted", "kind"),
     [
         (fails(401, "wrong key", "invalid_api_key"), "AuthenticationError"),
-        (fails(403, "no"), "AuthenticationError"),
         (fails(404, "no such model", "model_not_found"), "ConfigurationError"),
-        (fails(400, "no such model", "model_not_found"), "ConfigurationError"),
         (fails(400, "This model's maximum context length is 8", "context_length_exceeded"), "TokenLimitError"),
         (fails(413, "large"), "TokenLimitError"),
         (fails(429, "slow down"), "RateLimitError"),
         (fails(429, "no money", "insufficient_quota"), "QuotaError"),
-        (fails(402, "no money"), "QuotaError"),
         (fails(400, "something else"), "ConfigurationError"),
         (fails(503, "later"), "LLMError"),
         (CUT, "LLMError"),
-        (Scripted(raw=b'{"choices": []}'), "LLMError"),
-        (fails(500, "oops"), "LLMError"),
-        (fails(400, "no", "content_filter"), "RefusalError"),
         (HANGS, "TimeoutError"),
         (GARBAGE, "LLMError"),
         (Scripted(raw=b"[]"), "LLMError"),
-        (Scripted(raw=b"{}"), "LLMError"),
         (Scripted(raw=b'{"error": {"code": "x"}}'), "LLMError"),
         (Scripted(raw=b'{"choices": [7]}'), "LLMError"),
         (says("x", finish="length"), "TokenLimitError"),
         (says("x", refusal="no"), "RefusalError"),
-        (says("x", finish="content_filter"), "RefusalError"),
         (says(""), "EmptyReplyError"),
     ],
 )
@@ -272,33 +264,17 @@ async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(script
     assert stream.usage.completion_tokens == 1
 
 
-async def test_stream_that_stops_moving_times_out() -> None:
-    never = asyncio.Event()
-    async with asking(drafts=[says("half", before_end=never)], timeouts=Timeouts(idle=0.3, retries=0)) as (_, model):
-        with pytest.raises(ModelError, match="TimeoutError"):
-            await collected(model.write(WRITE))
-        never.set()
-
-
-async def test_closed_port_is_a_model_error(opened: list[OpenAIModel]) -> None:
+async def test_closed_port_is_a_model_error(open_model: OpenModel) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        opened.append(model_of(f"http://127.0.0.1:{probe.getsockname()[1]}/v1"))
         with pytest.raises(ModelError, match="LLMError: connection failed"):
-            await opened[0].decide(DECIDE)
+            await open_model(f"http://127.0.0.1:{probe.getsockname()[1]}/v1").decide(DECIDE)
 
 
 async def test_truncated_call_is_a_token_limit() -> None:
     async with asking(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as (_, model):
         with pytest.raises(ModelError, match="TokenLimitError"):
             await model.decide(DECIDE)
-
-
-async def test_an_error_that_is_not_about_tools_is_not_taken_for_it() -> None:
-    async with asking(decisions=[fails(401, "wrong key")]) as (server, model):
-        with pytest.raises(ModelError, match="AuthenticationError"):
-            await model.decide(DECIDE)
-    assert len(server.requests) == 1
 
 
 async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused() -> None:
@@ -314,86 +290,61 @@ async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused() ->
     assert server.requests[1]["messages"][0]["content"] == "a lone ? surrogate"
 
 
-async def test_half_a_surrogate_pair_from_a_server_does_not_end_the_stream() -> None:
-    async with asking(drafts=[says("\ud83d", "ok")]) as (_, model):
-        assert await collected(model.write(WRITE)) == [("content", "?ok")]
-
-
-async def test_loopback_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    async with asking(decisions=[RESPOND]) as (_, model):
-        assert (await model.decide(DECIDE)).action == Respond()
-    assert model.name == "m+w"
-    assert not model.quotes_only
-
-
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
 async def test_server_elsewhere_is_reached_through_the_hosts_proxy(
-    name: str, opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch
+    name: str, open_model: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as proxy:
         monkeypatch.setenv(name, proxy.url.replace("//", "//us%40er:pass@").removesuffix("/v1"))
-        opened.append(model_of("http://model.example/v1"))
-        assert (await opened[0].decide(DECIDE)).action == Respond()
-        assert await collected(opened[0].write(WRITE)) == [("content", "Hi.")]
+        model = open_model("http://model.example/v1")
+        assert (await model.decide(DECIDE)).action == Respond()
+        assert await collected(model.write(WRITE)) == [("content", "Hi.")]
     assert [headers["Host"] for headers in proxy.headers] == ["model.example"] * 2
     assert {headers["Proxy-Authorization"] for headers in proxy.headers} == {"Basic dXNAZXI6cGFzcw=="}
 
 
 @pytest.mark.parametrize("path", ["", "/openai/deployments/m"])
-async def test_azure_is_asked_by_deployment_version_and_key(path: str, opened: list[OpenAIModel]) -> None:
+async def test_azure_is_asked_by_deployment_version_and_key(path: str, open_model: OpenModel) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as server:
         url = server.url.removesuffix("/v1") + path
-        address = ServerAddress(base_url=url, api_key="k", azure_api_version="2024-10-21")
-        opened.append(OpenAIModel(address=address, model="m", timeouts=ONCE))
-        assert (await opened[0].decide(DECIDE)).action == Respond()
-        assert await collected(opened[0].write(WRITE)) == [("content", "Hi.")]
-        opened.append(OpenAIModel(address=replace(address, base_url=server.url), model="other", timeouts=ONCE))
+        model = open_model(url, azure_api_version="2024-10-21")
+        assert (await model.decide(DECIDE)).action == Respond()
+        assert await collected(model.write(WRITE)) == [("content", "Hi.")]
         with pytest.raises(ModelError, match="ConfigurationError: status 404"):
-            await opened[1].decide(DECIDE)
+            await open_model(server.url, model="other", azure_api_version="2024-10-21").decide(DECIDE)
     assert [headers["api-key"] for headers in server.headers] == ["k", "k"]
     assert server.queries == ["api-version=2024-10-21"] * 2
 
 
-async def test_token_of_entra_replaces_the_key(opened: list[OpenAIModel]) -> None:
+async def test_token_of_entra_replaces_the_key(open_model: OpenModel) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND]) as server:
-        url = server.url.removesuffix("/v1")
-        address = ServerAddress(base_url=url, api_key="k", azure_api_version="1", azure_token="t")
-        opened.append(OpenAIModel(address=address, model="m", timeouts=ONCE))
-        await opened[0].decide(DECIDE)
+        await open_model(server.url.removesuffix("/v1"), azure_api_version="1", azure_token="t").decide(DECIDE)
     assert server.headers[0]["Authorization"] == "Bearer t"
     assert "api-key" not in server.headers[0]
 
 
-async def test_headers_are_sent_or_withheld(opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_headers_are_sent_or_withheld(open_model: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "of the environment")
     async with ScriptedOpenAI(decisions=[RESPOND, RESPOND]) as server:
         for organisation in ("mine", None):
             headers = {"OpenAI-Organization": organisation, "X-Team": "help"}
-            address = ServerAddress(base_url=server.url, api_key="k", headers=headers)
-            opened.append(OpenAIModel(address=address, model="m", timeouts=ONCE))
-            await opened[-1].decide(DECIDE)
+            await open_model(server.url, headers=headers).decide(DECIDE)
     assert [(h.get("OpenAI-Organization"), h["X-Team"]) for h in server.headers] == [("mine", "help"), (None, "help")]
 
 
-async def test_name_and_password_in_the_address_are_a_basic_login(opened: list[OpenAIModel]) -> None:
+async def test_name_and_password_in_the_address_are_a_basic_login(open_model: OpenModel) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND]) as server:
-        url = server.url.replace("//", "//us%40er:p%3Aw@")
-        opened.append(OpenAIModel(address=ServerAddress(base_url=url, api_key="k"), model="m", timeouts=ONCE))
-        assert (await opened[0].decide(DECIDE)).action == Respond()
+        model = open_model(server.url.replace("//", "//us%40er:p%3Aw@"))
+        assert (await model.decide(DECIDE)).action == Respond()
     assert server.headers[0]["Authorization"] == "Basic " + base64.b64encode(b"us@er:p:w").decode()
 
 
-@pytest.mark.parametrize(
-    "address", [{"base_url": "http://[::1"}, {"base_url": "http://127.0.0.1:9/v1", "api_key": "sk-ü\n"}]
-)
+@pytest.mark.parametrize("address", [("http://[::1",), ("http://127.0.0.1:9/v1", "sk-ü\n")])
 async def test_address_or_key_that_cannot_be_sent_is_a_model_error(
-    address: dict[str, str], opened: list[OpenAIModel]
+    address: tuple[str, ...], open_model: OpenModel
 ) -> None:
-    opened.append(OpenAIModel(address=ServerAddress(**address), model="m", timeouts=ONCE))  # type: ignore[arg-type]  # only texts
     with pytest.raises(ModelError):
-        await opened[0].decide(DECIDE)
+        await open_model(*address).decide(DECIDE)
 
 
 async def test_schema_with_a_number_beyond_64_bits_is_sent() -> None:
@@ -407,16 +358,8 @@ async def test_stopped_stream_closes_its_connection_and_is_counted() -> None:
     never = asyncio.Event()
     async with asking(drafts=[says("half", before_end=never), says("whole")], timeouts=Timeouts()) as (server, model):
         stream = model.write(WRITE)
-        seen: list[str] = []
-
-        async def read() -> None:
-            async for _, text in stream.pieces:
-                seen.append(text)
-
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1):
-                await read()
-        assert seen == ["half"]
+        async with aclosing(stream.pieces) as pieces:
+            assert await anext(pieces) == ("content", "half")
         assert stream.usage.estimated
         await server.wait_for_disconnect()
         never.set()
@@ -469,35 +412,31 @@ async def test_lasting_failure_is_not_retried(final: Scripted) -> None:
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
 
 
-async def test_failing_server_is_paused_then_probed_once(opened: list[OpenAIModel]) -> None:
+async def test_failing_server_is_paused_then_probed_once(open_model: OpenModel) -> None:
     time_now = [0.0]
     breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
     async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
-        opened.append(
-            OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=ONCE, breaker=breaker)
-        )
+        model = open_model(server.url, parts={"breaker": breaker})
         for _ in range(3):
             with pytest.raises(ModelError, match="status 500"):
-                await opened[0].decide(DECIDE)
+                await model.decide(DECIDE)
         with pytest.raises(ModelError, match="left alone") as left:
-            await opened[0].decide(DECIDE)
+            await model.decide(DECIDE)
         assert left.value.retry_after_s == 5.0
         assert len(server.requests) == 3
         time_now[0] = 5.0
-        await opened[0].decide(DECIDE)
-        await opened[0].decide(DECIDE)
+        await model.decide(DECIDE)
+        await model.decide(DECIDE)
     assert not breaker.is_open
 
 
-async def test_refusal_does_not_open_the_circuit(opened: list[OpenAIModel]) -> None:
+async def test_refusal_does_not_open_the_circuit(open_model: OpenModel) -> None:
     breaker = CircuitBreaker("model", failures=1)
     async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
-        opened.append(
-            OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=ONCE, breaker=breaker)
-        )
+        model = open_model(server.url, parts={"breaker": breaker})
         for _ in range(2):
             with pytest.raises(ModelError, match="AuthenticationError"):
-                await opened[0].decide(DECIDE)
+                await model.decide(DECIDE)
     assert len(server.requests) == 2
 
 
@@ -555,23 +494,20 @@ async def test_two_models_that_refuse_each_others_options_are_told_apart() -> No
     assert refused == 3
 
 
-async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened: list[OpenAIModel]) -> None:
+async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(open_model: OpenModel) -> None:
     picky, known = Picky(m=no_effort), defaultdict[str, Learned](Learned)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         for _ in range(2):
-            opened.append(
-                OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=ONCE, learned=known)
-            )
-            await opened[-1].decide(DECIDE)
+            await open_model(server.url, parts={"learned": known}).decide(DECIDE)
     assert len(server.requests) == 3
 
 
-async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(opened: list[OpenAIModel]) -> None:
+async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(open_model: OpenModel) -> None:
     picky = Picky(m=tools_only_without_effort)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
-        opened.append(OpenAIModel(address=ServerAddress(base_url=server.url), model="m", effort="high", timeouts=ONCE))
-        assert (await opened[0].decide(DECIDE)).action == Respond()
-        await opened[0].generate("Write.", max_tokens=5, temperature=0.0)
+        model = open_model(server.url, parts={"effort": "high"})
+        assert (await model.decide(DECIDE)).action == Respond()
+        await model.generate("Write.", max_tokens=5, temperature=0.0)
     assert [request["reasoning_effort"] for request in server.requests] == ["high", "none", "high"]
     assert "tools" in server.requests[1]
 

@@ -22,10 +22,6 @@ def typed(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]
     return [(kind, "".join(piece.text for piece in group), section) for (kind, section), group in groups]
 
 
-def kinds(text: str) -> list[tuple[str, str]]:
-    return [(kind, part) for kind, part, _ in typed(text)]
-
-
 FRAGMENTS = st.sampled_from([
     "<thinking>", "</thinking>", "<think>", "</think>", "<answer>", "</answer>", "<ANSWER>", "</ answer >", "< Think >",
     '<answer lang="en">', "<answer a=b c='d e'>", "<answer a = b", "<", "<<", ">", "/", "</", "<thin", "king>", "think",
@@ -63,6 +59,9 @@ def test_nothing_but_tags_is_lost(text: str) -> None:
         ("<answer>a <think>b</think> c</answer>", [("answer", "a "), ("thinking", "b"), ("answer", " c")]),
         ("<answer>a<think>b</answer>c", [("answer", "a"), ("thinking", "b"), ("untagged", "c")]),
         ("<answer>a</thinking>b<answer>c", [("answer", "a"), ("answer", "b"), ("answer", "c")]),
+        ("<thinking>a</answer>b</thinking>c", [("thinking", "a"), ("thinking", "b"), ("untagged", "c")]),
+        ("<answer>a<think>b<think>c</think>d", [("answer", "a"), *zip(["thinking"] * 2, "bc", strict=True), ("answer", "d")]),
+        ("<answer>x<thinking>y</answer></thinking>z", [("answer", "x"), ("thinking", "y"), ("untagged", "z")]),
         ("x < answer and y > z", [("untagged", "x < answer and y > z")]),
         ("<answers>", [("untagged", "<answers>")]),
         ("<answer" + " " * MAX_TAG + ">", [("untagged", "<answer" + " " * MAX_TAG + ">")]),
@@ -88,6 +87,9 @@ def test_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]
         ("<answer></answer>after", "", False),
         ("<answer>one</answer><thinking>x</thinking><answer>two</answer>", "one\n\ntwo", False),
         ("", "", True),
+        ("<answer>five <", "five <", False),
+        ("five </answ", "five </answ", True),
+        ("<answer>a <ans", "a <ans", False),
     ],
 )
 def test_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
@@ -150,22 +152,6 @@ def test_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
     assert held.feed(unfinished[:-1]) == []
 
 
-def test_an_answers_end_ends_no_thinking_that_stands_outside_an_answer() -> None:
-    assert kinds("<thinking>a</answer>b</thinking>c") == [("thinking", "ab"), ("untagged", "c")]
-
-
-def test_thinking_inside_thinking_returns_to_the_answer_round_it() -> None:
-    assert kinds("<answer>a<thinking>b<thinking>c</thinking>d</answer>") == [
-        ("answer", "a"),
-        ("thinking", "bc"),
-        ("answer", "d"),
-    ]
-
-
-def test_late_end_of_thinking_does_not_open_the_answer_again() -> None:
-    assert kinds("<answer>x<thinking>y</answer></thinking>z")[-1] == ("untagged", "z")
-
-
 def test_each_tag_that_changes_something_begins_one_new_section() -> None:
     assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
 
@@ -176,9 +162,3 @@ def test_stream_closed_twice_says_nothing_twice() -> None:
     assert stream.close() == [TypedText(kind="untagged", text="<ans")]
     assert stream.close() == []
     assert stream.feed("b") == [TypedText(kind="untagged", text="b")]
-
-
-def test_the_draft_keeps_an_end_that_could_have_been_a_tag() -> None:
-    assert draft_of("<answer>five <") == "five <"
-    assert draft_of("five </answ") == "five </answ"
-    assert draft_of("<answer>a <ans") == "a <ans"

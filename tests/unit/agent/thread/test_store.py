@@ -49,10 +49,6 @@ async def take_lease(redis_client: Redis) -> AsyncIterator[tuple[Mailbox, Claime
     await mailbox.aclose()
 
 
-async def test_missing_thread_is_a_fresh_one(store: ThreadStore, no_leaked_keys: list[str]) -> None:
-    assert await store.load(KEY) == ThreadState()
-
-
 async def test_what_was_saved_is_loaded_under_team_channel_and_thread(
     store: ThreadStore, no_leaked_keys: list[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -235,11 +234,3 @@ def test_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Sour
     resume_findings(resumed)
     assert [each.content for each in resumed.results] == [each.content for each in found.results]
     assert all(source.id for source in resumed.sources)
-
-
-def test_state_of_before_has_nothing_found_and_a_broken_one_does_no_harm() -> None:
-    old = json.loads(to_json(ThreadState(mission="m")))
-    assert not {"found", "opened_with_files"} & set(old)
-    assert from_json(json.dumps(old)) == ThreadState(mission="m")
-    odd = {**old, "found": {"ts": 7, "results": [{"tool": 1}], "sources": "no"}}
-    assert from_json(json.dumps(odd)) == ThreadState(mission="m")

@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from agent.actions import ToolCall
-from agent.tools.builtin.git import (
-    MAX_CHANGES_CHARS,
-    GitLogTool,
-    GitShowTool,
-    repositories,
-    repository_fault,
-)
+from agent.tools.builtin.git import MAX_CHANGES_CHARS, GitLogTool, GitShowTool, repositories, repository_fault
 from agent.tools.tool import Tool, ToolResult, call_tool
 from tests.support.repository import Work
 
@@ -146,12 +140,12 @@ async def test_repository_of_another_owner_is_read(work: Work) -> None:
 
 
 async def test_many_commits_share_a_few_sources(work: Work) -> None:
-    for number in range(30):
+    for number in range(12):
         work.commit(f"Change {number}", at=f"2026-11-14T09:{number:02}:00+00:00", text=str(number))
     found = await call("git_log", [work.folder], limit=200)
-    assert len(found.sources) == 11
-    assert found.sources[0].title == "shop: 3 commits from 2026-11-14 to 2026-11-14"
-    assert sum(source.text.count("commit ") for source in found.sources) == 33
+    assert len(found.sources) == 8
+    assert found.sources[0].title == "shop: 2 commits from 2026-11-14 to 2026-11-14"
+    assert sum(source.text.count("commit ") for source in found.sources) == 15
 
 
 async def test_huge_commit_is_cut_and_says_so(work: Work) -> None:
@@ -165,6 +159,7 @@ async def test_several_repositories_are_chosen_by_name(work: Work, tmp_path: Pat
     other = Work(tmp_path / "more" / "shop")
     other.commit("Other", at="2026-11-02T09:00:00+00:00")
     both = [work.folder, other.folder]
+    assert [one.name for one in repositories([tmp_path / "shop.git"])] == ["shop"]
     assert (await call("git_log", both)).error == "Name the repository: shop, shop-2."
     found = await call("git_log", both, url="https://g.example/c", repository="shop-2")
     assert found.sources[0].url == f"https://g.example/c/{other.git('rev-parse', 'HEAD').strip()}"
@@ -176,8 +171,3 @@ async def test_folder_that_is_no_repository_is_named(work: Work, tmp_path: Path)
     assert await repository_fault(good) == ""
     assert "cannot read the repository" in await repository_fault(bad)
     assert not (await call("git_log", [tmp_path])).ok
-
-
-def test_bare_repository_is_named_without_its_ending(tmp_path: Path) -> None:
-    (one,) = repositories([tmp_path / "shop.git"])
-    assert one.name == "shop"

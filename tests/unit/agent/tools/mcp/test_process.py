@@ -16,13 +16,6 @@ def start(command: str, *args: str, cwd: str = "") -> AbstractAsyncContextManage
     return start_process(ServerLink(McpServer(name="a", command=command, args=args, cwd=cwd)), PATH)
 
 
-async def test_last_line_of_the_error_output_is_noted() -> None:
-    link = ServerLink(McpServer(name="a", command="sh", args=("-c", "echo one >&2; echo two >&2; exit 3")))
-    async with start_process(link, PATH) as child:
-        assert [line async for line in child.lines()] == []
-    assert link.trouble.endswith("two")
-
-
 async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
     async with start("cat") as child:
         await child.say(b"one\n\ntwo")
@@ -36,12 +29,6 @@ async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
 async def test_line_without_end_is_the_end() -> None:
     async with start("sh", "-c", f"head -c {MAX_LINE_BYTES + 1000} /dev/zero; echo; echo more") as child:
         assert [line async for line in child.lines()] == []
-
-
-async def test_process_that_does_not_listen_is_asked_to_end() -> None:
-    async with start("sleep", "600", cwd="/") as child:
-        pass
-    assert [line async for line in child.lines()] == []
 
 
 async def test_what_cannot_be_started_says_so() -> None:
