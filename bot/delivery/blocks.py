@@ -69,12 +69,12 @@ def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
         first, head = posts[0], context([answer.label])
         text = f"{answer.label}\n{first.text}"
         posts[0] = Post(text=text, blocks=(head, *first.blocks), plain=(head, *first.plain))
-    last = posts[-1]
+    last, plain_tail = posts[-1], tuple(block for block in tail if block["type"] == "context")
     if _fits([*last.blocks, *tail]):
-        posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *_text_blocks(tail)))
+        posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *plain_tail))
     else:
         text = _footer_line(answer, key, today) or say("ask_helpful", key.language)
-        posts.append(Post(text=text, blocks=tuple(tail), plain=_text_blocks(tail)))
+        posts.append(Post(text=text, blocks=tuple(tail), plain=plain_tail))
     return tuple(posts)
 
 
@@ -164,10 +164,6 @@ def plain_text(text: str) -> Block:
     return {"type": "plain_text", "text": text}
 
 
-def _text_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block["type"] in {"section", "context"})
-
-
 def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
     """Return the footer line and the buttons; none of either for a greeting or a question back."""
     tail = [context([line])] if (line := _footer_line(answer, key, today)) else []
@@ -200,21 +196,17 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
 
 
 def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:
-    """Return the mark and the cited sources in one line. Sources without room are counted."""
-    # Orion's own refusal already names the nearest documents in its text.
-    sources = answer.sources if answer.verified or citations(answer.text) else ()
-    lines = [_mark_line(answer, key), *(source_line(source, today, key.language) for source in sources)]
-    return join_lines([*filter(None, lines)], MAX_TEXT_LENGTH - _COUNT_ROOM, key.language, _SEPARATOR)
-
-
-def _mark_line(answer: Answer, key: AnswerKey) -> str:
-    parts = [say(_MARKS[mark], key.language, id=short_id(key.turn_id)) for mark in key.marks]
+    """Return the marks and the cited sources in one line. Sources without room are counted."""
+    lines = [say(_MARKS[mark], key.language, id=short_id(key.turn_id)) for mark in key.marks]
     if answer.verified and answer.sources and "quotes" not in key.marks:
         if answer.rules_only:
-            parts.append(say("rules_mark", key.language))
+            lines.append(say("rules_mark", key.language))
         elif not set(key.marks) - {"unasked"}:
-            parts.append(say("verified", key.language))
-    return _SEPARATOR.join(parts)
+            lines.append(say("verified", key.language))
+    # Orion's own refusal already names the nearest documents in its text.
+    sources = answer.sources if answer.verified or citations(answer.text) else ()
+    lines += [source_line(source, today, key.language) for source in sources]
+    return join_lines(lines, MAX_TEXT_LENGTH - _COUNT_ROOM, key.language, _SEPARATOR)
 
 
 def short_id(turn_id: str) -> str:

@@ -47,7 +47,8 @@ def rich_text(chunk: str) -> Block:
             page.add_code(unescape_wire(bodies[line[0].start].strip("\n")))
         else:
             page.add_line(line, chunk)
-    return {"type": "rich_text", "elements": page.finish()}
+    page.end_group()
+    return {"type": "rich_text", "elements": page.elements}
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class _Page:
 
     def add_code(self, code: str) -> None:
         """Add a code block."""
-        self._end_group()
+        self.end_group()
         if code:
             self.elements.append({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": code}]})
         self.gap = False
@@ -87,11 +88,6 @@ class _Page:
             self._add_paragraph("rich_text_section", _inline(pieces))
         self.gap = False
 
-    def finish(self) -> list[Block]:
-        """Return the elements."""
-        self._end_group()
-        return self.elements
-
     @property
     def _kind(self) -> str:
         return str(self.elements[-1]["type"]) if self.elements else ""
@@ -100,7 +96,7 @@ class _Page:
         style = "ordered" if number else "bullet"
         last = self.elements[-1] if self._kind == "rich_text_list" else {}
         if not last or (self.gap and not indent and last["style"] != style):
-            self._end_group()
+            self.end_group()
         while self.indents and self.indents[-1] > indent:
             self.indents.pop()
         if not self.indents or self.indents[-1] < indent:
@@ -118,7 +114,7 @@ class _Page:
     def _add_paragraph(self, kind: Literal["rich_text_section", "rich_text_quote"], words: list[Block]) -> None:
         """Continue the last paragraph of this kind, or begin one. Slack's own composer joins sections by line ends."""
         if self._kind != kind or (self.gap and kind == "rich_text_section"):
-            self._end_group()
+            self.end_group()
         if self._kind == kind:
             words = [_text("\n\n" if self.gap else "\n"), *words]
         else:
@@ -129,7 +125,7 @@ class _Page:
         self.group.append(part)
         self.elements[-1].setdefault("parts", []).append(part)
 
-    def _end_group(self) -> None:
+    def end_group(self) -> None:
         """Show a repeated citation once, and put the paragraph's parts together."""
         _cite_once([part["elements"] for part in self.group])
         for element in self.elements[-1:]:

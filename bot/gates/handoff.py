@@ -38,39 +38,34 @@ _CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")  # Slack would show half an entity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanRequest:
-    """One click. ``record`` is the record of the turn, empty if it is gone or belongs to another conversation."""
+    """One click. ``record`` is the record of the turn, empty if it is gone or belongs to another conversation.
+
+    ``incoming`` is the click as a message, whose text is the id of the turn. ``handoff`` is the place where people are
+    asked from this channel.
+    """
 
     job: Job
     at: TeamServices
+    incoming: Incoming
     record: Mapping[str, Any]
-
-    @property
-    def handoff(self) -> HandOffPlace:
-        """The place where people are asked from this channel."""
-        return self.at.handoff.in_channel(self.incoming.thread)
-
-    @property
-    def incoming(self) -> Incoming:
-        """The click as a message: its text is the id of the turn."""
-        return self.job.incoming
-
-    @property
-    def language(self) -> str | None:
-        """The language of the question."""
-        return detect_language(string(self.record, "question"))
+    handoff: HandOffPlace
+    language: str | None  # of the question
 
 
 async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
     """Ask people: the message is a click on the button."""
-    record = await at.observers.records.load_for(job.incoming.text, job.incoming.thread)
-    request = HumanRequest(job=job, at=at, record=record or {})
+    incoming = job.incoming
+    record = await at.observers.records.load_for(incoming.text, incoming.thread) or {}
+    language, handoff = detect_language(string(record, "question")), at.handoff.in_channel(incoming.thread)
     try:
-        await _ask_people(request)
+        await _ask_people(
+            HumanRequest(job=job, at=at, incoming=incoming, record=record, handoff=handoff, language=language)
+        )
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
         if not failure.permanent and job.claimed.waited_s < MAX_WAIT_S:
             return retry_uncounted(failure.again_s or RETRY_S)
-        await notify_failure(job, at, request.language)
+        await notify_failure(job, at, language)
     return OK
 
 
@@ -99,13 +94,9 @@ async def _ask_people(request: HumanRequest) -> None:
     with suppress(DeliveryFailed):  # people were asked, so a button that stays as it is does not matter
         await _mark_button(request)
     with suppress(DeliveryFailed):
-        text = say("handed_off", request.language, where=_mention(request, place))
+        where = f"<!subteam^{request.handoff.name}>" if request.handoff.is_group else f"<#{place.channel}>"
+        text = say("handed_off", request.language, where=where)
         await at.delivery.post_ephemeral(incoming.thread, incoming.user, text)
-
-
-def _mention(request: HumanRequest, place: ThreadKey) -> str:
-    handoff = request.handoff
-    return f"<!subteam^{handoff.name}>" if handoff.is_group else f"<#{place.channel}>"
 
 
 async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Block], str]:
@@ -113,7 +104,7 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
     at, incoming, language = request.at, request.incoming, request.language
     head = say("hand_off_head", language, who=f"<@{incoming.user}>")
     if request.handoff.is_group:
-        head = f"{_mention(request, place)} {head}"
+        head = f"<!subteam^{request.handoff.name}> {head}"
     question = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_MAX_QUESTION_CHARS])
     blocks = [section(head), *([section(question)] if question else [])]
     today = at.delivery.today()
@@ -134,16 +125,17 @@ async def _mark_button(request: HumanRequest) -> None:
     """Show the answer again, with a button that says that people were asked."""
     incoming, calls = request.incoming, request.at.delivery.calls
     answer, _ = await request.at.delivery.reader.find_message(incoming.thread, incoming.ts)
-    blocks = [_with_button_text(block, say("human_asked", request.language)) for block in objects(answer, "blocks")]
-    if blocks and blocks != list(objects(answer, "blocks")):
+    asked = say("human_asked", request.language)
+    blocks = [dict(block) for block in objects(answer, "blocks")]
+    for block in blocks:
+        if elements := objects(block, "elements"):
+            block["elements"] = [
+                button(asked, HAND_OFF_ACTION, string(element, "value"))
+                if string(element, "action_id") == HAND_OFF_ACTION
+                else element
+                for element in elements
+            ]
+    if blocks != list(objects(answer, "blocks")):
         unchanged = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
         body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **unchanged}
         await calls.write("chat.update", body, lease_check=request.job.lease.require)
-
-
-def _with_button_text(block: Mapping[str, Any], text: str) -> Block:
-    elements = [
-        button(text, HAND_OFF_ACTION, string(e, "value")) if string(e, "action_id") == HAND_OFF_ACTION else e
-        for e in objects(block, "elements")
-    ]
-    return {**block, "elements": elements} if elements else dict(block)

@@ -39,22 +39,19 @@ class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a 
     """Slack did not identify Orion. The event must come again."""
 
 
-class _Discreet(logging.Filter):
+def _remove_text(record: logging.LogRecord) -> bool:
     """Reduce a log line of a Slack library to its place and kind: the text may quote a message."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else "error"
-        record.msg, record.args = f"slack library: {kind} in {record.module}.{record.funcName}", ()
-        record.exc_info, record.exc_text = None, None
-        return True
+    kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else "error"
+    record.msg, record.args = f"slack library: {kind} in {record.module}.{record.funcName}", ()
+    record.exc_info, record.exc_text = None, None
+    return True
 
 
 def library_logger() -> logging.Logger:
     """Return the logger for Bolt and the SDK. Its level is explicit: without one they format every payload."""
     logger = logging.getLogger("orion.slack_library")
     logger.setLevel(logging.ERROR)
-    if not any(isinstance(known, _Discreet) for known in logger.filters):
-        logger.addFilter(_Discreet())
+    logger.addFilter(_remove_text)  # a function is added once
     return logger
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -32,22 +33,19 @@ MAX_BYTES: Final = 10_000_000
 FETCH_TIMEOUT_S: Final = 15.0
 _MAX_REDIRECTS: Final = 3
 _SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")  # the second one is GovSlack's
-_OK: Final = 200
 _REDIRECTS: Final = range(300, 400)
 _TEXTUAL: Final = frozenset(
-    {"application/json", "application/xml", "application/x-yaml", "application/yaml", "application/toml"}
-    | {"application/javascript", "application/sql", "application/x-sh", "application/csv"}
+    f"application/{kind}" for kind in ("json", "xml", "x-yaml", "yaml", "toml", "javascript", "sql", "x-sh", "csv")
 )
 _ZIPPED: Final = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}  # a folder inside the file
 log = structlog.get_logger()
 
 
+@dataclass
 class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller turns into a file's trouble
     """A file that could not be fetched; ``trouble`` says why."""
 
-    def __init__(self, *, trouble: FileTrouble) -> None:
-        super().__init__(trouble)
-        self.trouble: FileTrouble = trouble
+    trouble: FileTrouble
 
 
 def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
@@ -90,13 +88,11 @@ class Attachments:
             first, _ = await self._look_up(incoming.thread, incoming.thread.thread_ts)
         known = {string(one, "id") for one in own}
         more = [one for one in shared_files(first) if string(one, "id") not in known]
-        read = []
-        for number, (shared, opening) in enumerate([*((one, False) for one in own), *((one, True) for one in more)]):
-            many = AttachedFile(name=_name(shared), trouble="many")
-            read.append(replace(many if number >= MAX_FILES else await self._read_file(shared), opening=opening))
+        read = [await self._read_file(shared) for shared in [*own, *more][:MAX_FILES]]
+        read += [AttachedFile(name=_name(shared), trouble="many") for shared in [*own, *more][MAX_FILES:]]
         if read:
             log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
-        return tuple(read)
+        return tuple(replace(file, opening=number >= len(own)) for number, file in enumerate(read))
 
     async def _look_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Find that message and the first one of its thread; empty if the place cannot be read."""
@@ -109,30 +105,23 @@ class Attachments:
             return {}, {}
 
     async def _read_file(self, shared: Mapping[str, Any]) -> AttachedFile:
-        url = ""
+        known = shared
         try:
-            known = await self._fetch_details(shared)
-            url = string(known, "permalink")
+            if string(shared, "file_access") == "check_file_info":  # in channels shared between organisations
+                known = mapping(await self.calls.read("files.info", file=string(shared, "id")), "file") or shared
             document, chunks = await self._fetch_document(known)
-        except FileUnavailable as failure:
-            log.warning("file_not_read", reason=failure.trouble)
-            return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
-        head = _mail_head(known)
+        except (FileUnavailable, DeliveryFailed) as failure:
+            if isinstance(failure, FileUnavailable):
+                trouble = failure.trouble
+            else:
+                trouble = "not_allowed" if failure.reason == "missing_scope" else "away"
+            log.warning("file_not_read", reason=trouble)
+            return AttachedFile(name=_name(shared), url=string(known, "permalink"), trouble=trouble)
+        head, url = _mail_head(known), string(known, "permalink")
         parts = [FilePart("", 1, head)] if head else []
         parts += [FilePart(chunk.path, chunk.line, chunk.text) for chunk in chunks]
-        return AttachedFile(
-            name=_name(known), text=head + document.text, parts=tuple(parts), url=url, is_cut=bool(document.cut)
-        )
-
-    async def _fetch_details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return Slack's full record of the file. In channels shared between organisations it must be requested."""
-        if string(shared, "file_access") != "check_file_info":
-            return shared
-        try:
-            reply = await self.calls.read("files.info", file=string(shared, "id"))
-        except DeliveryFailed as failure:
-            raise FileUnavailable(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
-        return mapping(reply, "file") or shared
+        text, cut = head + document.text, bool(document.cut)
+        return AttachedFile(name=_name(known), text=text, parts=tuple(parts), url=url, is_cut=cut)
 
     async def _fetch_document(self, known: Mapping[str, Any]) -> tuple[ReadDocument, tuple[Chunk, ...]]:
         name, size = _name_by_type(known), known.get("size")
@@ -157,10 +146,10 @@ class Attachments:
         for _ in range(_MAX_REDIRECTS):
             if not self.is_allowed(url):
                 raise FileUnavailable(trouble="elsewhere")
-            found = await self._get(url, known)
-            if isinstance(found, bytes):
-                return found
-            url = urljoin(url, found)
+            fetched = await self._get(url, known)
+            if isinstance(fetched, bytes):
+                return fetched
+            url = urljoin(url, fetched)
         raise FileUnavailable(trouble="not_allowed")
 
     async def _get(self, url: str, known: Mapping[str, Any]) -> bytes | str:
@@ -171,7 +160,7 @@ class Attachments:
         async with session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url)) as reply:
             if reply.status in _REDIRECTS:
                 return reply.headers.get("Location", "")
-            if reply.status != _OK:
+            if reply.status != HTTPStatus.OK:
                 raise FileUnavailable(trouble="not_allowed" if reply.status in {401, 403} else "away")
             data = bytearray()
             async for piece in reply.content.iter_chunked(65_536):

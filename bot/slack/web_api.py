@@ -98,10 +98,6 @@ def no_lease() -> None:
     """Pass: no lease guards this effect."""
 
 
-async def _noop() -> None:
-    """Do nothing."""
-
-
 @dataclass(slots=True, eq=False)
 class SlackCalls:
     """Call methods of one workspace. Each raises ``DeliveryFailed`` on a final error, or when patience ran out."""
@@ -153,7 +149,8 @@ class SlackCalls:
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,  # finds what a try without a reply may have done
-        maybe_posted: OnMaybePosted = _noop,  # called at once if Slack may still carry it out, also when cancelled
+        maybe_posted: OnMaybePosted
+        | None = None,  # called at once if Slack may still carry it out, also when cancelled
         fresh: bool = False,  # this call was surely never made before
     ) -> Reply:
         """Call a changing method."""
@@ -162,11 +159,9 @@ class SlackCalls:
             lease_check()  # only now: the wait may have been longer than the lease
             try:
                 return await self._call_guarded(method, body)
-            except asyncio.CancelledError:
-                await maybe_posted()
-                raise
-            except DeliveryFailed as failure:
-                if failure.doubt and not failure.permanent:
+            except (asyncio.CancelledError, DeliveryFailed) as error:
+                settled = isinstance(error, DeliveryFailed) and (error.permanent or not error.doubt)
+                if maybe_posted and not settled:
                     await maybe_posted()
                 raise
 
@@ -285,15 +280,11 @@ class SlackCalls:
             if self.metrics:
                 self.metrics.slack_error(method, failure.reason)
             raise
-        self._check_clock(reply.headers)
-        return mapping(reply.data)
-
-    def _check_clock(self, headers: Mapping[str, str]) -> None:
-        """Log once an hour that this host's clock differs from Slack's: times and signatures depend on it."""
-        off_s = clock_offset_s(headers, now=time.time())
+        off_s = clock_offset_s(reply.headers, now=time.time())  # times and signatures depend on this host's clock
         if abs(off_s) > MAX_CLOCK_OFFSET_S and time.monotonic() >= self._clock_quiet_until:
             self._clock_quiet_until = time.monotonic() + 3_600
             log.warning("clock_differs", seconds_off=round(off_s), remedy=SET_CLOCK)
+        return mapping(reply.data)
 
 
 def sendable(value: Any) -> Any:

@@ -209,7 +209,7 @@ class Answering:
         job = replace(job, facts=await read_facts(self.at.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._deliver(job, entry)
-        await self._save_state(job, state_after_stop(job.question(), job.facts.state))
+        await self._save_state(job, state_after_stop(job.incoming.question(), job.facts.state))
         await end_streams(self.at, job)
         await self._post_stopped(job)
         return OK
@@ -256,7 +256,7 @@ class Answering:
                 await status.stop_updates()
                 await self._post_text(job, help_text(about or await self._thread_language(job)))
                 return OK
-            question = replace(job.question(), text=text, files=files)
+            question = replace(job.incoming.question(), addressed=job.addressed, text=text, files=files)
             before_question = replace(
                 earlier.state,
                 history=(*job.context, *earlier.state.history),

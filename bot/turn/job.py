@@ -63,10 +63,6 @@ class Job:
         answers = pending is not None and pending.user == self.incoming.user
         return self.incoming.addressed in ADDRESSES_ORION or answers
 
-    def question(self) -> Question:
-        """Return the message as the agent's question."""
-        return replace(self.incoming.question(), addressed=self.addressed)
-
     @property
     def place(self) -> ThreadKey:
         """Thread of the answer."""
