@@ -15,6 +15,7 @@ import structlog
 from redis.exceptions import LockError, RedisError
 
 from agent.knowledge.slack_message import read_message
+from agent.packing import parse_number
 from agent.payload import mapping, string
 from agent.thread.conversation import ThreadKey
 from bot.events.listeners import Listeners
@@ -101,11 +102,8 @@ class CatchUp:
                 await lock.release()
 
     async def _absence_s(self, now: float) -> float:
-        stored = await self.stores.redis.get(self.heartbeat_key)
-        try:
-            return now - float(stored) if stored else 0.0
-        except ValueError:
-            return 0.0
+        heard_at = parse_number(await self.stores.redis.get(self.heartbeat_key))
+        return now - heard_at if heard_at else 0.0
 
     async def _note_heartbeat(self, now: float) -> None:
         await self.stores.redis.set(self.heartbeat_key, now, ex=HEARTBEAT_TTL_S)

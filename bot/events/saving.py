@@ -39,11 +39,8 @@ from bot.slack.web_api import DeliveryFailed
 Publish = Callable[[Delivery, bool], Awaitable[None]]
 """Callback for a published answer; it gets whether Git accepted it."""
 _READABLE: Final = frozenset({"", "file_share", "thread_broadcast"})
+_DELETED: Final = "thread_not_found"
 log = structlog.get_logger()
-
-
-class MessageDeletedError(Exception):
-    """The message that the shortcut was used on is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +69,24 @@ class Saving:
             turn_id = turn_id or string(message, "metadata", "event_payload", "turn_id")
 
         async def open_dialog(delivery: Delivery) -> None:
-            language = await click.language()
-            refusal = await click.refusal() or self._missing()
-            request = SaveRequest(place=place, turn_id=turn_id)
-            own = turn_id or string(message, "user") == (await delivery.workspace.identity()).user
-            answer = "" if own else read_message(message).text
-            try:
-                view = None if refusal else await self._dialog(delivery, click, request, answer, language)
-            except MessageDeletedError:
-                view, refusal = None, "save_deleted"
-            await delivery.open_modal(click.trigger_id, view or notice_dialog(say(refusal, language), language))
+            language, saved = await click.language(), self.services.saved_answers
+            refusal = await click.refusal()
+            if not refusal and not (saved and saved.admins | saved.editors):
+                refusal = "save_closed" if saved else "save_off"
+            if refusal or saved is None:
+                view = notice_dialog(say(refusal, language), language)
+            else:
+                own = turn_id or string(message, "user") == (await delivery.workspace.identity()).user
+                request, answer = SaveRequest(place=place, turn_id=turn_id), "" if own else read_message(message).text
+                view = await self._dialog(delivery, click, request, answer, saved.default_owner(click.user))
+            await delivery.open_modal(click.trigger_id, view)
 
         if click.user and place.channel and place.team:
             click.after_ack(open_dialog)
 
-    def _missing(self) -> str:
-        saved = self.services.saved_answers
-        if saved is None:
-            return "save_off"
-        return "" if saved.admins | saved.editors else "save_closed"
-
-    async def _dialog(
-        self, delivery: Delivery, click: Click, request: SaveRequest, answer: str, language: str | None
-    ) -> Block:
+    async def _dialog(self, delivery: Delivery, click: Click, request: SaveRequest, answer: str, owner: str) -> Block:
         """Return the dialog for the message of a click, without facts that Slack does not send soon."""
-        place, saved = request.place, self.services.saved_answers
+        place, language = request.place, await click.language()
         record = await self.services.records.load(request.turn_id) if request.turn_id else None
         question, channel = string(record, "question"), ""
         try:
@@ -108,13 +98,10 @@ class Saving:
                 channel = await people.channel_name(place.team, place.channel, within=place.channel)
         except (DeliveryFailed, TimeoutError) as failure:
             reason = getattr(failure, "reason", "slow")
-            if reason == "thread_not_found":
-                raise MessageDeletedError from None
+            if reason == _DELETED:
+                return notice_dialog(say("save_deleted", language), language)
             log.info("thread_not_read", reason=reason)
-        owner = saved.default_owner(click.user) if saved else click.user
-        draft = SavedAnswer(
-            question=question, answer=answer, audience="", owner=owner, name="", confirmed=today_utc()
-        )  # fmt: skip
+        draft = SavedAnswer(question=question, answer=answer, audience="", owner=owner, name="", confirmed=today_utc())
         return save_dialog(request, draft, audiences_at(place, click.user, channel, language), language)
 
     async def on_submit(self, click: Click) -> dict[str, str]:
@@ -245,9 +232,7 @@ class Saving:
         if not approved:
             click.after_ack(report)
             return
-        answer = replace(
-            proposal.answer, name=await self._name(click.team, click.user), confirmed=today_utc()
-        )  # fmt: skip
+        answer = replace(proposal.answer, name=await self._name(click.team, click.user), confirmed=today_utc())
         if wrong := await self._write(saved, answer, "", click, report):
             text = say(next(iter(wrong.values())), await click.language())
             click.after_ack(lambda delivery: delivery.send_direct_message(click.user, text))
@@ -274,14 +259,14 @@ class Saving:
 
 
 async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, question: str, answer: str) -> tuple[str, str]:
-    """Return question and answer as the thread has them. Raises ``MessageDeletedError`` and ``DeliveryFailed``."""
+    """Return question and answer as the thread has them. Raises ``DeliveryFailed``, also if the answer is gone."""
     if is_direct(place):  # outside a thread the question may be anywhere
         if answer and not (await delivery.reader.find_message(place, ts))[0]:
-            raise MessageDeletedError
+            raise DeliveryFailed(_DELETED, permanent=True)
         return question, answer
     messages = (await delivery.reader.read_conversation(place)).messages
     if answer and all(message.ts != ts for message in messages):
-        raise MessageDeletedError
+        raise DeliveryFailed(_DELETED, permanent=True)
     return draft_of(messages, ts, question)
 
 

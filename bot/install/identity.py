@@ -31,7 +31,6 @@ from bot.slack.client import open_client, try_token
 from bot.slack.manifest import REQUIRED_SCOPES, UPDATE_APP
 
 LOCK_TTL_S: Final = 600.0
-_BATCH: Final = 500
 _TEAM: Final = re.compile(r"(?:^|:)([TE][A-Z0-9]{2,})(?=:|$)")
 _INSTALL_KINDS: Final = frozenset(
     {"install", "installs", "install_lock", "oauth_state", "oauth_begun", "install_key_check"}
@@ -81,27 +80,17 @@ def _new_name(old: str, source: str, target: str, team: str) -> str:
 
 
 async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
-    if isinstance(redis, Cluster):
-        for old, new in moves.items():
-            await _copy_across_slots(redis, old, new)
-        return
-    pairs = list(moves.items())
-    for start in range(0, len(pairs), _BATCH):
-        async with redis.pipeline(transaction=False) as pipe:
-            for old, new in pairs[start : start + _BATCH]:
-                pipe.renamenx(old, new)
-            await pipe.execute(raise_on_error=False)  # a key can expire meanwhile
-
-
-async def _copy_across_slots(redis: Redis, old: str, new: str) -> None:
-    value, ttl_ms = await redis.dump(old), await redis.pttl(old)
-    if value is not None:
+    """Rename keys. One that expired meanwhile, or whose new name is taken, is left out."""
+    for old, new in moves.items():
         try:
-            await redis.restore(new, max(0, ttl_ms), value)
+            if not isinstance(redis, Cluster):
+                await redis.renamenx(old, new)
+            elif (value := await redis.dump(old)) is not None:  # its nodes rename no key across slots
+                await redis.restore(new, max(0, await redis.pttl(old)), value)
+                await redis.delete(old)
         except ResponseError as error:
-            if "BUSYKEY" not in str(error):
+            if "BUSYKEY" not in str(error) and "no such key" not in str(error):
                 raise
-        await redis.delete(old)
 
 
 async def _move_shared(redis: Redis, source: str, target: str, team: str) -> None:

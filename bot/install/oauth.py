@@ -208,8 +208,7 @@ class InstallPages:
 
 
 def _bind(response: web.StreamResponse, request: web.Request, state: str, seconds: int) -> None:
-    # Behind a proxy the browser uses TLS although we see plain HTTP.
-    secure = not is_loopback(str(request.url))
+    secure = not is_loopback(str(request.url))  # behind a proxy the browser uses TLS although we see plain HTTP
     # Lax, not Strict: the browser must send it when it returns from Slack's site.
     response.set_cookie(
         COOKIE, state, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"

@@ -9,7 +9,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.payload import mapping, string
+from agent.thread.store import team_of
 from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse
 from bot.install.installations import Installation, Installations, Seal, UnreadableInstallation
@@ -104,27 +105,22 @@ class Workspaces(ABC):
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Handle a claimed message. Drop one of a workspace that is no longer served."""
         try:
-            team_bot = await self._of(claimed)
+            team_bot = await self.of(team_of(claimed.thread))
         except DeliveryFailed as failure:
+            log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
             return OK if failure.permanent else retry_uncounted(RETRY_AFTER_S)
         return await team_bot.handler.handle(claimed, lease)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Notify the person of a message that was given up. Raises ``DeliveryFailed`` if Slack is away."""
         try:
-            team_bot = await self._of(claimed)
+            team_bot = await self.of(team_of(claimed.thread))
         except DeliveryFailed as failure:
+            log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
             if not failure.permanent:
                 raise  # the message is kept, and a later try notifies the person
             return
         await team_bot.handler.notify_given_up(claimed, lease, reason)
-
-    async def _of(self, claimed: Claimed) -> TeamBot:
-        try:
-            return await self.of(claimed.thread.partition(":")[0])  # a team id has no colon
-        except DeliveryFailed as failure:
-            log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
-            raise
 
 
 @dataclass(frozen=True)
@@ -167,10 +163,8 @@ class InstalledWorkspaces(Workspaces):
         found = await self._with_fresh_token(found)
         if team not in self._team_bots:
             self._team_bots[team] = self.bots.open(copy_client(self.client, found.bot_token))
-        team_bot = self._team_bots[team]
-        team_bot.workspace.use_installation(
-            found.bot_token, BotIdentity(user=found.bot_user, bot=found.bot_id, team=team)
-        )
+        team_bot, own = self._team_bots[team], BotIdentity(user=found.bot_user, bot=found.bot_id, team=team)
+        team_bot.workspace.use_installation(found.bot_token, own)
         return team_bot
 
     async def teams(self) -> Sequence[str]:
@@ -217,9 +211,7 @@ def register_uninstall_listeners(app: AsyncApp, installations: Installations) ->
             log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
     async def on_revoke(body: dict[str, object]) -> None:
-        if mapping(body, "event", "tokens").get(
-            "bot"
-        ):  # tokens that people revoke for themselves do not concern the bot
+        if mapping(body, "event", "tokens").get("bot"):  # people may revoke tokens of their own
             await on_uninstall(body)
 
     app.event("app_uninstalled")(on_uninstall)
@@ -277,17 +269,15 @@ async def require_right_key(installations: Installations) -> None:
 
 async def _check_keys(installations: Installations) -> None:
     """Raise ``WrongUse`` if the keys are wrong. Else read all installations, which encrypts them with the first key."""
-    unreadable, teams = 0, tuple[str, ...]()
+    readable, teams = 0, tuple[str, ...]()
     try:
         await require_right_key(installations)
         await installations.keep_known_text()
         teams = await installations.teams()
         for team in teams:
-            try:
-                await installations.find(team)
-            except UnreadableInstallation:
-                unreadable += 1
+            with suppress(UnreadableInstallation):
+                readable += await installations.find(team) is not None
     except RedisError as error:
         log.warning("installations_not_looked_at", reason=type(error).__name__)
         return
-    log.info("workspaces_installed", count=len(teams) - unreadable, unreadable=unreadable)
+    log.info("workspaces_installed", count=readable, unreadable=len(teams) - readable)
