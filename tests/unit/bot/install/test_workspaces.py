@@ -48,8 +48,6 @@ from tests.support.waiting import wait_until
 
 ONE, TWO = TEAMS
 KEY = Fernet.generate_key().decode()
-
-
 QUESTION = f"{MENTION} How many requests may one API key send per minute?"
 
 
@@ -219,45 +217,35 @@ async def _gone(place: Served, team: str) -> bool:
     return not await place.orion.redis.exists(f"orion:install:{team}")
 
 
-async def test_workspace_that_is_not_installed_is_acknowledged_and_not_served(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        place.ask(TWO)
-        await wait_until(lambda: _acknowledged(place, TWO), "the event is acknowledged")
-        assert (await place.orion.mailbox.depth()).messages == 0
-
-
-async def test_a_workspace_taken_off_the_list_is_served_no_more(tmp_path: Path, redis_url: str) -> None:
+async def test_a_workspace_that_is_not_installed_or_taken_off_the_list_is_not_served(
+    tmp_path: Path, redis_url: str
+) -> None:
     async with served(tmp_path, redis_url) as place:
         await place.install(ONE)
         await place.answer(ONE, place.ask(ONE))
         await wait_until(lambda: _empty(place), "the turn has ended")
     async with served(tmp_path, redis_url, allow_teams=frozenset({TWO})) as place:
-        place.ask(ONE)
-        await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
+        for team in TEAMS:
+            place.ask(team)
+        await wait_until(lambda: all(_acknowledged(place, team) for team in TEAMS), "the events are acknowledged")
         assert await _empty(place)
 
 
-async def test_state_works_once(tmp_path: Path, redis_url: str) -> None:
+async def test_state_works_once_and_in_its_own_browser_only(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
+        for cookies in ({}, {"Cookie": f"{COOKIE}=somebody-elses"}):
+            params = {"state": await place.begin(), "code": place.slack.grants.code(ONE)}
+            place.browser.cookie_jar.clear()
+            async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=params, headers=cookies) as page:
+                assert page.status == 400
+        assert await _gone(place, ONE)
         state = await place.begin()
         cookie = next(morsel.value for morsel in place.browser.cookie_jar if morsel.key == COOKIE)
         assert (await place.finish(state, place.slack.grants.code(ONE)))[0] == 200
         place.browser.cookie_jar.update_cookies(SimpleCookie({COOKIE: cookie}))
-        status, page = await place.finish(state, place.slack.grants.code(TWO))
-        assert (status, "finished already" in page) == (400, True)
+        status, text = await place.finish(state, place.slack.grants.code(TWO))
+        assert (status, "finished already" in text) == (400, True)
         assert not await place.orion.redis.exists(f"orion:install:{TWO}")
-
-
-@pytest.mark.parametrize("brings", ["", "somebody-elses"])
-async def test_state_works_in_its_own_browser_only(tmp_path: Path, redis_url: str, brings: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        state = await place.begin()
-        place.browser.cookie_jar.clear()
-        headers = {"Cookie": f"{COOKIE}={brings}"} if brings else {}
-        params = {"state": state, "code": place.slack.grants.code(ONE)}
-        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=params, headers=headers) as page:
-            assert page.status == 400
-        assert await _gone(place, ONE)
 
 
 async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(
@@ -266,7 +254,10 @@ async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_brows
     async with served(tmp_path, redis_url) as place:
         async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
             cookie = page.headers["Set-Cookie"]
-            assert urlsplit(page.headers["Location"]).path == "/oauth/v2/authorize"
+            consent = urlsplit(page.headers["Location"])
+        assert (consent.path, SEARCH_SCOPE in parse_qs(consent.query)["scope"][0]) == ("/oauth/v2/authorize", False)
+        async with place.browser.get(f"{place.url}/slack/install?search=1", allow_redirects=False) as page:
+            assert SEARCH_SCOPE in parse_qs(urlsplit(page.headers["Location"]).query)["scope"][0].split(",")
         assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/slack/oauth_redirect"))
         assert "Secure" not in cookie  # on this machine itself there is no TLS
         named = {"Host": "orion.example"}
@@ -325,15 +316,12 @@ async def test_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path
                     assert (page.status, "Wait a minute" in await page.text()) == (503, True)
 
 
-async def test_slack_that_cannot_be_reached_is_no_refusal() -> None:
+async def test_only_a_slack_that_refuses_a_grant_refuses_it_for_good() -> None:
     async with open_client("", api_url="http://127.0.0.1:1/api/") as client:
         calls = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         with pytest.raises(DeliveryFailed) as failure:
             await calls.exchange("code")
-    assert not failure.value.permanent
-
-
-async def test_grant_without_a_team_is_none() -> None:
+        assert not failure.value.permanent
     async with two_teams() as slack, open_client("", api_url=slack.api_url) as client:
         calls = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         slack.grants.codes["code"] = ""
@@ -370,32 +358,18 @@ class Bots:
 
 
 def incoming(thread: str) -> tuple[Claimed, Lease]:
-    until = monotonic() + 30
-    claimed = Claimed(
-        thread=thread,
-        id="1",
-        body="{}",
-        tries=1,
-        enqueued_at=0.0,
-        leased_until=until,
-        fence=LeaseFence(key="f", token="t"),
-    )
+    until, fence = monotonic() + 30, LeaseFence(key="f", token="t")
+    claimed = Claimed(thread=thread, id="1", body="{}", tries=1, enqueued_at=0.0, leased_until=until, fence=fence)
     return claimed, Lease(until)
 
 
 async def installed(slack: TwoTeams, store: Installations, expires_at: float) -> Installation:
     slack.grants.expires_in = 43_200
     reply = slack.grants.issue(ONE)
-    await store.save(
-        Installation(
-            team=ONE,
-            bot_token=reply["access_token"],
-            bot_user=BOT_USER,
-            bot_id=BOT_ID,
-            refresh_token=reply["refresh_token"],
-            expires_at=expires_at,
-        )
-    )
+    await store.save(Installation(
+        team=ONE, bot_token=reply["access_token"], bot_user=BOT_USER, bot_id=BOT_ID,
+        refresh_token=reply["refresh_token"], expires_at=expires_at,
+    ))  # fmt: skip
     kept = await store.find(ONE)
     assert kept is not None
     return kept
@@ -487,33 +461,25 @@ async def test_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis
             await one.workspaces.notify_given_up(claimed, lease, "reason")
 
 
-async def test_workspace_may_grant_the_search_when_it_installs(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as orion:
-        for query, asked in (("", False), ("?search=1", True)):
-            async with orion.browser.get(f"{orion.url}/slack/install{query}", allow_redirects=False) as page:
-                scopes = parse_qs(urlsplit(page.headers["Location"]).query)["scope"][0].split(",")
-            assert (SEARCH_SCOPE in scopes) is asked
-
-
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("keys", "says"), [("", "is not set"), ("short", "cannot be used")])
-async def test_wrong_keys_are_refused_with_what_to_do(
-    redis_client: Redis, tmp_path: Path, keys: str, says: str
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"encryption_keys": SecretStr("")}, "is not set"),
+        ({"encryption_keys": SecretStr("short")}, "cannot be used"),
+        ({"allow_teams": frozenset()}, r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"),
+    ],
+)
+async def test_wrong_settings_are_refused_with_what_to_do(
+    redis_client: Redis, tmp_path: Path, wrong: dict[str, object], says: str
 ) -> None:
-    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", encryption_keys=SecretStr(keys))
+    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", **wrong)
     with pytest.raises(WrongUse, match=says) as failure:
         async with open_slack(settings, redis_client, Bots(), prefix="orion"):
             raise AssertionError
     assert "short" not in str(failure.value)
-
-
-async def test_nobody_decided_who_may_install_is_refused_with_what_to_do(redis_client: Redis, tmp_path: Path) -> None:
-    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", allow_teams=frozenset())
-    with pytest.raises(WrongUse, match=r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"):
-        async with open_slack(settings, redis_client, Bots(), prefix="orion"):
-            raise AssertionError
 
 
 async def test_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Path) -> None:

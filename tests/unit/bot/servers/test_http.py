@@ -9,7 +9,7 @@ import logging
 import resource
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,13 +73,17 @@ class Shown(ProcessStatus):
 
 
 @asynccontextmanager
-async def front(
-    intake: SlackEndpoint | None = None, shown: ProcessStatus | None = None
-) -> AsyncIterator[aiohttp.ClientSession]:
+async def front(shown: ProcessStatus, intake: SlackEndpoint | None = None) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
-        serve(build(shown or Shown(), intake)) as port,
+        serve(build(shown, intake)) as port,
         aiohttp.ClientSession(base_url=f"http://127.0.0.1:{port}") as session,
     ):
+        yield session
+
+
+@asynccontextmanager
+async def door(heard: list[dict[str, Any]], body_s: float = 10.0) -> AsyncIterator[aiohttp.ClientSession]:
+    async with front(Shown(), SlackEndpoint(app=bolt(heard), signing_secret=SECRET, body_s=body_s)) as session:
         yield session
 
 
@@ -88,53 +92,37 @@ def event(text: str = "hello") -> bytes:
     return json.dumps({"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": inner}).encode()
 
 
-async def test_the_three_pages_stand_in_every_mode() -> None:
-    async with front() as session:
+@pytest.mark.parametrize(
+    ("shown", "status"),
+    [(Shown(), 200), (Shown(ready=False), 503), (Shown(failing=["model"]), 200)],
+    ids=["ready", "not ready", "left alone"],
+)
+async def test_the_three_pages_stand_in_every_mode(shown: Shown, status: int) -> None:
+    async with front(shown) as session:
         async with session.get("/healthz") as page:
             assert (page.status, await page.json()) == (200, {"alive": True})
         async with session.get("/readyz") as page:
-            assert (page.status, await page.json()) == (
-                200,
-                {"ready": True, "checks": {"redis": True, "slack": True}, "left_alone": [], "paused": False},
-            )
+            checks = {"redis": True, "slack": shown.ready}
+            found = {"ready": shown.ready, "checks": checks, "left_alone": list(shown.failing), "paused": False}
+            assert (page.status, await page.json()) == (status, found)
         async with session.get("/metrics") as page:
             assert (page.status, page.content_type, await page.text()) == (200, "text/plain", "orion_turns_total 1\n")
         async with session.post("/slack/events", data=event()) as page:
             assert page.status == 404
 
 
-async def test_not_ready_names_what_is_missing() -> None:
-    async with front(shown=Shown(ready=False)) as session, session.get("/readyz") as page:
-        assert (page.status, (await page.json())["checks"]) == (503, {"redis": True, "slack": False})
+CHALLENGE = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
 
 
-async def test_far_end_that_is_left_alone_is_named_and_no_reason_not_to_take_questions() -> None:
-    async with front(shown=Shown(failing=["model"])) as session, session.get("/readyz") as page:
-        assert (page.status, (await page.json())["left_alone"]) == (200, ["model"])
-
-
-async def test_signed_event_is_heard_and_acknowledged() -> None:
+@pytest.mark.parametrize(
+    ("body", "status", "text", "count"),
+    [(event(), 200, "", 1), (event("fail"), 500, "", 0), (CHALLENGE, 200, "c-1", 0)],
+    ids=["heard", "the listener fails, so Slack sends again", "challenge"],
+)
+async def test_signed_request_is_answered(body: bytes, status: int, text: str, count: int) -> None:
     heard: list[dict[str, Any]] = []
-    async with front(SlackEndpoint(app=bolt(heard), signing_secret=SECRET)) as session:
-        async with session.post("/slack/events", data=event(), headers=headers(event())) as answer:
-            assert (answer.status, await answer.text()) == (200, "")
-        assert [body["event"]["text"] for body in heard] == ["hello"]
-
-
-async def test_listener_that_fails_gets_a_500_so_that_slack_sends_again() -> None:
-    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
-        body = event("fail")
-        async with session.post("/slack/events", data=body, headers=headers(body)) as answer:
-            assert (answer.status, await answer.text()) == (500, "")
-
-
-async def test_url_verification_answers_the_challenge() -> None:
-    body = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
-    async with (
-        front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session,
-        session.post("/slack/events", data=body, headers=headers(body)) as answer,
-    ):
-        assert (answer.status, "c-1" in await answer.text()) == (200, True)
+    async with door(heard) as session, session.post("/slack/events", data=body, headers=headers(body)) as answer:
+        assert (answer.status, text in await answer.text(), len(heard)) == (status, True, count)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +145,7 @@ async def test_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
     heard: list[dict[str, Any]] = []
     caplog.set_level(logging.DEBUG)
     with capture_logs() as lines:
-        async with front(SlackEndpoint(app=bolt(heard), signing_secret=SECRET)) as session:
+        async with door(heard) as session:
             body = event("confidential words")
             async with session.post("/slack/events", data=body, headers={**headers(body), **broken}) as answer:
                 assert answer.status == 401
@@ -169,7 +157,7 @@ async def test_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
 @pytest.mark.parametrize("off_s", [-400, 400])
 async def test_clock_that_is_off_is_named_in_the_log(off_s: int) -> None:
     body, log = event(), []
-    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
+    async with door([]) as session:
         for secret in (SECRET, "another"):
             sent = headers(body, stamp=str(int(time.time()) - off_s), secret=secret)
             with capture_logs() as lines:
@@ -194,14 +182,14 @@ def test_timestamp_is_digits_alone(form: str) -> None:
 
 
 async def test_bodies_over_a_mebibyte_are_refused() -> None:
-    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
+    async with door([]) as session:
         for size, status in ((MAX_BODY_BYTES + 1, 413), (MAX_BODY_BYTES, 401)):
             async with session.post("/slack/events", data=io.BytesIO(b"x" * size)) as answer:
                 assert answer.status == status
 
 
 async def test_body_that_never_comes_is_not_waited_for() -> None:
-    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET, body_s=0.05)) as session:
+    async with door([], body_s=0.05) as session:
 
         async def trickle() -> AsyncIterator[bytes]:
             yield b"{"
@@ -213,21 +201,8 @@ async def test_body_that_never_comes_is_not_waited_for() -> None:
 
 @pytest.mark.parametrize("body", [b"{", b'{"authorizations": [7]}', b"[]"])
 async def test_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
-    async with (
-        front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session,
-        session.post("/slack/events", data=body, headers=headers(body)) as answer,
-    ):
+    async with door([]) as session, session.post("/slack/events", data=body, headers=headers(body)) as answer:
         assert answer.status == 400
-
-
-async def test_the_server_binds_to_loopback() -> None:
-    application = build(Shown())
-    async with (
-        serve(application) as port,
-        aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{port}/healthz") as page,
-    ):
-        assert page.status == 200
 
 
 @given(stamp=st.text(), signature=st.text(), body=st.binary())
@@ -257,22 +232,20 @@ async def closed(port: int, start: bytes, more: bytes = b"") -> bool:
     """Open a connection, send ``start``, then a byte of ``more`` now and then. Return once the server closes it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(start)
+
+    async def drip() -> None:
+        for byte in more * 1_000:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.01)
+
     async with asyncio.TaskGroup() as group:
-        drip = group.create_task(_drip(writer, more))
-        try:
+        dripping = group.create_task(drip())
+        with suppress(ConnectionError):
             while await reader.read(4096):
                 pass
-        except ConnectionError:
-            pass
-        drip.cancel()
+        dripping.cancel()
     writer.close()
     return True
-
-
-async def _drip(writer: asyncio.StreamWriter, more: bytes) -> None:
-    for byte in more * 1_000:
-        writer.write(bytes([byte]))
-        await asyncio.sleep(0.01)
 
 
 STARTS = {

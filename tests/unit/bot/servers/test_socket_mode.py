@@ -51,14 +51,6 @@ async def test_recycled_socket_is_replaced(redis_client: Redis) -> None:
         assert len({incoming.ts for incoming in ledger.messages}) == 1
 
 
-async def test_slack_that_is_away_at_the_start_is_waited_for(redis_client: Redis) -> None:
-    async with local_slack(strictness=PROMPT) as slack:
-        slack.server.faults.fail("apps.connections.open", "internal_error", times=2)
-        async with listening(slack, redis_client, Ledger()) as front:
-            assert not await front.ready()
-            await wait_until(front.ready, "the socket is connected after all")
-
-
 async def test_socket_on_this_machine_is_opened_without_the_hosts_proxy(
     redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,15 +115,15 @@ async def test_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(redis
         assert "too_many_websockets" in [line["reason"] for line in logs if line["event"] == "slack_socket_dropped"]
 
 
-async def test_refused_app_token_is_told_by_its_reason(redis_client: Redis) -> None:
+async def test_slack_that_refuses_the_first_socket_is_waited_for_and_named(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
-        slack.server.faults.fail("apps.connections.open", "invalid_auth", times=1)
+        slack.server.faults.fail("apps.connections.open", "invalid_auth", times=2)
         with capture_logs() as logs:
             async with listening(slack, redis_client, Ledger()) as front:
+                assert not await front.ready()
                 await wait_until(front.ready, "the socket is connected after all")
-        (told,) = [line for line in logs if line["event"] == "slack_socket_refused"]
-        assert told["reason"] == "invalid_auth"
-        assert "SLACK_APP_TOKEN" in told["remedy"]
+        told, _ = [line for line in logs if line["event"] == "slack_socket_refused"]
+        assert (told["reason"], "SLACK_APP_TOKEN" in told["remedy"]) == ("invalid_auth", True)
 
 
 async def test_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
