@@ -19,14 +19,14 @@ from redis.asyncio import Redis
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
-from bot.cli.local import HANDBOOK, settings_for
+from bot.cli.local import settings_for
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.local.server import LocalWorkspace
 from tests.process.chaos.crew import Member, crew
 from tests.process.chaos.member import Role
 from tests.process.test_process import connected, workspace
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown, text_pages
 from tests.support.waiting import wait_until
 
 LIMITS = "Public API: limits and errors"
@@ -60,7 +60,7 @@ class Scene:
         self.workspace: LocalWorkspace = await self._stack.enter_async_context(workspace())
         self.crew = self._stack.enter_context(crew(self._home / "crew"))
         settings = settings_in(self._home, self._redis_url, openai_base_url=self._server.url, model="scripted")
-        self._settings = settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), self.workspace)
+        self._settings = settings_for(settings.model_copy(update={"docs": (text_pages(),)}), self.workspace)
         return self
 
     async def serving(self, name: str) -> Member:

@@ -14,13 +14,12 @@ from typing import Any
 import aiohttp
 
 from agent.model.prompts import NOT_FOUND
-from bot.cli.local import HANDBOOK
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown, text_pages
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -30,7 +29,7 @@ STOPS_WITHIN_S = 10
 
 @asynccontextmanager
 async def workspace() -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
+    opened = LocalWorkspace(docs=(text_pages(),), strictness=LENIENT)
     await opened.start()
     try:
         yield opened

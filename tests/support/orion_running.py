@@ -6,11 +6,15 @@ Far ends only are ours: the Slack-compatible server, the OpenAI-compatible serve
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -103,12 +107,20 @@ def settings_in(home: Path, redis_url: str, **more: Any) -> Settings:
     return base.model_copy(update={"home": home, "redis_url": SecretStr(redis_url), **more})
 
 
+@cache
+def text_pages() -> Path:
+    """The sample handbook without its PDF file, for which each Orion would start a process that reads it."""
+    folder = Path(tempfile.mkdtemp(prefix="orion-pages-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copytree(HANDBOOK, folder / "handbook", ignore=shutil.ignore_patterns("*.pdf"))
+
+
 @asynccontextmanager
 async def running(
     settings: Settings,
     *,
     mode: str = "socket",
-    docs: Path = HANDBOOK,
+    docs: Path | None = None,  # text_pages()
     prefix: str = "orion",
     identity: Identity | None = None,
     timeouts: TurnTimeouts | None = None,
@@ -121,6 +133,7 @@ async def running(
     Of two processes over one Redis one may only take events, the other only work on what is stored.
     """
     async with AsyncExitStack() as stack:
+        docs = docs or text_pages()
         inhabitant = LocalOrion()
         workspace = inhabited or LocalWorkspace(docs=(docs,), turn_record=inhabitant.record, strictness=strictness)
         if inhabited is None:
@@ -229,7 +242,7 @@ def serve_environment(workspace: LocalWorkspace, home: Path, **more: str) -> dic
         "SLACK_SIGNING_SECRET": workspace.signing_secret,
         "SLACK_API_URL": workspace.api_url,
         "ORION_HOME": str(home),
-        "ORION_DOCS": str(HANDBOOK),
+        "ORION_DOCS": str(text_pages()),
         "ORION_PORT": "0",
         **more,
     }

@@ -20,7 +20,6 @@ from statistics import median
 from cryptography.fernet import Fernet
 from pydantic import SecretStr
 
-from bot.cli.local import HANDBOOK
 from bot.install.installations import Installation, Installations, Seal
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR, Channel
@@ -32,7 +31,7 @@ from tests.process.chaos.redis_process import redis_process
 from tests.process.chaos.report import summed
 from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, free_port, paced, patiently, scene, server
 from tests.support.openai_server import ScriptedOpenAI
-from tests.support.orion_running import DIRECT, settings_in
+from tests.support.orion_running import DIRECT, settings_in, text_pages
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TwoTeams, two_teams
 
 SLOW = "Take your time."
@@ -186,7 +185,7 @@ async def two_workspaces(
                 "slack_signing_secret": SecretStr(SECRET),
                 "encryption_keys": SecretStr(key),
                 "allow_teams": frozenset({"*"}),
-                "docs": (HANDBOOK,),
+                "docs": (text_pages(),),
                 **server(model),
             }
         )

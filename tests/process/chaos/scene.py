@@ -13,14 +13,14 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.cli.local import HANDBOOK, settings_for
+from bot.cli.local import settings_for
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from tests.process.chaos.crew import Crew, crew
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import MENTION, settings_in
+from tests.support.orion_running import MENTION, settings_in, text_pages
 from tests.support.waiting import wait_until
 
 QUESTION = "How many requests per minute may an API key make?"
@@ -101,14 +101,14 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     """An empty workspace over this Redis."""
     async with AsyncExitStack() as stack:
-        workspace = LocalWorkspace(docs=(HANDBOOK,), strictness=SLACK)
+        workspace = LocalWorkspace(docs=(text_pages(),), strictness=SLACK)
         await workspace.start()
         stack.push_async_callback(workspace.stop)
         settings = settings_in(folder / "home", redis_url, streams=streams, **server(model))
         hands = stack.enter_context(crew(folder / "logs"))
         yield Scene(
             workspace=workspace,
-            settings=settings_for(settings.model_copy(update={"docs": (HANDBOOK,)}), workspace),
+            settings=settings_for(settings.model_copy(update={"docs": (text_pages(),)}), workspace),
             crew=hands,
             dice=dice,
             prefix=prefix,

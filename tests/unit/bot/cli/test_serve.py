@@ -28,7 +28,7 @@ from structlog.typing import EventDict
 from bot.app import PROBE_BYTES, DiskProbe
 from bot.cli import local as opening
 from bot.cli import serve as serving
-from bot.cli.local import HANDBOOK, LocalOrion, local, settings_for
+from bot.cli.local import LocalOrion, local, settings_for
 from bot.cli.signals import EndedAtOnce
 from bot.errors import WrongUse
 from bot.local.model.limits import LENIENT
@@ -46,6 +46,7 @@ from tests.support.orion_running import (
     serve_environment,
     settings_in,
     shown,
+    text_pages,
 )
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
@@ -56,7 +57,7 @@ GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
+    opened = LocalWorkspace(docs=(text_pages(),), strictness=LENIENT)
     await opened.start()
     try:
         yield opened
@@ -80,7 +81,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 
 def settings_of(workspace: LocalWorkspace, home: Path, redis_url: str, **more: Any) -> Settings:
-    return settings_for(settings_in(home, redis_url, docs=(HANDBOOK,), port=0, **more), workspace)
+    return settings_for(settings_in(home, redis_url, docs=(text_pages(),), port=0, **more), workspace)
 
 
 def events(log: list[EventDict]) -> list[str]:
@@ -279,7 +280,7 @@ async def test_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: 
         slack_api_url="http://127.0.0.1:9/api/",
         slack_bot_token=SecretStr("xoxb-1"),
         slack_app_token=SecretStr("xapp-1"),
-        docs=(HANDBOOK,),
+        docs=(text_pages(),),
         port=0,
     )
     async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:

@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.cli.local import HANDBOOK, settings_for
+from bot.cli.local import settings_for
 from bot.doctor.checks import Check
 from bot.doctor.doctor import REPLY_TIMEOUT_S, examine
 from bot.install.installations import Installation, Installations, Seal
@@ -25,7 +25,7 @@ from bot.slack.manifest import BOT_SCOPES
 from bot.stores.limits import Pausing
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import GARBAGE, RESPOND, ScriptedOpenAI, fails, says
-from tests.support.orion_running import settings_in
+from tests.support.orion_running import settings_in, text_pages
 
 IN_ALL_S = 20
 
@@ -97,7 +97,7 @@ async def test_everything_right(tmp_path: Path) -> None:
             settings_in(
                 tmp_path,
                 "",
-                docs=(HANDBOOK,),
+                docs=(text_pages(),),
                 openai_base_url=server.url,
                 model="m",
                 langfuse_public_key="pk",

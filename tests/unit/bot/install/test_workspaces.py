@@ -25,7 +25,6 @@ from structlog.testing import capture_logs
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import LeaseFence, ThreadStore
 from bot.app import Orion, open_orion
-from bot.cli.local import HANDBOOK
 from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
@@ -42,7 +41,7 @@ from bot.slack.directory import SlackDirectory
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.handlers import UnusedHandler
-from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown, text_pages
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
 from tests.support.waiting import wait_until
 
@@ -93,7 +92,7 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(two_teams())
         settings = settings_for(slack.api_url, home, redis_url, **more)
-        corpus = corpus_of(settings, (HANDBOOK,))
+        corpus = corpus_of(settings, (text_pages(),))
         orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=8, socket=False))
         intake = SlackEndpoint(app=orion.app, signing_secret=SECRET, installing=orion.installing)
         port = await stack.enter_async_context(serve(build(orion, intake)))
@@ -127,7 +126,7 @@ async def test_questions_stored_under_a_wrong_key_are_answered_once_with_the_rig
             place.slack.api_url, tmp_path, redis_url, encryption_keys=SecretStr(str(Fernet.generate_key(), "ascii"))
         )
         with pytest.raises(WrongUse, match="Put the earlier key back"):
-            async with open_orion(wrong, corpus_of(wrong, (HANDBOOK,)), concurrency=8, socket=False):
+            async with open_orion(wrong, corpus_of(wrong, (text_pages(),)), concurrency=8, socket=False):
                 raise AssertionError
         assert await redis_client.get(key) == sealed
         # A process that cannot read it meanwhile, however that came to be, loses nothing either.
