@@ -14,14 +14,11 @@ StepStatus = Literal["open", "done", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One line of the todo list. A model proposes ``description``, ``tool`` and ``acceptance``.
-
-    ``input`` is the beginning of the JSON input of the step's tool call.
-    """
+    """One line of the todo list. A model proposes ``description``, ``tool`` and ``acceptance``."""
 
     description: str
     tool: str = ""
-    input: str = ""
+    input: str = ""  # the beginning of its tool call's input, as JSON
     acceptance: str = ""
     status: StepStatus = "open"
     result: str = ""

@@ -23,19 +23,15 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Costs so far. ``estimated`` is set if the server gave no figures.
-
-    ``cached_tokens`` are the prompt tokens that the server took from its cache, ``reasoning_tokens`` the completion
-    tokens outside the text.
-    """
+    """Costs so far."""
 
     model_calls: int = 0
     tool_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
-    estimated: bool = False
+    cached_tokens: int = 0  # of the prompt, from the server's cache
+    reasoning_tokens: int = 0  # of the completion, outside the text
+    estimated: bool = False  # the server gave no figures
 
     @property
     def tokens(self) -> int:

@@ -22,17 +22,14 @@ MAX_RETRY_AFTER_S: Final = 86_400.0
 
 @dataclass(slots=True, eq=False)
 class CircuitBreaker:
-    """Breaker for one service, whose ``name`` goes into the log.
-
-    ``failures`` in a row open it. ``clock`` returns monotonic seconds.
-    """
+    """Breaker for one service, whose ``name`` goes into the log. ``failures`` in a row open it."""
 
     name: str
     _: KW_ONLY
     failures: int = 5
     first_pause_s: float = 5.0
     max_pause_s: float = 60.0
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = time.monotonic  # seconds
     _failed: int = field(default=0, init=False)
     _pause_s: float = field(default=0.0, init=False)
     _until: float = field(default=0.0, init=False)

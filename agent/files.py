@@ -1,8 +1,4 @@
-"""Files attached to a question or to the first message of its thread, as sources.
-
-A short file is one source. Of a long one, the parts closest to the question are used. ``file_sources`` may be slow:
-keep it off the event loop.
-"""
+"""Files of a question or its thread's first message, as sources: of a long file the parts closest to the question."""
 
 import math
 from collections import Counter
@@ -31,10 +27,7 @@ def file_sources(question: Question) -> tuple[Source, ...]:
 
 
 def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[ThreadMessage, ...] = ()) -> TurnOutcome:
-    """Add a line above the answer for each file that was not read completely.
-
-    For files of the thread's first message, only the first answer has the line.
-    """
+    """Add a line for each file that was not read completely; those of a thread's first message have it only once."""
     is_repeated = any(message.role == "assistant" for message in history)
     language = question.reply_language
     notes: list[str] = []

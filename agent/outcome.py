@@ -42,24 +42,17 @@ class Asked(_WithAnswer):
 
 
 class Refused(_WithAnswer):
-    """Nothing that answers the question was found; ``answer`` says so.
-
-    It is the model's own text if that cites sources, otherwise a message that names the nearest documents.
-    """
+    """Nothing that answers the question was found: the model's text says so, or one that names near documents."""
 
     name = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(_WithAnswer):
-    """Nothing could be verified, or the model was not reachable; ``answer`` is the graceful message.
-
-    ``reason`` is ``verification``, a ``ModelError`` kind or ``KnowledgeAwayError``. ``retry_after_s`` is the back-off
-    that the model's server asked for, None if it did not.
-    """
+    """Nothing could be verified, or the model was not reachable; ``answer`` is the graceful message."""
 
     name = "failed"
-    retry_after_s: float | None = None
+    retry_after_s: float | None = None  # that the model's server asked for
 
 
 class OutOfBudget(_WithAnswer):

@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
 from agent.budget import MAX_ATTEMPTS
-from agent.model.address import ServerAddress
+from agent.model.protocol import ServerAddress
 from bot.errors import WrongUse
 from bot.setting_values import (
     Amount,

@@ -1,8 +1,4 @@
-"""Reads the reply of a chat-completions server, whole or in chunks, without I/O.
-
-Servers differ in what they leave out, so every field is optional and none is trusted: any JSON is a reply or a
-``ModelError``.
-"""
+"""Reads the reply of a chat-completions server, whole or in chunks, without I/O. Servers may leave out any field."""
 
 import json
 import re

@@ -20,10 +20,9 @@ import structlog
 
 from agent.budget import ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
-from agent.model.address import ServerAddress
 from agent.model.chat_reply import Reply, estimate_usage, join_surrogates
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
-from agent.model.protocol import RETRYABLE, ModelError, Piece, WriteStream
+from agent.model.protocol import RETRYABLE, ModelError, Piece, ServerAddress, WriteStream
 
 if TYPE_CHECKING:
     from agent.model.client import SdkClient
@@ -65,10 +64,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """Facts about one model. A refusal is read by its text, as servers share no codes.
-
-    An option named there is to blame, otherwise those that not every server knows.
-    """
+    """Facts about one model. A refusal is read by its text: servers share no codes."""
 
     refused: frozenset[tuple[str, str]] = frozenset()  # pairs of an option and the refused value, "" for any value
     calls_tools: bool = False
@@ -90,10 +86,7 @@ class Learned:
         return {name: value for name, value in request.items() if value is not None}
 
     def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[Learned | None, bool]:
-        """Return the facts that this refusal of ``body`` shows (None: do not retry), and whether it names one.
-
-        A refusal that names nothing may be a passing failure.
-        """
+        """Return the facts that a refusal shows (None: do not retry), and if it names one: else it may be temporary."""
         words = refusal.words
         if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:
             return None, False

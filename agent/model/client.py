@@ -16,9 +16,8 @@ import httpx2
 import openai
 
 from agent.circuit_breaker import retry_after_s
-from agent.model.address import ServerAddress
 from agent.model.failures import ServerRefusalError, named_error
-from agent.model.protocol import ModelError
+from agent.model.protocol import ModelError, ServerAddress
 from observability.loopback import proxy_for
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -159,9 +158,8 @@ def model_errors() -> Iterator[None]:
 
 def _connection_failure(error: BaseException) -> ModelError:
     """Return a time-out only for one: the SDK's transport reports refused connections as time-outs as well."""
-    chain: list[BaseException] = [error]
-    while cause := chain[-1].__cause__:
-        chain.append(cause)
-    if any(isinstance(each, TimeoutError) for each in chain):
+    while error.__cause__ and not isinstance(error, TimeoutError):
+        error = error.__cause__
+    if isinstance(error, TimeoutError):
         return ModelError(kind="TimeoutError", detail="no reply in time")
-    return ModelError(kind="LLMError", detail=f"connection failed ({type(chain[-1]).__name__})")
+    return ModelError(kind="LLMError", detail=f"connection failed ({type(error).__name__})")

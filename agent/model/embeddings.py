@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 
 from agent.knowledge.semantic.vectors import EmbedderError, Vectors
-from agent.model.address import ServerAddress
 from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
 from agent.model.chat_server import ModelServer, Timeouts, time_limit
 from agent.model.failures import ServerRefusalError
-from agent.model.protocol import ModelError
+from agent.model.protocol import ModelError, ServerAddress
 
 REPLY_TIMEOUT_S: Final = 120.0  # for a batch with its retries
 DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
@@ -67,8 +66,7 @@ class ServerEmbedder(ModelServer):
 
     async def embed_question(self, question: str) -> Vectors:
         """Return the vector of a question."""
-        row: Vectors = (await self._unit_vectors([prefixes(self.name)[0] + question]))[0]
-        return row
+        return np.asarray((await self._unit_vectors([prefixes(self.name)[0] + question]))[0])
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return a vector for each text; truncate texts too long for the model."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -56,11 +57,7 @@ class Judge(Protocol):
 
 
 def read_opinion(*texts: str) -> Opinion:
-    """Return the verdicts in the first of these texts that has any; never raise. The last object counts.
-
-    Verdicts may come without the object around them. An unusable verdict is left out, and so is a claim with two
-    verdicts.
-    """
+    """Return the usable verdicts in the first text that has any, with or without an object around them; never raise."""
     found: dict[str, Any] = {}
     for text in texts:
         objects = list(json_objects(text, _DECODER))
@@ -69,22 +66,19 @@ def read_opinion(*texts: str) -> Opinion:
         found = complete[-1] if complete else {"verdicts": bare} if bare else found
         if found:
             break
-    read: dict[int, list[Judgement]] = {}
-    for verdict in found.get("verdicts", []):
-        number, judgement = _judgement(verdict)
-        read.setdefault(number, []).extend([judgement] if judgement else [])
-    single = {number: judgements[0] for number, judgements in read.items() if len(judgements) == 1}
+    read = [each for verdict in found.get("verdicts", []) if (each := _read_verdict(mapping(verdict)))]
+    times = Counter(number for number, _ in read)  # a claim with two verdicts has none
     reply = found.get("reply")
-    return Opinion(judgements=single, reply=reply if reply in get_args(ReplyKind) else None)
+    judgements = {number: judgement for number, judgement in read if times[number] == 1}
+    return Opinion(judgements=judgements, reply=reply if reply in get_args(ReplyKind) else None)
 
 
-def _judgement(raw: object) -> tuple[int, Judgement | None]:
-    """Return the number of a claim and its verdict, None if one of the two is unusable."""
-    verdict = mapping(raw)
+def _read_verdict(verdict: Mapping[str, Any]) -> tuple[int, Judgement] | None:
+    """Return the number of a claim and the judgement of it, or None if one of the two is unusable."""
     number, lines = verdict.get("claim"), verdict.get("lines")
     answer, absent = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent"))
     if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:
-        return 0, None
+        return None
     return int(str(number)), Judgement(
         supported=answer,
         lines=tuple(map(_line, lines if isinstance(lines, list) else _LISTED.findall(str(lines or "")))),

@@ -78,10 +78,7 @@ class OpenAIModel(ChatServer):
         return self.stream(body)
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """Return one verdict per claim, as far as the reply is readable; an unreadable reply is requested once more.
-
-        Raises ``ModelError``.
-        """
+        """Return one verdict per claim; an unreadable reply is requested once more. Raises ``ModelError``."""
         body: Body = {"model": self.model, "messages": judge_messages(context), "response_format": JSON_OBJECT}
         body |= {"temperature": JUDGE_TEMPERATURE, "reasoning_effort": JUDGE_EFFORT}
         reply, usage = await self.reply(body)
@@ -104,11 +101,7 @@ class OpenAIModel(ChatServer):
         return Generated(text=reply.content, usage=usage, call=self.call(body))
 
     async def context_length(self, context: DecideContext, tokens: int) -> int:
-        """Return how many tokens of a long decision the model read.
-
-        ``context`` should make a prompt of more than ``tokens``. The result is ``tokens`` unless the model read clearly
-        fewer. Raises ``ModelError``.
-        """
+        """Return how many tokens of a decision with more than ``tokens`` the model read. Raises ``ModelError``."""
         try:
             usage = (await self.decide(context)).usage
         except ModelError as error:

@@ -112,10 +112,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
 
 
 def judge_messages(context: JudgeContext) -> list[ChatMessage]:
-    """Return the messages of one judgement: the sources line by line, then the parts that differ between its calls.
-
-    Each line of outside text begins with a number or a bar, so that none can pass for one of ours.
-    """
+    """Return the messages of one judgement. Each line of outside text has a number or a bar: none can pass for ours."""
     cited = ("".join(f"[{number}]" for number in claim.cited) or "nothing" for claim in context.claims)
     claims = [
         f"claim {number}, cites {ids}:\n{_bar_lines(claim.text)}"

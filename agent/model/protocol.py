@@ -6,7 +6,7 @@ yields the raw stream, tags included: ``agent.model.tag_stream`` types it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -67,6 +67,19 @@ class ModelError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """One server under one key that speaks OpenAI's API. An empty ``base_url`` is OpenAI itself."""
+
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    azure_api_version: str = ""  # of an Azure resource, where a model is the name of a deployment
+    azure_token: str = field(default="", repr=False)  # replaces the key there
+    headers: Mapping[str, str | None] = field(
+        default_factory=dict, repr=False
+    )  # None: not sent, not even the SDK's own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
     """Part of a turn that both phases see. ``left_out`` counts passages that did not fit."""
 
@@ -92,14 +105,11 @@ class DecideContext(TurnContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteContext(TurnContext):
-    """The lean context of phase two. ``sources`` are in full; ``feedback`` is empty on the first attempt.
-
-    ``kept`` is the part of an answer that people already see and that must not be written again.
-    """
+    """The lean context of phase two, with the sources in full."""
 
     feedback: str = ""
     previous_draft: str = ""
-    kept: str = ""
+    kept: str = ""  # the part of the answer that people already see
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

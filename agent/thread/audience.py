@@ -21,16 +21,12 @@ _ENTRY: Final = re.compile(rf"{_ONE}(?:\+{_ONE})*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewers:
-    """The people who see what is said in a place.
-
-    In a direct chat that is one person: ``user``, with ``memberships``, the ids of their groups and channels and their
-    e-mail address.
-    """
+    """The people who see what is said in a place."""
 
     team: str
     channel: str
-    user: str = ""
-    memberships: frozenset[str] = frozenset()
+    user: str = ""  # in a direct chat
+    memberships: frozenset[str] = frozenset()  # ids of their groups and channels, and their e-mail address
 
 
 def viewers_of(question: Question) -> Viewers:

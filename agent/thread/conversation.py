@@ -48,45 +48,34 @@ class FilePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file that came with a question: its text, or the ``trouble`` with reading it. ``url`` is the link for people.
-
-    ``opening``: it came with the thread's first message, not with the question itself. ``is_cut``: only its beginning
-    was read.
-    """
+    """A file that came with a question: its text, or the ``trouble`` with reading it."""
 
     name: str
     text: str = ""
     parts: tuple[FilePart, ...] = ()
-    url: str = ""
+    url: str = ""  # the link for people
     trouble: FileTrouble = ""
-    opening: bool = False
-    is_cut: bool = False
+    opening: bool = False  # it came with the first message of the thread, not with the question
+    is_cut: bool = False  # only its beginning was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One message for Orion. ``mentioned`` are the user ids it names (Orion's own left out).
-
-    ``addressed`` is False for a message in a thread that does not mention Orion: it may be meant for other people.
-    ``memberships`` are looked up in a direct chat: the asker's groups, channels and e-mail address. ``tz`` is their
-    time zone (an IANA name), ``names`` are those of people in the conversation, by user id. ``instruction`` is an
-    admin's request for answers in this channel, ``documents`` are prefixes of the paths or sources used there.
-    ``language`` is the language set for the channel.
-    """
+    """One message for Orion."""
 
     thread: ThreadKey
     user: str
     text: str
     ts: str
     files: tuple[AttachedFile, ...] = ()
-    mentioned: frozenset[str] = frozenset()
-    addressed: bool = True
-    memberships: frozenset[str] = frozenset()
-    tz: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
-    instruction: str = ""
-    documents: tuple[str, ...] = ()
-    language: str = ""
+    mentioned: frozenset[str] = frozenset()  # ids of the people it names, without Orion
+    addressed: bool = True  # False: it does not mention Orion and may be meant for other people
+    memberships: frozenset[str] = frozenset()  # in a direct chat: groups, channels and address of the asker
+    tz: str = ""  # of the asker, as an IANA name
+    names: Mapping[str, str] = field(default_factory=dict)  # of people in the conversation, by id
+    instruction: str = ""  # an admin's request for answers in this channel
+    documents: tuple[str, ...] = ()  # prefixes of the paths or sources used there
+    language: str = ""  # set for the channel
 
     @property
     def reply_language(self) -> str | None:
@@ -111,16 +100,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadMessage:
-    """One line of the conversation so far. ``user`` is an id, empty for Orion.
-
-    ``addressed`` marks a message to Orion: a question is not evidence, but messages between people may be.
-    """
+    """One line of the conversation so far. ``user`` is an id, empty for Orion."""
 
     role: Literal["user", "assistant"]
     text: str
     user: str = ""
     ts: str = ""
-    addressed: bool = True
+    addressed: bool = True  # to Orion: a question is no evidence, messages between people may be
 
 
 _WORDS: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
@@ -152,10 +138,7 @@ def asks_for_file(question: Question) -> bool:
 
 
 def is_from_own_words(question: str) -> bool:
-    """Return True if the person gave the words to work on (translate this) or asked for play (write a limerick).
-
-    Such an answer cannot be verified against sources and is labelled so. A question about documents must not count.
-    """
+    """Return True if the person gave the words (translate this) or asked for play (write a limerick)."""
     if _PLAY.search(question):
         return True
     if match := _MATERIAL.search(question):

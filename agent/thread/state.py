@@ -100,27 +100,21 @@ class SavedFindings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadState:
-    """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
+    """One conversation."""
 
-    ``preferences`` outlive a mission; nothing sets one yet. ``undo`` is the state before the latest question as JSON,
-    without parts that the state still has. ``opened_with_files``: the thread's first message has files, to be read
-    again for the next question. ``found`` is set while a clarifying question waits for its answer. ``posted`` maps the
-    ts of the latest questions to those of the messages with their answers.
-    """
-
-    version: int = 0
+    version: int = 0  # grows with each save
     mission: str = ""
-    todolist_id: str | None = None
+    todolist_id: str | None = None  # None without a todo list
     plan: Plan | None = None
     history: tuple[ThreadMessage, ...] = ()
     answers: dict[str, str] = field(default_factory=dict)
     pending_question: PendingQuestion | None = None
     sources: tuple[Source, ...] = ()
-    preferences: dict[str, str] = field(default_factory=dict)
-    undo: str = ""
-    opened_with_files: bool = False
-    found: SavedFindings | None = None
-    posted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    preferences: dict[str, str] = field(default_factory=dict)  # outlive a mission; nothing sets one yet
+    undo: str = ""  # the state before the latest question as JSON, without parts that the state still has
+    opened_with_files: bool = False  # by its first message: they are read again for the next question
+    found: SavedFindings | None = None  # while a clarifying question waits for its answer
+    posted: dict[str, tuple[str, ...]] = field(default_factory=dict)  # ts of questions, of the posts of their answers
 
 
 def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> ThreadState:
@@ -150,10 +144,7 @@ def _message_at(state: ThreadState, ts: str) -> ThreadMessage | None:
 
 
 def without_message(state: ThreadState, ts: str) -> ThreadState:
-    """Return the state without the person's deleted message ``ts``.
-
-    The answer to an older question is removed too, with everything derived from its text. Later messages stay.
-    """
+    """Return the state without the deleted message ``ts``, its answer and all that was derived from its text."""
     gone = _message_at(state, ts)
     if gone is None:  # that message may have had only a file
         return _without_quoted_messages(state) if state.opened_with_files else state

@@ -49,10 +49,7 @@ def team_of(thread: str) -> str:
 
 
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
-    """Return ``prefix:{shard}``, the start of all keys of a workspace: in a cluster they live on one node.
-
-    One script can then see all running work of a workspace and enforce its limit.
-    """
+    """Return ``prefix:{shard}``, the start of all keys of a workspace: one script sees them all, also in a cluster."""
     return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
 
 
@@ -100,10 +97,7 @@ class ThreadStore:
         pipe.expire(self.key(key), TTL_S)
 
     async def save(self, key: ThreadKey, state: ThreadState, *, fence: LeaseFence | None = None) -> ThreadState:
-        """Overwrite the version that ``state`` was loaded as. Returns it with its new version.
-
-        Raises ``StateConflict``, ``StateFenced``, or ``StateNotSaved`` if Redis is not reachable.
-        """
+        """Overwrite the version that ``state`` was loaded as, and return the new one. Raises ``StateNotSaved``."""
         saved = replace(state, version=state.version + 1)
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
         text = compress(to_json(saved)).encode("utf-8", "replace")

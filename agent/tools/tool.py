@@ -44,28 +44,21 @@ _SPECS: Final = tomllib.loads(Path(__file__).with_name("specs.toml").read_text(e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """Result of a tool. ``sources`` have ``id=0``: ``Progress.add_source`` numbers them and checks their audience.
-
-    Only ``sources`` have an audience: the model reads ``content``, ``error`` and ``hints`` (what to try next) for any
-    asker. A result that is not ``ok`` may bring sources too. The wall fills in ``call_id``, ``tool``, ``place`` and
-    ``input``, the arguments of the call. ``usage`` is the cost of a model that the tool itself called, ``call`` its
-    request, ``generated`` its text: the writer reads all of it, as text that is not a source. ``away``: the tool could
-    not look into its ``place``.
-    """
+    """Result of a tool. The wall fills in ``call_id``, ``tool``, ``place`` and ``input``, the arguments of the call."""
 
     call_id: str = ""
     tool: str = ""
     ok: bool = True
     content: str = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[Source, ...] = ()  # with ``id=0``; they alone have an audience, content and hints are for any asker
     error: str = ""
-    hints: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()  # what to try next
     input: Mapping[str, Any] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)
-    call: ModelCall | None = None
-    generated: str = ""
+    usage: Usage = field(default_factory=Usage)  # of a model that the tool itself called
+    call: ModelCall | None = None  # that model's request
+    generated: str = ""  # that model's text: the writer reads all of it, as text that is not a source
     place: str = ""
-    away: bool = False
+    away: bool = False  # the tool could not look into its ``place``
 
 
 class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
@@ -82,17 +75,13 @@ class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """Description of a tool for the model. ``parameters`` is a JSON Schema object.
-
-    ``takes_s`` is the time-out in seconds if an admin allowed more than any tool gets. ``place`` is where it looks:
-    people hear of it if that fails.
-    """
+    """Description of a tool for the model."""
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    takes_s: float = 0.0
-    place: str = ""
+    takes_s: float = 0.0  # the time-out, if an admin allowed more than any tool gets
+    place: str = ""  # where it looks: people hear of it if that fails
 
 
 class Tool(Protocol):

@@ -103,10 +103,7 @@ async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, decl
 
 
 def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[WriteContext]) -> WriteContext:
-    """Return the request for the next draft, and add it to the ``earlier`` ones: it never equals one of those.
-
-    Its feedback is about the last draft.
-    """
+    """Return the request for the next draft, which equals no ``earlier`` one, and add it to those."""
     context = progress.write_context()
     if attempts:  # only the part that is not shown yet is to be written again
         last, shown = attempts[-1], _shown_draft(progress)
@@ -166,10 +163,7 @@ async def _read_whole(progress: Progress, number: int, context: WriteContext) ->
 
 
 async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
-    """Check a draft off the event loop: a long one must not hold up other threads.
-
-    A ``summary`` may be small talk. The judge is asked whether it states anything, even if no source was found.
-    """
+    """Check a draft off the event loop. The judge is asked if a ``summary`` states anything, even without sources."""
     draft = progress.draft(text)
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)

@@ -24,10 +24,7 @@ def request_draft(model: Model, context: WriteContext, number: int, emit: Emit) 
 
 
 class EarlyDraft:
-    """A stream that a separate task reads ahead. ``stream`` is set once the request was sent.
-
-    Its ``pieces`` yield the text so far, then the rest.
-    """
+    """A stream that a separate task reads ahead. Its ``pieces`` yield the text so far, then the rest."""
 
     def __init__(self, model: Model, context: WriteContext, emit: Emit, group: asyncio.TaskGroup) -> None:
         self._request = (model, context, 1, emit)

@@ -34,11 +34,7 @@ class AttemptJudge:
     number: int
 
     async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion; unchanged without a judge or anything to decide.
-
-        ``whole``: this is the complete answer, so the judge may have to say whether it answers at all, even without an
-        open claim.
-        """
+        """Return the verdict with the judge's opinion. Only the ``whole`` answer can turn out to be none."""
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
         # A text that cites nothing, and has no other fault, may say that the sources lack the answer.
@@ -82,10 +78,7 @@ class AttemptJudge:
         return tuple(c for c, key in keys.items() if key not in asked or asked[key].is_open_again(self.number))
 
     async def _may_be_no_answer(self, verdict: Verdict) -> bool:
-        """Return True if a text without open claims may only say that the sources lack the answer.
-
-        It does not if every word belongs to a supported claim.
-        """
+        """Return True if the text may only say that the sources lack the answer: not all of it is supported claims."""
         if verdict.text.strip() in self.progress.judge_record.replies:
             return False
         opinions = [

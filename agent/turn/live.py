@@ -59,10 +59,7 @@ class Stage(Protocol):
     """A place that shows an answer while it grows (``bot.delivery.stream.AnswerStream``)."""
 
     async def show(self, markdown: str, text: str) -> bool:
-        """Show one more verified block. ``text`` is the answer so far in the form of an ordinary answer.
-
-        Returns False if nothing can be shown here and nothing was.
-        """
+        """Show one more verified block; False if nothing can be shown here. ``text`` is the whole answer so far."""
 
 
 # A block that passed, as it was drafted, and the answer up to its end.
@@ -189,10 +186,7 @@ class LiveAnswer:
         return due
 
     def whole(self, text: str) -> str:
-        """Return the answer to be judged: the part shown before this attempt, and its ``text`` as far as that counts.
-
-        Blocks that were shown before are left out of ``text``.
-        """
+        """Return the answer to be judged: the part shown before this attempt, then the new blocks of ``text``."""
         if self.is_cut_short:
             return self._reading.failed
         blocks = complete_blocks(text, ended=True)

@@ -44,10 +44,7 @@ _HARMLESS: Final = str.maketrans("<>", "‹›")
 
 
 async def meet_message(progress: Progress) -> None:
-    """Set the mission that the question serves in ``progress.state``.
-
-    A message without an open mission begins one; while steps are open it continues the mission.
-    """
+    """Set the mission that the question serves: a new one, unless it has open steps or waits for this answer."""
     question = progress.question
     answered = state_with_answer(progress.state, question.user, question.text)
     if answered is not None:

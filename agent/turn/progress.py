@@ -94,10 +94,7 @@ class Progress:
             self.add_source(source)
 
     def add_source(self, source: Source) -> None:
-        """Give a source its number, unless the same text of the same page already has one.
-
-        A source that some reader of the answer may not see is left out, no matter which tool brought it.
-        """
+        """Number a source, unless the same text of the same page has one or a reader of the answer may not see it."""
         if not source.text.strip():
             return
         if not may_see(source.audience, viewers_of(self.question)):

@@ -41,10 +41,7 @@ _MODEL_PHRASES: dict[ModelErrorKind, str] = {
 def to_answer(
     progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None, note: str = ""
 ) -> Answer:
-    """Return the verified text as an answer: its sources numbered in the order of the text, with the label it needs.
-
-    ``note`` follows the label.
-    """
+    """Return the verified text as an answer: sources in the order of the text, then its label and the ``note``."""
     order = citation_order(verdict.text, progress.sources)
     text = renumber(verdict.text, order)
     cited = {source.id: source for source in progress.sources}

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from agent.budget import Budget
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
+from agent.model.protocol import ServerAddress
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
 from agent.turn.loop import run_turn

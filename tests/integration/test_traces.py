@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent.budget import Budget
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
+from agent.model.protocol import ServerAddress
 from agent.outcome import Answered
 from agent.thread.state import ThreadState
 from agent.tools.builtin.llm_generate import LlmGenerate

@@ -18,8 +18,8 @@ from typing import Any, Final
 import aiohttp
 
 from agent.budget import Budget
-from agent.model.address import ServerAddress
 from agent.model.openai import OpenAIModel
+from agent.model.protocol import ServerAddress
 from agent.thread.state import ThreadState
 from agent.turn.loop import run_turn
 from agent.turn.progress import Policy

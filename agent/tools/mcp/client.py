@@ -176,10 +176,7 @@ class McpConnection:
             self._changed.set()
 
     async def _listen(self, client: Client) -> None:
-        """Subscribe to changes of tools on a server with the newer protocol, where the client must ask.
-
-        Raises if the server does not offer it.
-        """
+        """Subscribe to changes of tools on a server that offers it. Raises if this one does not."""
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
                 self._changed.set()

@@ -66,10 +66,7 @@ class McpServer(BaseModel):
         return self
 
     def allows(self, tool: str, *, reads: bool | None) -> bool:
-        """Return whether the server's tool may be used. ``reads`` is the server's claim that the tool only reads.
-
-        A pattern does not allow a tool that declares changes; its full name does.
-        """
+        """Return if a tool may be used. ``reads`` is its own claim; a pattern allows none that declares changes."""
         if not self.allow:
             return reads is True
         return tool in self.allow or (reads is not False and any(fnmatchcase(tool, each) for each in self.allow))

@@ -177,10 +177,7 @@ class Pages:
     _count: int = 0
 
     def add(self, records: Sequence[Record], asked: Iterable[Any], *, title: str, origin: str) -> ToolResult:
-        """Return the beginning of a result. A record without a title or link takes those of an earlier one.
-
-        ``asked`` are the values in the call, such as the id of a page that an earlier search found.
-        """
+        """Return the beginning of a result. ``asked`` are the call's values: a known record may give its title."""
         if len(records) == 1:
             earlier = next((self._known[key] for key in map(_key, asked) if key in self._known), Record(text=""))
             said = records[0]

@@ -34,14 +34,11 @@ Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStrea
 
 @dataclass(slots=True)
 class ServerLink:
-    """The link to one server. ``over`` is set when it broke.
-
-    ``trouble`` is the latest hint at the problem: an HTTP status, or a line of the server's error output.
-    """
+    """The link to one server."""
 
     server: McpServer
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    trouble: str = ""
+    over: asyncio.Event = field(default_factory=asyncio.Event)  # set when it broke
+    trouble: str = ""  # the latest hint: an HTTP status, or a line of the server's error output
 
     def note(self, trouble: str) -> None:
         """Keep a hint at the problem, without the server's secrets."""
@@ -138,10 +135,7 @@ async def start_process(link: ServerLink, env: Mapping[str, str]) -> AsyncIterat
 
 @asynccontextmanager
 async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContextManager[Any]]:
-    """Open the SDK's transport. The process is stopped only after the SDK closed the transport.
-
-    The link is over when the process closes its output. HTTP errors are noted on the link.
-    """
+    """Open the SDK's transport, whose process ends after it. HTTP errors are noted on the link."""
     url = link.server.url
     if not url:
         async with start_process(link, get_default_environment() | link.server.env) as child:

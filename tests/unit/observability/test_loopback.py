@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import ModelError
+from agent.model.protocol import ModelError, ServerAddress
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from observability.loopback import is_loopback, trusted_at
 from tests.support.tls_server import behind_tls, certificate

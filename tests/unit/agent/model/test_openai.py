@@ -19,10 +19,9 @@ from structlog.testing import capture_logs
 from agent.actions import AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget, ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Learned, Timeouts
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import DecideContext, ModelError, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, ModelError, ServerAddress, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says

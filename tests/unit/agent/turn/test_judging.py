@@ -15,9 +15,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.budget import Budget
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
+from agent.model.protocol import ServerAddress
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart, Verification

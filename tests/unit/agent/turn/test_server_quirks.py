@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
+from agent.model.protocol import ServerAddress
 from agent.outcome import Answered, Failed, TurnOutcome
 from agent.texts.catalogue import say
 from tests.support.fakes import take_turn

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
+from agent.model.protocol import ServerAddress
 from bot.errors import WrongUse
 from bot.evals.files import read_text, verdict_json
 from bot.evals.rows import SourceRow, read_sources, sources_of

@@ -11,9 +11,8 @@ from pydantic import SecretStr
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
-from agent.model.address import ServerAddress
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import RETRYABLE, DecideContext, Decision
+from agent.model.protocol import RETRYABLE, DecideContext, Decision, ServerAddress
 from agent.outcome import Answered, Failed
 from agent.quoting.model import ExtractiveModel
 from agent.thread.conversation import Question, ThreadKey

@@ -21,8 +21,8 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.ranking import SemanticRanker
 from agent.knowledge.semantic.vectors import EmbedderError, text_to_embed
 from agent.knowledge.types import KnowledgeAwayError
-from agent.model.address import ServerAddress
 from agent.model.embeddings import DIMENSIONS, ServerEmbedder
+from agent.model.protocol import ServerAddress
 from agent.thread.audience import Viewers
 from tests.support.openai_server import Scripted, ScriptedOpenAI, fails, word_vector
 

@@ -9,10 +9,9 @@ from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import HINTS, Generated
+from agent.model.protocol import HINTS, Generated, ServerAddress
 from agent.tools.builtin.llm_generate import GENERATE_TIMEOUT_S, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
 from agent.turn.loop import TOOL_TIMEOUT_S
