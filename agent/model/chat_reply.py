@@ -127,12 +127,8 @@ class Reply:
 
 def estimate_usage(characters_in: int, characters_out: int) -> Usage:
     """Return the estimated cost of a call, for servers that do not report it."""
-    return Usage(
-        model_calls=1,
-        prompt_tokens=-(-characters_in // CHARACTERS_PER_TOKEN),
-        completion_tokens=-(-characters_out // CHARACTERS_PER_TOKEN),
-        estimated=True,
-    )
+    prompt, completion = (-(-characters // CHARACTERS_PER_TOKEN) for characters in (characters_in, characters_out))
+    return Usage(model_calls=1, prompt_tokens=prompt, completion_tokens=completion, estimated=True)
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:

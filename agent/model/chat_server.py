@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -242,7 +242,8 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            chunk = await (_last_chunk(chunks) if reply.finish else anext(chunks, None))
+            async with time_limit(_LAST_CHUNK_S) if reply.finish else nullcontext():
+                chunk = await anext(chunks, None)
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
             # A reply with all its parts is complete, however its connection ends.
@@ -318,11 +319,6 @@ async def time_limit(seconds: float) -> AsyncGenerator[None]:
             yield
     except TimeoutError:
         raise ModelError(kind="TimeoutError", detail="no reply in time") from None
-
-
-async def _last_chunk(chunks: AsyncGenerator[object]) -> object:
-    async with time_limit(_LAST_CHUNK_S):
-        return await anext(chunks, None)
 
 
 def was_cut(figures: Usage, sent: int) -> bool:
