@@ -4,7 +4,6 @@ The facts are read in one round trip and are as old as the turn. A later stop or
 cancellation. An answer is in the outbox before it is posted, so that a crash repeats the delivery and not the turn.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
@@ -25,6 +24,10 @@ from bot.slack.message import Incoming
 from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, read_pause
 from bot.stores.threads import Cancellations, DirectChats, Served, ThreadModes, stop_after
 from verification.types import Answer, Repair, Source, Violation
+
+NO_LIMITS = Limits()
+TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,38 +50,23 @@ def read_entry(stored: str | None) -> OutboxEntry | None:
         return None
     try:
         fields = parse_json(stored)
-        return OutboxEntry(
-            outcome=fields["outcome"], answer=_answer(fields["answer"]), state=from_json(fields["state"])
-        )
+        kept = fields["answer"]
+        answer = Answer(**{
+            **kept, "chunks": tuple(kept["chunks"]), "claims": (),
+            "sources": tuple(Source(**source) for source in kept["sources"]),
+            "repairs": tuple(Repair(**repair) for repair in kept["repairs"]),
+            "violations": tuple(Violation(**violation) for violation in kept["violations"]),
+        })  # fmt: skip
+        return OutboxEntry(outcome=fields["outcome"], answer=answer, state=from_json(fields["state"]))
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _answer(fields: Mapping[str, Any]) -> Answer:
-    return Answer(
-        **{
-            **fields,
-            "chunks": tuple(fields["chunks"]),
-            "claims": (),
-            "sources": tuple(Source(**source) for source in fields["sources"]),
-            "repairs": tuple(Repair(**repair) for repair in fields["repairs"]),
-            "violations": tuple(Violation(**violation) for violation in fields["violations"]),
-        }
-    )
-
-
-log = structlog.get_logger()
-NO_LIMITS = Limits()
-TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
 
 
 class Stores:
     """``mailbox``: waiting messages; ``threads``: their state; ``thread_modes``: engaged, muted or unknown."""
 
     def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, prefix: str = "orion") -> None:
-        self.redis = redis
-        self.prefix = prefix
-        self.mailbox = mailbox
+        self.redis, self.prefix, self.mailbox = redis, prefix, mailbox
         self.threads = ThreadStore(redis, prefix=prefix)
         self.thread_modes = ThreadModes(redis, prefix=prefix)
         self.cancellations = Cancellations(redis, prefix=prefix)
@@ -158,41 +146,8 @@ def mark_of(turn_id: str, name: MarkName) -> str:
 
 async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
     """Read the facts about one message. Raises ``RedisError``."""
-    keys = _keys(stores, incoming, turn_id)
-    clustered = isinstance(stores.redis, RedisCluster)  # one MGET cannot span its nodes
-    async with stores.redis.pipeline(transaction=False) as pipe:
-        stores.threads.ask(pipe, incoming.thread)
-        budgeted = stores.budgets.queue_read(pipe, incoming)
-        if clustered:
-            for key in keys.values():
-                pipe.get(key)
-        else:
-            pipe.mget(list(keys.values()))
-        replies = await pipe.execute()
-    used = replies[_USED] if budgeted else ()
-    values = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
-    state, schema = read_row(replies[_ROW])
-    marks: dict[str, Any] = {name: values[name] for name in _MARKS}
-    return Facts(
-        state=state,
-        state_schema=schema,
-        exhausted=stores.budgets.find_exhausted(incoming, used),
-        thread_mode=values["thread_mode"],
-        is_deleted=values["gone"] is not None,
-        stop_ts=stop_after(values["stop"], incoming),
-        pause=read_pause(values["paused"]),
-        resumed=parse_number(values["resumed"]),
-        person=parse_person(values["person"]),
-        shared=None if values["shared"] is None else values["shared"] == "1",
-        token=values["token"] or "",
-        **marks,
-    )
-
-
-def _keys(stores: Stores, incoming: Incoming, turn_id: str) -> dict[str, str]:
     thread, team = incoming.thread, incoming.thread.team
-    marks: dict[str, str] = {name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in _MARKS}
-    return {
+    keys: dict[str, str] = {
         "thread_mode": stores.thread_modes.key(thread),
         "gone": stores.cancellations.deleted_key(thread, incoming.ts),
         "stop": stores.cancellations.stop_key(thread),
@@ -201,5 +156,25 @@ def _keys(stores: Stores, incoming: Incoming, turn_id: str) -> dict[str, str]:
         "person": stores.people.person_key(team, incoming.user),
         "shared": stores.people.channel_key(team, thread.channel),
         "token": stores.token_key(incoming),
-        **marks,
+        **{name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in _MARKS},
     }
+    async with stores.redis.pipeline(transaction=False) as pipe:
+        stores.threads.ask(pipe, thread)
+        budgeted = stores.budgets.queue_read(pipe, incoming)
+        if clustered := isinstance(stores.redis, RedisCluster):  # one MGET cannot span its nodes
+            for key in keys.values():
+                pipe.get(key)
+        else:
+            pipe.mget(list(keys.values()))
+        replies = await pipe.execute()
+    values = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
+    state, schema = read_row(replies[_ROW])
+    marks: dict[str, Any] = {name: values[name] for name in _MARKS}
+    return Facts(
+        state=state, state_schema=schema, thread_mode=values["thread_mode"], token=values["token"] or "",
+        exhausted=stores.budgets.find_exhausted(incoming, replies[_USED] if budgeted else ()),
+        is_deleted=values["gone"] is not None, stop_ts=stop_after(values["stop"], incoming),
+        pause=read_pause(values["paused"]), resumed=parse_number(values["resumed"]),
+        person=parse_person(values["person"]),
+        shared=None if values["shared"] is None else values["shared"] == "1", **marks,
+    )  # fmt: skip

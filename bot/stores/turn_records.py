@@ -17,7 +17,7 @@ from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, Tu
 from verification.evidence.verbatim import Span, is_quoted, mark_shared_words, text_as_read, without_citations
 from verification.judgement import Line, source_lines
 from verification.markup.tables import is_delimiter, split_cells
-from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
+from verification.types import Answer, Claim, Repair, Source, Violation
 
 MAX_PASSAGES: Final = 4
 _MAX_HEAD_LENGTH: Final = 200
@@ -50,24 +50,17 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
 
 
 def _passage(words: str, run: Sequence[Line], page: Sequence[str]) -> NamedPassage:
+    """Return the lines as a page shows them, below the header of their table if they are rows of one."""
     source, first = run[0]
-    head = _table_head(page, first)
-    marked = mark_shared_words(words, _as_read("\n".join(page[line] for _, line in run)))
-    marks = tuple((start + len(head), end + len(head)) for start, end in marked.spans)
-    return NamedPassage(source, head + marked.text, marks)
-
-
-def _as_read(text: str) -> str:
-    """Return the text as a page shows it, without the marks of bold and code."""
-    return text_as_read(text).replace("**", "").replace("`", "")
-
-
-def _table_head(page: Sequence[str], row: int) -> str:
-    """Return the header of a row's table as a separate line; empty outside a table's body."""
-    above = row
+    above, head = first, ""
     while above > 1 and "|" in page[above] and not is_delimiter(page[above]):
         above -= 1
-    return f"{page[above - 1][:_MAX_HEAD_LENGTH]}\n" if 1 < above < row and is_delimiter(page[above]) else ""
+    if 1 < above < first and is_delimiter(page[above]):
+        head = f"{page[above - 1][:_MAX_HEAD_LENGTH]}\n"
+    text = text_as_read("\n".join(page[line] for _, line in run)).replace("**", "").replace("`", "")
+    marked = mark_shared_words(words, text)
+    marks = tuple((start + len(head), end + len(head)) for start, end in marked.spans)
+    return NamedPassage(source, head + marked.text, marks)
 
 
 def _quoted_lines(words: str, page: Sequence[str]) -> range:
@@ -115,7 +108,7 @@ class Recorder:
             case ToolEnd(result=result):
                 self._add("search" if result.tool == "search" else "tools", key_of(event))
             case Verification():
-                self._attempt(event)
+                self._add_attempt(event)
             case Done(usage=usage):
                 self.usage = {**asdict(usage), "tokens": usage.tokens}
             case _:
@@ -132,39 +125,39 @@ class Recorder:
         self.timings[name] = self.timings.get(name, 0.0) + self.last_s * 1000
         return self.last_s * 1000
 
-    def _attempt(self, event: Verification) -> None:
+    def _add_attempt(self, event: Verification) -> None:
         verdict = event.verdict
         violations = verdict.violations
         if not self._keeps_found:  # details and remedies may quote a source
             violations = tuple(replace(violation, detail="", remedy="") for violation in violations)
-        self.attempts.append(
-            {
-                "attempt": event.attempt,
-                "draft": event.draft,
-                "passed": verdict.passed,
-                "ms": round(self._add("verify", "verify"), 1),
-                "repairs": json_of(verdict.repairs),
-                "violations": json_of(violations),
-                "objected": objected_json(verdict),
-            }
-        )
+        objected = [  # the sentences with an error
+            {"text": without_citations(claim.text), "rule": error.rule}
+            for claim in verdict.claims
+            for error in verdict.errors
+            if claim.start <= error.start < claim.end
+        ]
+        self.attempts.append({
+            "attempt": event.attempt, "draft": event.draft, "passed": verdict.passed,
+            "ms": round(self._add("verify", "verify"), 1), "repairs": json_of(verdict.repairs),
+            "violations": json_of(violations), "objected": objected,
+        })  # fmt: skip
 
     def record(self, question: Question, outcome: TurnOutcome, *, turn_id: str, model: str) -> dict[str, Any]:
         """Return the whole turn as JSON-ready values."""
         answer = outcome.answer
         shortened = replace(answer, sources=permalinks_only(answer.sources))
+        fields = zip(sources_json(shortened), shortened.sources, strict=True)
+        about = {"turn_id": turn_id, "thread": str(question.thread), "user": question.user, "question": question.text}
         return {
-            "turn_id": turn_id,
-            "thread": str(question.thread),
-            "user": question.user,
+            **about,
             "outcome": outcome.name,
             "verified": answer.verified,
-            "question": question.text,
             "answer": answer.text,
             "model": model,
             "attempts": self.attempts,
             "timings_ms": self.timings_ms,
-            "sources": _kept_sources(shortened),
+            # with the fields that decide who may see a source
+            "sources": [{**known, "origin": source.origin, "audience": source.audience} for known, source in fields],
             "claims": claims_json(shortened),
             "usage": self.usage,
         }
@@ -183,16 +176,6 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def objected_json(verdict: Verdict) -> list[dict[str, Any]]:
-    """Return the sentences with an error, each with the rule it broke."""
-    return [
-        {"text": without_citations(claim.text), "rule": error.rule}
-        for claim in verdict.claims
-        for error in verdict.errors
-        if claim.start <= error.start < claim.end
-    ]
-
-
 def json_of(values: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
     """Return repairs or violations with the field names of the outside contract."""
     return [asdict(one) for one in values]
@@ -202,12 +185,6 @@ def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
     """Return the answer's sources, with their texts if ``text`` is set."""
     fields = ("id", "title", "url", "updated_at", *(("text",) if text else ()))
     return [{name: getattr(source, name) for name in fields} for source in answer.sources]
-
-
-def _kept_sources(answer: Answer) -> list[dict[str, Any]]:
-    """The sources as stored, with the fields that decide who may see them."""
-    found = zip(sources_json(answer), answer.sources, strict=True)
-    return [{**fields, "origin": source.origin, "audience": source.audience} for fields, source in found]
 
 
 def sources_of(record: Mapping[str, Any]) -> list[Source]:
