@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,8 +17,7 @@ from bot.errors import WrongUse
 if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
 
-    from bot.cli.forget import Forgetting
-    from bot.queue.dead_letters import DeadLetter, DeadLetters, Fate
+    from bot.queue.dead_letters import DeadLetter
     from bot.reports.report import Places, Report
     from bot.settings import Settings
     from observability.stats import Summary
@@ -59,7 +57,6 @@ def forget(
     user: Annotated[str, typer.Option(metavar="U…", help="A person's Slack id.")] = "",
     thread: Annotated[str, typer.Option(metavar="LINK", help="A message's link, or team:channel:ts.")] = "",
     local: output.LocalOption = None,
-    as_json: output.JsonOption = False,
 ) -> None:
     """Delete everything that Orion stores about a person or a thread."""
     from bot.cli import forget as forgetting
@@ -70,85 +67,58 @@ def forget(
     found = output.with_redis(
         lambda redis, prefix: forgetting.forget(redis, user=user, thread=thread, prefix=prefix), local
     )
-    langfuse_user = forgetting.langfuse_user(user) if user else ""
-    if as_json:
-        shown = {"deleted": {kind: n for kind, n in found.counts.items() if n}, "still_running": found.running}
-        output.print_json(shown | ({"langfuse_user": langfuse_user} if user else {}))
-    else:
-        _show_forgotten(found, langfuse_user)
-    raise typer.Exit(1 if found.running else 0)
-
-
-def _show_forgotten(found: Forgetting, langfuse_user: str) -> None:
     counts = {kind: n for kind, n in found.counts.items() if n}
     for kind, n in counts.items():
         output.print_text(f"{n:>6}  {kind}")
     output.print_text("Forgotten." if counts else "There was nothing (any more).")
     for place in found.running:
         output.print_text(f"A turn still runs in {place}. Run the same command again in a minute.")
-    traces = _TRACES.format(user=langfuse_user) if langfuse_user else " and traces in Langfuse"
+    traces = _TRACES.format(user=forgetting.langfuse_user(user)) if user else " and traces in Langfuse"
     output.print_text(_NOT_OURS.format(traces=traces))
+    raise typer.Exit(1 if found.running else 0)
 
 
 @app.command("dead-letters")
-def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
+def dead_letters(
     action: Annotated[Literal["list", "retry", "drop"], typer.Argument(metavar="list|retry|drop")] = "list",
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As the list shows them.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many to list, the newest first.")] = 100,
     local: output.LocalOption = None,
-    as_json: output.JsonOption = False,
 ) -> None:
-    """List messages that Orion gave up, retry them at the end of their threads, or drop them."""
+    """List messages that Orion gave up, the newest first, retry them at the end of their threads, or drop them."""
     from bot.queue.dead_letters import DeadLetters
+    from bot.queue.queue import MAX_DEAD_LETTERS
 
-    if action == "list":
-        letters = output.with_redis(lambda redis, prefix: DeadLetters(redis, prefix=prefix).newest(limit), local)
-        shown = list(map(_letter_json, letters))
-        output.print_json(shown) if as_json else _show_letters(shown)
-        return
-    if bool(ids) == every:
+    if action != "list" and bool(ids) == every:
         raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
-    results = output.with_redis(
-        lambda redis, prefix: _decide_all(DeadLetters(redis, prefix=prefix), ids or [], action), local
-    )
-    if as_json:
-        output.print_json([{"id": entry_id, "found": found} for entry_id, found in results.items()])
-    else:
-        for entry_id, found in results.items():
-            became = DONE[action] if found else "is not there (any more): nothing was changed"
-            output.print_text(f"{entry_id} {became}.")
-        if not results:
-            output.print_text("No dead letters.")
-    raise typer.Exit(0 if all(results.values()) else 1)
 
+    async def work(redis: Redis, prefix: str) -> dict[str, str]:
+        """Return a line for each letter; an empty one if it does not exist."""
+        letters = DeadLetters(redis, prefix=prefix)
+        newest = await letters.newest(MAX_DEAD_LETTERS)
+        if action == "list":
+            return {letter.entry_id: _describe_letter(letter) for letter in newest}
+        named = dict.fromkeys(ids or [letter.entry_id for letter in reversed(newest)])
+        done = f"{{}} {DONE[action]}."
+        return {one: done.format(one) if await letters.decide(one, action) else "" for one in named}
 
-def _show_letters(letters: Sequence[dict[str, Any]]) -> None:
-    for letter in letters:
-        tried = "1 try" if letter["tries"] == 1 else f"{letter['tries']} tries"
-        about = f"{tried}, {timedelta(seconds=letter['age_s'])} ago, {letter['length']} characters"
-        output.print_text(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({about})")
-    if not letters:
+    lines = output.with_redis(work, local)
+    for entry_id, line in lines.items():
+        output.print_text(line or f"{entry_id} is not there (any more): nothing was changed.")
+    if not lines:
         output.print_text("No dead letters.")
+    raise typer.Exit(0 if all(lines.values()) else 1)
 
 
-def _letter_json(letter: DeadLetter) -> dict[str, Any]:
-    """Return what an operator may see of a letter; ``length`` is that of the person's text."""
+def _describe_letter(letter: DeadLetter) -> str:
+    """Return what an operator may see of a letter, with the length of the person's text."""
     from bot.slack.message import Incoming
 
     incoming = Incoming.from_body(letter.body)
     length = len(incoming.text if incoming else letter.body)
-    names = {"id": letter.entry_id, "thread": letter.thread, "message_id": letter.id}
-    age_s = max(0, round(time.time() - letter.died_at))
-    return {**names, "reason": letter.reason, "tries": letter.tries, "age_s": age_s, "length": length}
-
-
-async def _decide_all(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
-    """Retry or drop these letters, or all in their order; return the ones that existed."""
-    from bot.queue.queue import MAX_DEAD_LETTERS
-
-    named = ids or [letter.entry_id for letter in reversed(await letters.newest(MAX_DEAD_LETTERS))]
-    return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}
+    tried = "1 try" if letter.tries == 1 else f"{letter.tries} tries"
+    age = timedelta(seconds=max(0, round(time.time() - letter.died_at)))
+    return f"{letter.entry_id}  {letter.thread}  {letter.reason} ({tried}, {age} ago, {length} characters)"
 
 
 @app.command()
