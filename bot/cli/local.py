@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from pydantic import SecretStr
@@ -36,7 +35,7 @@ EXAMPLES: Final = (
 )
 DEFAULT_PORT: Final = 8765
 TERMINAL_BROWSERS: Final = {"www-browser", "links", "elinks", "lynx", "w3m"}
-OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics", "/slack/install", "/slack/oauth_redirect")
+OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics")
 _READING: Final = "Orion is reading the documents. You can ask already; the answer comes in a moment."
 
 
@@ -70,7 +69,6 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
             workspace.routes = [web.get(path, inside.page) for path in OWN_PAGES]
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
-            await _start_second(stack, workspace)
             workspace.workspace.app_is_starting(_READING)
             print_text(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)")
             if browser:
@@ -78,20 +76,6 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
             local_orion = await asyncio.to_thread(import_module, "bot.cli.local_orion")
             await local_orion.run(settings, workspace, inside, folders, stopping)
-
-
-async def _start_second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
-    """Start a second workspace of the same Slack on the next port, for a visitor to install Orion in."""
-    setup = first.workspace.setup
-    second = LocalWorkspace(
-        docs=setup.docs, turn_record=setup.turn_record, examples=setup.examples, kept=setup.kept,
-        beside=first, team="T0SECOND", name="Second workspace",
-    )  # fmt: skip
-    stack.push_async_callback(second.stop)
-    await second.start(port=((urlsplit(first.url).port or 0) + 1) % 65536, or_free=True)
-    first.consent.redirect_url = f"{first.url}/slack/oauth_redirect"
-    for workspace in first.workspace.all:
-        workspace.install_url = f"{first.url}/slack/install"
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:

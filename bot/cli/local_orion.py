@@ -1,16 +1,11 @@
 """The Orion in the local workspace, with faults that a visitor may switch on: a slow model, a lost turn."""
 
 import asyncio
-import base64
-import hashlib
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
-
-from pydantic import SecretStr
 
 from agent.model.protocol import DecideContext, Decision, Model
 from agent.texts.catalogue import SUGGESTED_PROMPTS
@@ -20,10 +15,8 @@ from bot.cli.output import local_prefix, print_text
 from bot.cli.serve import run_until_stopped
 from bot.cli.signals import Stopping
 from bot.documents.open import local_corpus
-from bot.install.installations import Installation
-from bot.local.consent import CLIENT_ID
 from bot.local.model.faults import Switch
-from bot.local.model.roster import ADMIN, BOT_ID, BOT_USER
+from bot.local.model.roster import ADMIN
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S
@@ -32,8 +25,6 @@ from bot.settings import Settings
 
 HELPERS: Final = "#help"
 """Channel for "Ask a human" in the local workspace, unless the settings say otherwise."""
-_KEY: Final = base64.urlsafe_b64encode(hashlib.sha256(b"local workspace").digest()).decode()
-"""It protects no secret: the tokens are those of a workspace on this machine."""
 SLOW_S: Final = 10.0
 LEASE_S: Final = 5.0  # short: a visitor who killed the worker waits this long for the next one
 _NOTICE_S: Final = 8.0
@@ -74,7 +65,13 @@ async def run(
     settings: Settings, workspace: LocalWorkspace, inside: LocalOrion, folders: Sequence[Path], stopping: Stopping
 ) -> None:
     """Answer until ``stopping``, for this workspace only: another one in the same Redis has its own questions."""
-    own = _installable(settings_for(settings, workspace), workspace)
+    own = settings_for(settings, workspace).model_copy(
+        update={
+            "streams": True,  # the page has a switch that hides them
+            "handoff": settings.handoff or HELPERS,
+            "admins": settings.admins | {ADMIN},
+        }
+    )
     port = urlsplit(workspace.url).port or 0
     examples = workspace.workspace.setup.examples
     faulty: list[FaultyModel] = []
@@ -92,11 +89,7 @@ async def run(
     )  # fmt: skip
     async with opened as orion:
         inside.orion = orion
-        routes = page_routes(orion)
-        if orion.installing:
-            await orion.installing.installations.save(_first_installation(workspace))
-            routes += orion.installing.routes()
-        inside.pages = {route.path: route.handler for route in routes}
+        inside.pages = {route.path: route.handler for route in page_routes(orion)}
         workspace.workspace.switches.all |= _switches(faulty[0], orion.turns.lose)
 
         def tell_ending() -> None:
@@ -105,31 +98,6 @@ async def run(
 
         stopping.tell = tell_ending
         await run_until_stopped(orion, stopping, work=True)
-
-
-def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
-    """Return settings as for many workspaces: tokens come by OAuth and are stored encrypted."""
-    return settings.model_copy(
-        update={
-            "slack_bot_token": SecretStr(""),
-            "slack_client_id": CLIENT_ID,
-            "slack_client_secret": SecretStr(workspace.consent.client_secret),
-            "encryption_keys": SecretStr(_KEY),
-            "allow_teams": frozenset({"*"}),
-            "streams": True,  # the page has a switch that hides them
-            "handoff": settings.handoff or HELPERS,
-            "admins": settings.admins | {ADMIN},
-        }
-    )
-
-
-def _first_installation(workspace: LocalWorkspace) -> Installation:
-    """Return the first workspace's initial installation."""
-    setup = workspace.workspace.setup
-    return Installation(
-        team=setup.team, name=setup.name, bot_token=workspace.bot_token, bot_user=BOT_USER, bot_id=BOT_ID,
-        scopes=",".join(setup.scopes), refresh_token="", expires_at=0.0, installed_at=time.time(),
-    )  # fmt: skip
 
 
 def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]:

@@ -16,7 +16,6 @@ from typing import Any, Final
 from aiohttp import web
 
 from bot.local.api.router import WebApi
-from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import POLICY as PAGE_POLICY
 from bot.local.documents import show_document
 from bot.local.model.roster import Json
@@ -35,22 +34,17 @@ _FOR_APPS: Final = ("/api/", "/link/", "/files-pri/")
 class LocalWorkspace(PersonActions):
     """One workspace with its server. Person-side methods come from ``People``."""
 
-    def __init__(self, *, beside: LocalWorkspace | None = None, **setup: Any) -> None:
-        """``setup`` are fields of ``Setup``; one ``beside`` another belongs to the same Slack, with the same app."""
-        super().__init__(WorkspaceState(Setup(**setup), beside.workspace if beside else None))
-        self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
+    def __init__(self, **setup: Any) -> None:
+        """``setup`` are fields of ``Setup``."""
+        super().__init__(WorkspaceState(Setup(**setup)))
+        self.bot_token, self.app_token = self.workspace.setup.bot_token, self.workspace.setup.app_token
+        self.signing_secret = self.workspace.setup.signing_secret
         self.faults, self.http = self.workspace.faults, self.workspace.http
         self.calls = self.workspace.calls
         self.wait_for = self.workspace.feed.wait_for
-        self.consent = Consent(self.workspace)
         self._stack = AsyncExitStack()
         self.routes: Sequence[web.RouteDef] = ()
         """The app's own pages that this server also serves; set before ``start``."""
-
-    @property
-    def bot_token(self) -> str:
-        """The app's bot token; a token from before a restart is known once the workspace has started."""
-        return self.workspace.bot_token
 
     @property
     def url(self) -> str:
@@ -124,11 +118,10 @@ class LocalWorkspace(PersonActions):
         app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[self._guard])
         app.add_routes(
             [
-                web.route("*", "/api/{method}", WebApi(self.workspace, self.consent).handle),
+                web.route("*", "/api/{method}", WebApi(self.workspace).handle),
                 web.get("/link/", self.workspace.sockets.handle),
                 web.get("/files-pri/{file}/{name}", self._download),
                 web.get("/docs/{path:.+}", partial(show_document, self.workspace.setup.docs)),
-                web.get(AUTHORIZE_PATH, self.consent.ask),
                 web.get(r"/static/{name:\w+\.(?:css|js|svg)}", _static),
                 web.get("/", _index),
                 web.get("/archives/{channel}/{message}", _index),

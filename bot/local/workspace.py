@@ -40,8 +40,8 @@ _FIELDS: Final = {field.name for field in fields(LocalMessage)} - {"streaming", 
 class Setup:
     """Initial settings of a workspace. ``examples`` are questions offered in the empty direct chat.
 
-    ``team`` is the team id in events: two workspaces of one app have different ones. ``clock`` gives the time of new
-    messages, in unix seconds. ``kept`` is the folder that keeps the conversations over a restart.
+    ``clock`` gives the time of new messages, in unix seconds. ``kept`` is the folder that keeps the conversations over
+    a restart.
     """
 
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
@@ -70,12 +70,7 @@ class StoredFile:
 class WorkspaceState:
     """All state of one local workspace."""
 
-    def __init__(self, setup: Setup, beside: WorkspaceState | None = None) -> None:
-        """A workspace ``beside`` another may install the same app: events then go over the same connections."""
-        self.all: list[WorkspaceState] = beside.all if beside else []  # of this Slack, the first one first
-        self.all.append(self)
-        self.installed = beside is None
-        self.install_url = ""  # page where a visitor installs the app in another workspace; empty if that is impossible
+    def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.roster = setup.roster
         self.log = MessageLog(setup.clock)
@@ -86,10 +81,9 @@ class WorkspaceState:
         self.files: dict[str, StoredFile] = {}
         self.action_tokens: set[str] = set()
         self.url = ""
-        self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
-        self.sockets: SocketMode = beside.sockets if beside else SocketMode(self._app_changed)
+        self.sockets = SocketMode(self._app_changed)
         self.notice = ""  # notice for every visitor, above the messages
-        self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)
+        self.http = HttpEvents(setup.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
         self.deliveries.may_go.set()
         self.rates = RateLimiter(setup.strictness)
@@ -98,40 +92,26 @@ class WorkspaceState:
 
     def tell(self, notice: str) -> None:
         """Show a notice on every page; an empty one removes it."""
-        for one in self.all:
-            one.notice = notice
-            one.feed.publish("notice", text=notice)
+        self.notice = notice
+        self.feed.publish("notice", text=notice)
 
     def app_is_starting(self, notice: str) -> None:
         """Hold events back, and tell the page why, until the app connects."""
-        for one in self.all:
-            one.deliveries.may_go.clear()
+        self.deliveries.may_go.clear()
         self.tell(notice)
 
     def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
-        for one in self.all:
-            one.feed.publish("app", connected=connected, faults=one.switches.payload())
+        self.feed.publish("app", connected=connected, faults=self.switches.payload())
         if connected and not self.deliveries.may_go.is_set():
-            for one in self.all:
-                one.deliveries.may_go.set()
+            self.deliveries.may_go.set()
             self.tell("")
-
-    def install(self) -> None:
-        """Let the app connect from now on."""
-        self.installed = True
-        for one in self.all:
-            one.feed.publish("teams", teams=self.teams())
-
-    def teams(self) -> list[Json]:
-        """The workspaces that have the app."""
-        return [{"name": one.setup.name, "url": f"{one.url}/"} for one in self.all if one.installed]
 
     def emit(self, kind: str, channel: Channel, /, **facts: object) -> None:
         """Send an event of this kind to the app, if it is in the channel."""
         self._send({"type": kind, **facts, "event_ts": self.log.next_ts()}, channel)
 
     def _send(self, event: Json, channel: Channel) -> None:
-        if self.installed and BOT_USER in channel.members:
+        if BOT_USER in channel.members:
             self.deliveries.event(events.envelope(event, channel, self.setup.team))
 
     def add_message(self, message: LocalMessage) -> None:
@@ -220,11 +200,8 @@ def _write(workspace: WorkspaceState, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Renamed when complete: a crash in the middle leaves the previous file.
     part = file.with_suffix(".part")
-    kept: Json = {"messages": messages, "files": files}
-    if workspace.installed:  # the app knows this token and will use it again
-        kept["bot_token"] = workspace.bot_token
     part.touch(mode=0o600)
-    part.write_text(json.dumps(kept), encoding="utf-8")
+    part.write_text(json.dumps({"messages": messages, "files": files}), encoding="utf-8")
     part.replace(file)
 
 
@@ -246,5 +223,3 @@ def load(workspace: WorkspaceState, file: Path) -> None:
         if message.channel in workspace.roster.channels:
             workspace.log.add(message)
     workspace.files.update(files)
-    if token := kept.get("bot_token"):
-        workspace.bot_token, workspace.installed = str(token), True

@@ -5,21 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from itertools import repeat
 from pathlib import Path
 
-import aiohttp
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 from pydantic import SecretStr
 
-from bot.cli.local import local
 from tests.support.browser import ARGUMENTS, browser_path
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, Setting, running, settings_in
-from tests.support.redis_fleet import free_port
-from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.browser]
 
@@ -49,42 +44,6 @@ async def page_at(url: str) -> AsyncIterator[Page]:
 async def ask(page: Page, box: str, text: str) -> None:
     await page.locator(box).fill(text)
     await page.keyboard.press("Enter")
-
-
-async def test_second_workspace_installs_orion_and_keeps_what_was_said(tmp_path: Path, redis_url: str) -> None:
-    settings, port = settings_in(tmp_path, redis_url), free_port()
-    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-        opening = group.create_task(local(settings, port=port, docs=None, browser=False))
-        stack.callback(opening.cancel)
-        await wait_until(partial(answers_at, f"http://127.0.0.1:{port}/"), "the page is there", 30)
-        page = await stack.enter_async_context(page_at(f"http://127.0.0.1:{port}/"))
-        await expect(page.locator("#presence")).to_have_text("Orion is online", timeout=60_000)
-        await expect(page.locator("#connection")).to_be_hidden()
-        await page.locator("#try-panel summary").click()
-        async with page.context.expect_page() as installing:
-            await page.get_by_role("link", name="Add a workspace").click()
-        consent = await installing.value
-        await expect(consent.get_by_role("listitem").first).to_have_text("app_mentions:read")
-        await expect(consent.get_by_role("link").nth(1)).to_have_text("Allow again in Local workspace")
-        await consent.get_by_role("link").first.click()
-        await expect(consent.locator("body")).to_contain_text("Orion is installed")
-        await page.get_by_role("button", name="Switch between light and dark").click()
-        await page.get_by_role("link", name="Second workspace").click()
-        await page.wait_for_selector("body[data-ready]")
-        await expect(page.locator("#team-name")).to_have_text("Second workspace")
-        await expect(page.locator("html")).to_have_attribute("data-theme", "dark")  # it is on another port
-        await ask(page, "#channel-composer", "How many requests may one API key send per minute?")
-        await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests a minute")
-        opening.cancel()
-
-
-async def answers_at(url: str) -> bool:
-    async with aiohttp.ClientSession() as client:
-        try:
-            async with client.get(url) as reply:
-                return reply.status == 200
-        except aiohttp.ClientConnectionError:
-            return False
 
 
 async def test_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_url: str) -> None:

@@ -9,7 +9,6 @@ from aiohttp import web
 
 from bot.local.api import assistant, chat, reading
 from bot.local.api.call import Call, Methods, read_values
-from bot.local.consent import EXCHANGE, Consent
 from bot.local.model.errors import ApiError
 from bot.local.model.faults import ApiCall, CallFault
 from bot.local.model.roster import Json
@@ -20,20 +19,17 @@ METHODS: Final = Methods(chat.methods | reading.methods | assistant.methods)
 
 @dataclass(frozen=True, slots=True)
 class WebApi:
-    """Answers Web API requests for ``first``, and for other workspaces whose bot token a call has."""
+    """Answers Web API requests for a workspace."""
 
-    first: WorkspaceState
-    consent: Consent
+    workspace: WorkspaceState
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one call."""
-        token, method = _bearer(request), request.match_info["method"]
-        workspace = next((one for one in self.first.all if one.bot_token == token), self.first)
-        call = ApiCall(method=method, arguments={})
+        workspace, call = self.workspace, ApiCall(method=request.match_info["method"], arguments={})
         workspace.calls.append(call)  # before the reply: a test may wait for a hanging call
         workspace.feed.touch()
         try:
-            return _respond(workspace, {"ok": True, **await self._answer(workspace, request, call)})
+            return _respond(workspace, {"ok": True, **await self._answer(request, call)})
         except ApiError as refusal:
             call.error, call.status = refusal.error, refusal.status
             response = _respond(workspace, {"ok": False, "error": refusal.error, **refusal.extra}, refusal.status)
@@ -49,14 +45,13 @@ class WebApi:
             call.done = True
             workspace.feed.touch()
 
-    async def _answer(self, workspace: WorkspaceState, request: web.Request, call: ApiCall) -> Json:
-        method, fault = call.method, workspace.faults.take(call.method)
+    async def _answer(self, request: web.Request, call: ApiCall) -> Json:
+        workspace, method = self.workspace, call.method
+        fault = workspace.faults.take(method)
         if fault:
             await _strike(workspace, fault, request)
         asked = Call(workspace, await read_values(request))
         call.arguments = {key: value for key, value in asked.values.items() if key != "token"}
-        if method == EXCHANGE:
-            return self.consent.exchange(request.headers.get("Authorization", ""), asked.text("code"))
         if method not in METHODS or method in workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
         _authorize(workspace, method, _bearer(request) or asked.text("token"))  # Slack takes a token as an argument too
@@ -83,11 +78,12 @@ async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Requ
 def _authorize(workspace: WorkspaceState, method: str, token: str) -> None:
     if not token:
         raise ApiError(error="not_authed")
-    if token not in (workspace.bot_token, workspace.app_token):
+    setup = workspace.setup
+    if token not in (setup.bot_token, setup.app_token):
         raise ApiError(error="invalid_auth")
-    if (token == workspace.app_token) != (method == "apps.connections.open"):
+    if (token == setup.app_token) != (method == "apps.connections.open"):
         raise ApiError(error="not_allowed_token_type")
-    needed, granted = METHODS[method].scopes, workspace.setup.scopes
+    needed, granted = METHODS[method].scopes, setup.scopes
     if needed and not set(needed) & set(granted):
         raise ApiError(error="missing_scope", extra={"needed": needed[0], "provided": ",".join(granted)})
 

@@ -55,8 +55,6 @@ class PageApi:
                 "run": workspace.feed.run,
                 "seq": workspace.feed.seq,
                 "team": workspace.setup.name,
-                "teams": workspace.teams(),
-                "install": workspace.install_url,
                 "me": me,
                 "people": [one.id for one in members if not one.is_bot],
                 "faults": workspace.switches.payload(),

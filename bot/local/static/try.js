@@ -19,14 +19,6 @@ export function drawWho(boot) {
   select.value = boot.me;
 }
 
-// The workspaces that have Orion; another one installs it as any Slack workspace does.
-export function drawTeams(boot) {
-  byId("teams").hidden = boot.teams.length < 2;
-  refill(byId("teams"), ...boot.teams.map((one) => el("li", {}, el("a", { class: "nav-item", href: one.url, "aria-current": one.name === boot.team ? "true" : null }, one.name))));
-  byId("install").hidden = !boot.install || boot.teams.length > 1;
-  byId("install").href = boot.install;
-}
-
 export function drawFaults(faults) {
   const nodes = faults.map((one) => (one.once
     ? el("button", { type: "button", class: "ghost", title: one.tells, onclick: () => turn(one, true) }, one.label)

@@ -1,4 +1,4 @@
-"""The workspace over a restart, and what a visitor can make go wrong: H1."""
+"""The workspace over a restart, and what a visitor can make go wrong."""
 
 import base64
 import json
@@ -6,14 +6,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from yarl import URL
 
-from bot.local.consent import AUTHORIZE_PATH, CLIENT_ID, EXCHANGE
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import load
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, running
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, running
 
 
 async def test_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None:
@@ -35,39 +33,6 @@ async def test_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None
         assert second.post(YOU, HELP, "three") > before[-1]["ts"]
     finally:
         await second.stop()
-
-
-async def test_workspace_that_installed_the_app_has_it_after_a_restart(tmp_path: Path) -> None:
-    async with (
-        running(LocalWorkspace(kept=tmp_path)) as first,
-        running(LocalWorkspace(kept=tmp_path, beside=first, team="T0SECOND", name="Second")) as second,
-        aiohttp.ClientSession() as app,
-    ):
-        second.post(YOU, HELP, f"{MENTION} before it is installed")
-        assert second.workspace.deliveries.log == []
-        first.consent.redirect_url = "http://app.example/redirect"
-        where = {"client_id": CLIENT_ID, "scope": "chat:write", "state": "s1"}
-        page = f"{first.url}{AUTHORIZE_PATH}"
-        async with app.get(page, params={**where, "choose": ""}, allow_redirects=False) as cancelled:
-            assert cancelled.headers["Location"] == "http://app.example/redirect?error=access_denied&state=s1"
-        async with app.get(page, params={**where, "choose": "T0SECOND"}, allow_redirects=False) as allowed:
-            code = URL(allowed.headers["Location"]).query["code"]
-        basic = {"Authorization": aiohttp.encode_basic_auth(CLIENT_ID, first.consent.client_secret)}
-        granted = []
-        for headers in ({}, basic, basic):
-            async with app.post(f"{first.api_url}{EXCHANGE}", data={"code": code}, headers=headers) as reply:
-                granted.append(await reply.json())
-        assert [one.get("error") for one in granted] == ["bad_client_secret", None, "invalid_code"]
-        token, port = granted[1]["access_token"], int(second.url.rpartition(":")[2])
-        async with app.post(f"{first.api_url}auth.test", headers={"Authorization": f"Bearer {token}"}) as reply:
-            assert (await reply.json())["team"] == "Second"
-        assert [one["name"] for one in first.workspace.teams()] == ["Local workspace", "Second"]
-    again = LocalWorkspace(kept=tmp_path, beside=LocalWorkspace(), team="T0SECOND")
-    await again.start(port=port)
-    try:
-        assert (again.bot_token, again.workspace.installed) == (token, True)
-    finally:
-        await again.stop()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"files": {}}', '{"messages": [{"text": 1}], "files": {}}'])
