@@ -84,7 +84,8 @@ def parse_saved_answer(text: str) -> SavedAnswer:
     if found is None or heading is None:
         message = "is not a saved answer: it needs front matter and the question as its heading"
         raise ValueError(message)
-    fields = {name.strip(): value.strip() for name, _, value in map(_field, found["fields"].splitlines())}
+    lines = (line.partition(":") for line in found["fields"].splitlines())
+    fields = {name.strip(): value.strip() for name, _, value in lines}
     said = fields.get("audience", "")
     audience = PUBLIC if said == PUBLIC else parse_audience([entry.strip() for entry in said.split(",")])
     try:
@@ -104,10 +105,6 @@ def parse_saved_answer(text: str) -> SavedAnswer:
         link=fields.get("link", ""),
         turn_id=fields.get("turn", ""),
     )
-
-
-def _field(line: str) -> tuple[str, str, str]:
-    return line.partition(":")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,9 @@ class FeedSource(DocumentSource):
         seen: set[str] = set()
         try:
             with tempfile.TemporaryDirectory(prefix="orion-feed-") as folder:
-                for line in self._lines(Path(folder), self._known_revisions(run)):
+                prefix = f"{FETCHED}{self.key}/"
+                known = {key.removeprefix(prefix): note for key, note in run.notes.items() if key.startswith(prefix)}
+                for line in self._lines(Path(folder), known):
                     document = self._document(line, Path(folder), run)
                     if document and document.key not in seen:
                         seen.add(document.key)
@@ -67,12 +69,7 @@ class FeedSource(DocumentSource):
             run.missing.append(self.key)
             run.failed.append((self.key, error.reason))
 
-    def _known_revisions(self, run: IndexRun) -> bytes:
-        prefix = f"{FETCHED}{self.key}/"
-        notes = ((note.removeprefix(prefix), said) for note, said in run.notes.items() if note.startswith(prefix))
-        return b"".join(orjson.dumps({"key": key, "revision": revision}) + b"\n" for key, revision in notes)
-
-    def _lines(self, folder: Path, remembered: bytes) -> Iterator[bytes]:
+    def _lines(self, folder: Path, revisions: dict[str, str]) -> Iterator[bytes]:
         """Yield the lines of the file, or of the program while it runs. Raises ``ReadError``."""
         only = Path(self.command[0])
         if len(self.command) == 1 and only.suffix in {".jsonl", ".ndjson"}:
@@ -83,7 +80,7 @@ class FeedSource(DocumentSource):
                 raise ReadError(reason=f"cannot be read ({error.strerror})") from error
             return
         with tempfile.TemporaryFile() as known, tempfile.TemporaryFile() as complaints:
-            known.write(remembered)
+            known.writelines(orjson.dumps({"key": k, "revision": r}) + b"\n" for k, r in revisions.items())
             known.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 - the admin's own program
@@ -117,24 +114,20 @@ class FeedSource(DocumentSource):
         key = str(fields.get("key") or "")
         if not key or not is_storable(key):
             if line.strip():
-                run.failed.append((self.key, f"printed a line that is not a document: {_excerpt(line)}"))
+                begin = line[:60].decode("utf-8", "replace")
+                dots = "…" if len(line) > len(begin) else ""
+                run.failed.append((self.key, f"printed a line that is not a document: {begin!a}{dots}"))
             return None
         audience = parse_audience(fields.get("audience"))
-        unchanged = fields.get("unchanged") is True
-        if audience is None and not unchanged:
+        if audience is None and fields.get("unchanged") is not True:
             run.failed.append((f"{self.name}/{key}", "names no audience that Orion knows, so no one sees it"))
         url = str(fields.get("url") or "")
-        whole_key = f"{self.key}/{key}"
-        known = run.known.get(whole_key)
-        read = partial(_read, fields, folder, run, f"{FETCHED}{whole_key}")
-        if unchanged:
-            read = partial(_keep, known=known is not None)
         return Readable(
             id=run.unique_id(f"{self.name}/{key}", self.name),
-            key=whole_key,
+            key=f"{self.key}/{key}",
             name=Path(str(fields.get("path") or fields.get("name") or "document.md")).name,
             source=self.key,
-            read=read,
+            read=partial(_read, fields, folder, run, f"{self.key}/{key}"),
             audience=audience or NOBODY,
             url=url if url.startswith(("https://", "http://")) else "",
         )
@@ -184,8 +177,12 @@ def _fields(line: bytes) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _read(fields: dict[str, Any], folder: Path, run: IndexRun, note: str) -> tuple[bytes, float]:
+def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tuple[bytes, float]:
     """Return the document's bytes and the time of its last change; remember its revision. Raises ``ReadError``."""
+    if fields.get("unchanged") is True:
+        if key not in run.known:
+            raise ReadError(reason="is called unchanged, but was never read")
+        raise NotModifiedError(0)
     changed = parse_timestamp(str(fields.get("updated")))
     if isinstance(fields.get("path"), str):
         file = (folder / fields["path"]).resolve()
@@ -199,14 +196,8 @@ def _read(fields: dict[str, Any], folder: Path, run: IndexRun, note: str) -> tup
         data = (head + fields["text"]).encode("utf-8", "replace")
     else:
         raise ReadError(reason="has neither text nor path")
-    run.new_notes[note] = str(fields.get("revision") or "")
+    run.new_notes[f"{FETCHED}{key}"] = str(fields.get("revision") or "")
     return data, changed
-
-
-def _keep(*, known: bool) -> tuple[bytes, float]:
-    if not known:
-        raise ReadError(reason="is called unchanged, but was never read")
-    raise NotModifiedError(0)
 
 
 def _last_line(complaints: IO[bytes]) -> str:
@@ -215,8 +206,3 @@ def _last_line(complaints: IO[bytes]) -> str:
     lines = complaints.read().decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f" ({last[:200]})" if last else ""
-
-
-def _excerpt(line: bytes) -> str:
-    text = line[:60].decode("utf-8", "replace")
-    return f"{text!a}…" if len(line) > len(text) else f"{text!a}"

@@ -9,6 +9,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from importlib.metadata import version
@@ -109,18 +110,15 @@ class Fetcher:
 
     def is_allowed(self, url: str) -> bool:
         """Return whether the host of an address may be asked."""
-        try:
-            self._check_url(url)
-        except ReadError:
-            return False
-        return True
+        with suppress(ReadError):
+            return bool(self._check_url(url))
+        return False
 
     def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> WebReply:
         """Return a page, or a 304 reply if it still has this etag or date. Raises ``ReadError``."""
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
-        reply = self._follow(
-            url, limit_of, {name: value for name, value in asked.items() if value}, self._wait_for_permission
-        )
+        asked = {name: value for name, value in asked.items() if value}
+        reply = self._follow(url, limit_of, asked, self._wait_for_permission)
         if reply.status in {HTTPStatus.OK, HTTPStatus.NOT_MODIFIED}:
             return reply
         raise _status_error(reply.status, temporary=_is_temporary(reply.status))
@@ -193,9 +191,8 @@ class Fetcher:
             msg = f"was not asked for: its server failed {self._policy.failures} times in a row"
             raise ReadError(msg, temporary=True)
         if now > self._ends:
-            raise ReadError(
-                reason="was not reached in the time of one run; the next run continues there", temporary=True
-            )
+            msg = "was not reached in the time of one run; the next run continues there"
+            raise ReadError(msg, temporary=True)
         self._network.deadline = now + self._policy.page_timeout_s
         try:
             reply = self._send(place, limit_of, headers)
@@ -212,9 +209,8 @@ class Fetcher:
     def _send(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> WebReply:
         sent = {"Host": place.netloc.decode("ascii"), "User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **headers}
         lines = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in sent.items()]
-        target = httpcore2.URL(
-            scheme=place.raw_scheme, host=place.raw_host, port=place.port, target=place.raw_path or b"/"
-        )
+        path = place.raw_path or b"/"
+        target = httpcore2.URL(scheme=place.raw_scheme, host=place.raw_host, port=place.port, target=path)
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._policy.step_timeout_s)
         with self._pool.stream("GET", target, headers=lines, extensions={"timeout": timeout}) as stream:
             found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in stream.headers}

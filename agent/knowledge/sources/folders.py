@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
@@ -86,7 +87,12 @@ class _Dates:
 
     def __init__(self, paths: Sequence[Path], root: Path) -> None:
         tree = next((each for each in (root, *root.parents) if (each / ".git").exists()), None)
-        self._committed = _commit_times(tree, root, paths) if tree else {}
+        self._committed: dict[str, float] = {}
+        if tree:
+            inside = {path.relative_to(tree).as_posix(): str(path) for path in paths if path.is_relative_to(tree)}
+            with suppress(ReadError):  # Git is not installed
+                times = GitSource(repository=tree, folder=root.relative_to(tree).as_posix()).commit_times(set(inside))
+                self._committed = {inside[path]: seconds for path, seconds in times.items()}
         days = Counter(map(_day_of_change, paths))
         day, files = days.most_common(1)[0] if days else ("", 0)
         self._copied = day if files > max(_MIN_COPIED, len(paths) // 2) else ""
@@ -99,17 +105,7 @@ class _Dates:
         return data, 0.0 if _day_of_change(path) == self._copied else changed
 
 
-def _commit_times(tree: Path, root: Path, paths: Sequence[Path]) -> dict[str, float]:
-    inside = {path.relative_to(tree).as_posix(): str(path) for path in paths if path.is_relative_to(tree)}
-    try:
-        times = GitSource(repository=tree, folder=root.relative_to(tree).as_posix()).commit_times(set(inside))
-    except ReadError:  # Git is not installed
-        return {}
-    return {inside[path]: seconds for path, seconds in times.items()}
-
-
 def _day_of_change(path: Path) -> str:
-    try:
+    with suppress(OSError):
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
-    except OSError:
-        return ""
+    return ""

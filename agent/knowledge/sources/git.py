@@ -153,14 +153,13 @@ class GitSource:
 
     def _audiences(self, entries: Mapping[str, Blob], pipes: Pipes, run: IndexRun) -> dict[PurePosixPath, str]:
         """Return the audiences that the tree's audience files name, by folder; an invalid file hides its folder."""
-        read = Audiences(failed=run.failed)
         found: dict[PurePosixPath, str] = {}
         for path, blob in entries.items():
             if PurePosixPath(path).name == FILE_NAME:
                 data = b""
                 with suppress(ReadError):
                     data, _ = _read(pipes, PurePosixPath(path), blob, 0.0)
-                found[PurePosixPath(path).parent] = read.parse(f"{self.name}/{path}", data)
+                found[PurePosixPath(path).parent] = Audiences(failed=run.failed).parse(f"{self.name}/{path}", data)
         return found
 
     def _process(self, *command: str) -> subprocess.Popen[bytes]:

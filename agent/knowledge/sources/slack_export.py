@@ -45,12 +45,14 @@ class SlackExport(DocumentSource):
         try:
             listed = [(channel, PUBLIC) for channel in _read_list(self.folder / "channels.json")]
             listed += [(group, str(group.get("id"))) for group in (_read_list(groups) if groups.exists() else ())]
-            names = _read_names(self.folder / "users.json")
-            names |= {str(channel.get("id")): f"#{channel.get('name')}" for channel, _ in listed}
+            users = self.folder / "users.json"
+            people = _read_list(users) if users.exists() else []
         except ReadError as error:
             run.missing.append(self.key)
             run.failed.append((str(self.folder), f"is not an unpacked Slack export: one of its lists {error.reason}"))
             return
+        names = {str(person.get("id")): f"@{name}" for person in people if (name := _name_of(person))}
+        names |= {str(channel.get("id")): f"#{channel.get('name')}" for channel, _ in listed}
         for channel, audience in listed:
             name, identity = str(channel.get("name")), str(channel.get("id"))
             folder = self.folder / name
@@ -92,14 +94,10 @@ def _read_list(file: Path) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def _read_names(file: Path) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for person in _read_list(file) if file.exists() else ():
-        profile = person.get("profile")
-        shown = profile.get("display_name") if isinstance(profile, dict) else ""
-        if name := str(shown or person.get("real_name") or person.get("name") or ""):
-            names[str(person.get("id"))] = f"@{name}"
-    return names
+def _name_of(person: Message) -> str:
+    profile = person.get("profile")
+    shown = profile.get("display_name") if isinstance(profile, dict) else ""
+    return str(shown or person.get("real_name") or person.get("name") or "")
 
 
 def _read_messages(folder: Path, run: IndexRun) -> Iterator[Message]:

@@ -8,6 +8,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -154,7 +155,9 @@ class _Visit:
             if looks_like_sitemap(page.body):
                 self._add_sitemap(page.body)
                 return
-            name, read = _name(url, page.kind), self._page_reader(url, page, memory)
+            last = PurePosixPath(_path(url)).name or urlsplit(url).netloc
+            name = f"{PurePosixPath(last).stem or last}{_suffix(page.kind, url)}"
+            read = self._page_reader(url, page, memory)
         except (ReadError, NotModifiedError) as error:
             read = partial(_fail, error)
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
@@ -166,11 +169,13 @@ class _Visit:
             raise NotModifiedError(before.size)
         if page.kind in _SITEMAP_KINDS:
             raise _unsupported_type(page.kind)
-        known = format_of("x" + _suffix(page.kind, url))
-        is_text = page.charset and known and not known.packed
-        data = _in_utf8(page.body, page.charset) if is_text else page.body
-        digest, modified = digest_of(data), page.headers.get("last-modified", "")
-        stated = self._pages[url] or _seconds(modified)
+        known, data = format_of("x" + _suffix(page.kind, url)), page.body
+        if page.charset and known and not known.packed:
+            with suppress(LookupError, ValueError):  # the page may declare another encoding itself
+                data = data.decode(page.charset).encode("utf-8")
+        digest, modified, stated = digest_of(data), page.headers.get("last-modified", ""), self._pages[url]
+        with suppress(ValueError, TypeError, OverflowError):
+            stated = stated or max(0.0, parsedate_to_datetime(modified).timestamp())
         first_seen = before.changed if before.digest == digest and before.changed else time.time()
         changed = min(stated, time.time()) if stated else first_seen
         etag = page.headers.get("etag", "")
@@ -185,10 +190,9 @@ class _Visit:
         self._run.new_notes[FETCHED + self._key(url)] = json.dumps(note)
 
     def _memory(self, url: str) -> _Memory:
-        try:
+        with suppress(KeyError, ValueError, TypeError):
             return _Memory(**json.loads(self._run.notes[FETCHED + self._key(url)]))
-        except (KeyError, ValueError, TypeError):
-            return _Memory()
+        return _Memory()
 
 
 def _fail(error: Exception) -> NoReturn:
@@ -219,32 +223,11 @@ def _suffix(kind: str, url: str) -> str:
     return ".txt" if kind == "text/plain" else ""
 
 
-def _name(url: str, kind: str) -> str:
-    """Return a file name for the page: the last part of its path with the suffix of its format."""
-    last = PurePosixPath(_path(url)).name or url.partition("://")[2].partition("/")[0]
-    return f"{PurePosixPath(last).stem or last}{_suffix(kind, url)}"
-
-
 def _path(url: str) -> str:
     try:
         return unquote(urlsplit(url).path)
     except ValueError:
         return ""
-
-
-def _in_utf8(data: bytes, charset: str) -> bytes:
-    """Convert to UTF-8 according to the server's charset. If that fails, leave it to the page's own declaration."""
-    try:
-        return data.decode(charset).encode("utf-8")
-    except (LookupError, ValueError):
-        return data
-
-
-def _seconds(header: str) -> float:
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp())
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
 
 
 MAX_SITEMAP_BYTES: Final = 50_000_000  # of one sitemap, decompressed: what the protocol allows
