@@ -24,11 +24,9 @@ _QUOTED: Final = re.compile(
 )
 _CALLS_GROUP: Final = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
 _WORD: Final = re.compile(r"\w+")
-_PLACEHOLDERS: Final = frozenset(
-    {
-        *("this content can't be displayed", "this message can't be displayed", "no preview available", "no preview"),
-        *("this message contains interactive elements", "this message was deleted"),
-    }
+_PLACEHOLDERS: Final = (  # as ``_key`` writes them
+    *("this content can t be displayed", "this message can t be displayed", "no preview available", "no preview"),
+    *("this message contains interactive elements", "this message was deleted"),
 )
 _PRESSED: Final = re.compile(r"actions|context_actions|divider|input|button|overflow|checkboxes|.*_(?:buttons?|select)")
 _TEXTS: Final = ("title", "subtitle", "text", "body", "alt_text", "description", "details", "output", "author_name")
@@ -54,8 +52,8 @@ def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
     """Read a whole message. ``reader`` is the user id whose mention only addresses it."""
     attached = objects(message, "attachments")
     shared = [one for one in attached if _is_shared(one)]
-    more = [part for one in attached if not (_is_shared(one) or _is_preview(one)) for part in _of_attachment(one)]
-    own = _once(string(message, "text"), _of_blocks(message, "blocks"), more)
+    more = [part for one in attached if one not in shared and not _is_preview(one) for part in _of_attachment(one)]
+    own = _once(string(message, "text"), _of_blocks(message), more)
     live = _QUOTED.sub(" ", own)
     mentioned = frozenset(_people(live))
     words = [plain_text(own, reader), *(plain_text(_of_shared(one)) for one in shared)]
@@ -151,7 +149,7 @@ def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
     known, kept = "", []
     for part in (*parts, *more):
         key = _key(part)
-        if part.strip() and key.strip() not in _PLACEHOLDER_KEYS and (not key.strip() or key not in known):
+        if part.strip() and key.strip() not in _PLACEHOLDERS and (not key.strip() or key not in known):
             known += key
             kept.append(part)
     return "\n".join(kept)
@@ -163,11 +161,8 @@ def _key(wire: str) -> str:
     return f" {' '.join(_WORD.findall(text) or text.split())} "
 
 
-_PLACEHOLDER_KEYS: Final = frozenset(_key(text).strip() for text in _PLACEHOLDERS)
-
-
 def _is_shared(attachment: Mapping[str, Any]) -> bool:
-    return bool(attachment.get("is_share") or attachment.get("is_msg_unfurl") or attachment.get("message_blocks"))
+    return any(map(attachment.get, ("is_share", "is_msg_unfurl", "message_blocks")))
 
 
 def _is_preview(attachment: Mapping[str, Any]) -> bool:
@@ -179,7 +174,7 @@ def _is_preview(attachment: Mapping[str, Any]) -> bool:
 def _of_shared(attachment: Mapping[str, Any]) -> str:
     """A message that was shared or forwarded, with its author."""
     inner = [mapping(one, "message") for one in objects(attachment, "message_blocks")]
-    blocks = [part for one in (*inner, attachment) for part in _of_blocks(one, "blocks")]
+    blocks = [part for one in (*inner, attachment) for part in _of_blocks(one)]
     more = [part for one in objects(attachment, "attachments") for part in _of_attachment(one)]
     text = _once(string(attachment, "text"), blocks, more) or _once(string(attachment, "fallback"), (), ())
     author = string(attachment, "author_name") or string(attachment, "author_subname")
@@ -191,12 +186,12 @@ def _of_attachment(attachment: Mapping[str, Any]) -> list[str]:
     title = _link(string(attachment, "title_link"), string(attachment, "title"))
     fields = (": ".join(filter(None, (string(f, "title"), string(f, "value")))) for f in objects(attachment, "fields"))
     parts = [string(attachment, "pretext"), string(attachment, "author_name"), title, string(attachment, "text")]
-    parts = [*parts, *fields, *_of_blocks(attachment, "blocks"), string(attachment, "footer")]
+    parts = [*parts, *fields, *_of_blocks(attachment), string(attachment, "footer")]
     return parts if any(parts) else [string(attachment, "fallback")]
 
 
-def _of_blocks(holder: Mapping[str, Any], name: str) -> list[str]:
-    return [_of_block(block, 0) for block in objects(holder, name)]
+def _of_blocks(holder: Mapping[str, Any]) -> list[str]:
+    return [_of_block(block, 0) for block in objects(holder, "blocks")]
 
 
 def _of_block(block: Mapping[str, Any], depth: int) -> str:
@@ -212,14 +207,11 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
     for name in (*_TEXTS, *_LISTS):
         inner = block.get(name)
         found = [inner] if isinstance(inner, Mapping | str) else inner if isinstance(inner, list) else []
-        parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found if _is_part(one))
+        found = [one for one in found if isinstance(one, str | Mapping)]
+        parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found)
     if link := string(block, "title_url") or string(block, "video_url") or string(block, "url"):
         parts.append(f"<{link}>")
     return (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
-
-
-def _is_part(value: object) -> bool:
-    return isinstance(value, str | Mapping)
 
 
 def _of_table(block: Mapping[str, Any], depth: int) -> str:
@@ -245,15 +237,13 @@ def _rich(element: Mapping[str, Any], depth: int) -> str:
     """An element of a rich text as wire text."""
     kind = string(element, "type")
     inner = [_rich(one, depth + 1) for one in objects(element, "elements")] if depth <= _MAX_DEPTH else []
-    match kind:
-        case "rich_text_list":
-            return "\n".join(_list_lines(element, inner))
-        case "rich_text_preformatted":
-            return f"```\n{''.join(inner)}\n```"
-        case "rich_text_quote":
-            return "\n".join(f"&gt; {line}" for line in "".join(inner).split("\n"))
-        case _:
-            return "".join(inner) or _rich_leaf(kind, element)
+    if kind == "rich_text_list":
+        return "\n".join(_list_lines(element, inner))
+    if kind == "rich_text_preformatted":
+        return f"```\n{''.join(inner)}\n```"
+    if kind == "rich_text_quote":
+        return "\n".join(f"&gt; {line}" for line in "".join(inner).split("\n"))
+    return "".join(inner) or _rich_leaf(kind, element)
 
 
 def _list_lines(element: Mapping[str, Any], items: list[str]) -> Iterator[str]:

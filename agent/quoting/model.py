@@ -28,7 +28,6 @@ from agent.quoting.passages import (
     closest_sentence,
     render_passages,
     render_units,
-    values_differ,
     windows,
     word_weights,
 )
@@ -36,7 +35,6 @@ from agent.quoting.small_talk import (
     asks_for_documents,
     earlier_subjects,
     is_question,
-    phrase,
     search_query,
     small_talk_reply,
 )
@@ -58,7 +56,10 @@ class ExtractiveModel:
     async def decide(self, context: DecideContext) -> Decision:
         """Ignore other people's talk; fetch the list if the question asks for it; search once, then answer."""
         question = context.question.text
-        if not context.question.addressed and not _is_follow_up(context):
+        askers = [message.user for message in context.history if message.role == "user" and message.addressed]
+        # A question from another person than the last asker may be for others.
+        is_follow_up = askers[-1:] == [context.question.user] and is_question(question)
+        if not (context.question.addressed or is_follow_up):
             return Decision(action=NoReply(), usage=Usage())
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
@@ -84,16 +85,9 @@ class ExtractiveModel:
         raise ModelError(kind, detail, hints=(hint,))
 
 
-def _is_follow_up(context: DecideContext) -> bool:
-    """Return True if this comes from the last asker. Other people's questions may be for each other."""
-    askers = [message.user for message in context.history if message.role == "user" and message.addressed]
-    return askers[-1:] == [context.question.user] and is_question(context.question.text)
-
-
 async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:
     answer = await asyncio.to_thread(_answer, context)
-    thinking = f"{len(context.sources)} sources compared with the question."
-    text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"
+    text = f"<thinking>{len(context.sources)} sources compared with the question.</thinking><answer>{answer}</answer>"
     for start in range(0, len(text), _PIECE):
         yield "content", text[start : start + _PIECE]
         await asyncio.sleep(0)  # lets a cancellation of the turn through
@@ -119,8 +113,7 @@ def _answer(context: WriteContext) -> str:
     passages = _passages(context, weights)
     if not passages:
         return NOT_FOUND
-    head = f"{phrase('differ', language)}\n\n" if values_differ(passages, weights) else ""
-    return head + render_passages(passages, closest_sentence(passages, weights), language)
+    return render_passages(passages, closest_sentence(passages, weights), language)
 
 
 def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[RankedPassage, ...]:

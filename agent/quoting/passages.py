@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
@@ -20,7 +20,6 @@ MIN_SCORE: Final = 0.18
 MAX_PASSAGE_CHARS: Final = 300  # a longer sentence, item or row is shown whole
 MAX_PROCEDURE_CHARS: Final = 900
 MAX_PASSAGES: Final = 3
-_VALUE: Final = re.compile(r"(?<![\w.,])(?P<number>\d[\d.,]*)\s*(?P<unit>%|[^\W\d_]+)")
 _STOPS: Final = (".", "!", "?", "。", "！", "？")  # "Warning: never in winter." is a sentence, "Owner: Ann" is not
 _EARLIER_WEIGHT: Final = 0.5  # weight of a word from an earlier question; a word of this question weighs 1
 _MAX_QUESTION_CHARS: Final = 2_000  # a longer question contains pasted text
@@ -65,11 +64,14 @@ def best_passages(
     for source in sources:
         allowed = [unit for unit in units_of(source) if unit not in barred]
         # "Last updated: …" does not help a person who asks about something else.
-        units = [unit for unit in allowed if _is_telling(unit, weights)] or allowed
-        sections = [list(section) for _, section in groupby(units, key=lambda unit: unit.context)]
-        passages = sorted(
-            (_best_window(section, weights) for section in sections), key=attrgetter("score"), reverse=True
-        )
+        units = [
+            unit
+            for unit in allowed
+            if unit.kind != "field" or unit.text.endswith(_STOPS) or weights.keys() & _words(unit.text)
+        ]
+        sections = groupby(units or allowed, key=lambda unit: unit.context)
+        best = (_best_window(list(section), weights) for _, section in sections)
+        passages = sorted(best, key=attrgetter("score"), reverse=True)
         if source.origin == FILE:
             attached |= {each.best.text: each for each in passages if each.score >= MIN_SCORE}
         elif passages:
@@ -86,10 +88,8 @@ def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) 
         shares = [_share(weights, (unit,)) for unit in units]
         closest = max(shares)
         best, covered = units[shares.index(closest)], _share(weights, units)
-        is_excerpt = len(units) < len(section)
-        passages.append(
-            RankedPassage(units=tuple(units), best=best, covered=covered, closest=closest, is_excerpt=is_excerpt)
-        )
+        passage = RankedPassage(units=tuple(units), best=best, covered=covered, closest=closest)
+        passages.append(replace(passage, is_excerpt=len(units) < len(section)))
     return max(reversed(passages), key=lambda each: (each.score, -section.index(each.best)))
 
 
@@ -98,37 +98,11 @@ def _closest_newest(passage: RankedPassage) -> tuple[float, int]:
     return -round(passage.closest, 2), -int(digits or 0)
 
 
-def _is_telling(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
-    return unit.kind != "field" or unit.text.endswith(_STOPS) or bool(weights.keys() & _words(unit.text))
-
-
 def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> str:
     """Return the sentence of all passages that shares most with the question; among equals, the first."""
     spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
     sentences = [text[start:end] for text, (start, end) in spans]
     return max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")
-
-
-def values_differ(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> bool:
-    """Return True if two sources match the question in the same words, with other numbers for the same unit."""
-    values = [
-        (each.best.source.title, weights.keys() & _words(each.best.text), _values(each.best)) for each in passages
-    ]
-    return any(
-        title != other_title
-        and words
-        and words == other_words
-        and any(own[unit].isdisjoint(others[unit]) for unit in own.keys() & others.keys())
-        for (title, words, own), (other_title, other_words, others) in combinations(values, 2)
-    )
-
-
-def _values(unit: QuotableUnit) -> Mapping[str, set[str]]:
-    """Return the numbers of a unit by the word after them."""
-    values: dict[str, set[str]] = {}
-    for match in _VALUE.finditer(unit.text):
-        values.setdefault(match["unit"].casefold(), set()).add(match["number"])
-    return values
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:

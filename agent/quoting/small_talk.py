@@ -15,7 +15,7 @@ from agent.knowledge.search.full_text import subject_tokens
 from agent.thread.conversation import ThreadMessage
 from verification.text.language import words_by_language as listed_words
 
-Line = Literal["quoted", "also", "part", "also_part", "differ", "hello", "welcome", "unclear"]
+Line = Literal["quoted", "also", "part", "also_part", "hello", "welcome", "unclear"]
 
 _EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # as Slack writes every emoji
 _PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")

@@ -14,7 +14,6 @@ from agent.budget import Budget, Usage
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import DecideContext, ModelError, WriteContext
 from agent.quoting.model import ExtractiveModel
-from agent.quoting.small_talk import phrase
 from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.check import check
@@ -157,7 +156,6 @@ async def test_the_list_of_documents_is_fetched_once_and_quoted_whole() -> None:
             "What is the daily limit for meals?",
             (MEALS_OLD, MEALS_NEW),
             (
-                "These sources give different values:\n\n"
                 "Quoted from Expenses:\n\n**The daily limit for meals is 60 euros**. [4]\n\n"
                 "Also from Expenses 2024:\n\nThe daily limit for meals is 45 euros. [3]"
             ),
@@ -218,15 +216,6 @@ async def test_a_long_section_gives_a_short_excerpt_that_says_so_and_no_metadata
     assert len(text) < 500
     assert verdict(text, "What is the daily limit for hotels?", (page,)).passed
     assert "Ann Lee" in await answer("Who is the owner of the travel page?", (page,))
-
-
-async def test_sources_that_give_different_values_are_announced_and_others_are_not() -> None:
-    requests = source(1, "Limits", "A key may send 120 requests a minute.")
-    limits = requests, source(2, "Costs", "A key costs 40 euros a month.")
-    assert "different values" not in await answer("How many requests may a key send?", limits)
-    text = await answer("What is the daily limit for meals?", (MEALS_OLD, MEALS_NEW))
-    assert text.startswith(phrase("differ", "en"))
-    assert verdict(text, "What is the daily limit for meals?", ALL).passed
 
 
 async def test_channel_language_holds_for_the_lines_above_passages() -> None:
