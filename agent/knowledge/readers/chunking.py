@@ -12,9 +12,8 @@ from itertools import groupby, zip_longest
 from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
-from agent.knowledge.readers.document import DocumentPart, Form, ReadDocument
+from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200  # some 200 words: few enough for one subject, enough for ranking
@@ -69,31 +68,30 @@ def slug(heading: str) -> str:
 
 def chunk_document(document: ReadDocument) -> tuple[Chunk, ...]:
     """Return all chunks of a document, in order."""
-    return tuple(chunk for part in document.parts for chunk in _part_chunks(part, document.form))
+    return tuple(
+        Chunk(
+            text="\n\n".join(piece.text for piece in pieces),
+            heading=section.headings[-1] if section.headings else "",
+            path=PATH.join(section.headings),
+            anchor=section.anchor,
+            line=part.line + pieces[0].line,
+            page=part.page,
+        )
+        for part in document.parts
+        for lines in [part.text.split("\n")]
+        for section in (_sections(part.text) if document.form == "markdown" else [_paragraphs(lines)])
+        for pieces in _fill(section, lines)
+    )
 
 
-def _part_chunks(part: DocumentPart, form: Form) -> Iterator[Chunk]:
-    lines = part.text.split("\n")
-    plain = form != "markdown"
-    for section in [_Section((), "", _paragraphs(lines))] if plain else _sections(_BLOCKS.parse(part.text)):
-        for pieces in _fill(section, lines):
-            yield Chunk(
-                text="\n\n".join(piece.text for piece in pieces),
-                heading=section.headings[-1] if section.headings else "",
-                path=PATH.join(section.headings),
-                anchor=section.anchor,
-                line=part.line + pieces[0].line,
-                page=part.page,
-            )
-
-
-def _paragraphs(lines: Sequence[str]) -> list[tuple[int, int, str]]:
+def _paragraphs(lines: Sequence[str]) -> _Section:
     runs = groupby(range(len(lines)), key=lambda number: bool(lines[number].strip()))
     paragraphs = [list(numbers) for is_text, numbers in runs if is_text]
-    return [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in paragraphs]
+    return _Section((), "", [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in paragraphs])
 
 
-def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
+def _sections(text: str) -> Iterator[_Section]:
+    tokens = _BLOCKS.parse(text)
     trail: dict[int, str] = {}
     seen: Counter[str] = Counter()
     anchor = ""
@@ -184,18 +182,15 @@ def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
             yield _Piece(first, "\n".join([head, *rows]), opens=True)
             rows = []
         if len(line) > CHUNK_CHARS:
-            yield from _split_row(number, lines[0], line)
+            names, cells = (map(str.strip, _CELL_BORDER.split(row.strip().strip("|"))) for row in (lines[0], line))
+            named = zip_longest(names, cells, fillvalue="")
+            facts = [f"{name}: {cell}" if name else cell for name, cell in named if cell]
+            yield from _join([piece for fact in facts for piece in _lines(number, [fact])], at_sentences=False)
         else:
             first = first if rows or number == start + 2 else number
             rows.append(line)
     if rows:
         yield _Piece(first, "\n".join([head, *rows]), opens=True)
-
-
-def _split_row(number: int, head: str, row: str) -> Iterator[_Piece]:
-    names, cells = ([cell.strip() for cell in _CELL_BORDER.split(line.strip().strip("|"))] for line in (head, row))
-    facts = [f"{name}: {cell}" if name else cell for name, cell in zip_longest(names, cells, fillvalue="") if cell]
-    yield from _join([piece for fact in facts for piece in _lines(number, [fact])], at_sentences=False)
 
 
 def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
@@ -218,9 +213,12 @@ def _lines(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
             yield _Piece(number, f"{line}\n")
             continue
         for sentence in _sentences(line):
-            yield from (
-                _Piece(number, part) for part in ([sentence] if len(sentence) <= CHUNK_CHARS else _words(sentence))
-            )
+            if len(sentence) <= CHUNK_CHARS:
+                yield _Piece(number, sentence)
+                continue
+            for token in _TOKEN.finditer(sentence):
+                size = len(token[0]) if token["whole"] else CHUNK_CHARS
+                yield from (_Piece(number, token[0][at : at + size]) for at in range(0, len(token[0]), size))
         yield _Piece(number, "\n")
 
 
@@ -233,10 +231,3 @@ def _sentences(line: str) -> Iterator[str]:
             yield "".join(held)
             held = []
     yield "".join(held)
-
-
-def _words(sentence: str) -> Iterator[str]:
-    for token in _TOKEN.finditer(sentence):
-        text = token[0]
-        size = len(text) if token["whole"] else CHUNK_CHARS
-        yield from (text[at : at + size] for at in range(0, len(text), size))

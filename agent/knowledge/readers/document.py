@@ -21,6 +21,14 @@ Piece = TypeVar("Piece")
 MAX_CHARS: Final = 5_000_000  # of a document's text
 MAX_ATTACHMENT_CHARS: Final = 400_000  # of a file that came with a question
 MAX_PAGES: Final = 2_000
+MAX_ENTRIES: Final = 5_000  # of a package
+MAX_UNPACKED: Final = 200_000_000
+MAX_XML: Final = 60_000_000  # bytes of one XML part
+MAX_ELEMENTS: Final = 1_000_000  # of one XML part: each takes some 200 bytes of memory
+_OLE: Final = b"\xd0\xcf\x11\xe0"  # container of encrypted packages and of formats before 2007
+_ENCRYPTED_ENTRY: Final = 0x1
+_STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # ISO 29500 Strict has separate namespaces
+_XML: Final = (".xml", ".rels")
 # Errors that parsers of binary formats raise on damaged input, as observed or documented.
 _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
@@ -152,16 +160,6 @@ def raise_or_lower(text: str, way: str) -> str:
         return bare
     mark = "^" if way == "sup" else "_"
     return f"{mark}({bare})" if bare else ""
-
-
-MAX_ENTRIES: Final = 5_000
-MAX_UNPACKED: Final = 200_000_000
-MAX_XML: Final = 60_000_000  # bytes of one XML part
-MAX_ELEMENTS: Final = 1_000_000  # of one XML part: each takes some 200 bytes of memory
-_OLE: Final = b"\xd0\xcf\x11\xe0"  # container of encrypted packages and of formats before 2007
-_ENCRYPTED_ENTRY: Final = 0x1
-_STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # ISO 29500 Strict has separate namespaces
-_XML: Final = (".xml", ".rels")
 
 
 def open_package(data: bytes) -> BytesIO:

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, Self
 import orjson
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
-from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, DocumentPart, ReadDocument, ReadLimits
+from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, MAX_CHARS, DocumentPart, ReadDocument, ReadLimits
 from agent.knowledge.readers.reading import digest_of, format_of, parse_document
 from agent.knowledge.readers.text import resolve_links
 from agent.knowledge.types import ReadError
@@ -56,7 +56,7 @@ class DocumentReader:
 
     def __init__(self, *, for_attachments: bool = False) -> None:
         self._timeout_s = ATTACHMENT_TIMEOUT_S if for_attachments else DOCUMENT_TIMEOUT_S
-        self._for_attachments = for_attachments
+        self._max_chars = MAX_ATTACHMENT_CHARS if for_attachments else MAX_CHARS
         self._child: _Child | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -82,7 +82,7 @@ class DocumentReader:
         """Return a document and its chunks. Raises ``ReadError``. Blocks; calls ``when_slow`` once if it takes long."""
         known = format_of(file.name)
         if known is None or (not known.packed and len(file.data) <= MAX_HERE_BYTES):
-            return _read(file, self._timeout_s, for_attachments=self._for_attachments)
+            return _read(file, self._timeout_s, self._max_chars)
         digest = digest_of(file.data)
         with self._lock:
             if reason := dict(self._refused).get(digest):
@@ -106,12 +106,12 @@ class DocumentReader:
         if self._closed.is_set():
             raise ReadError(_STOPPING, temporary=True)
         child = self._child = self._child or _Child()
-        head = {"timeout_s": self._timeout_s, "for_attachments": self._for_attachments}
+        head = {**file._asdict(), "data": None, "timeout_s": self._timeout_s, "max_chars": self._max_chars}
         ends = time.monotonic() + self._timeout_s
         killer = threading.Timer(self._timeout_s, child.process.kill)
         killer.start()
         try:
-            child.pipe.send_bytes(orjson.dumps({**file._asdict(), "data": None, **head}))
+            child.pipe.send_bytes(orjson.dumps(head))
             child.pipe.send_bytes(file.data)
             if not child.pipe.poll(_SLOW_S):
                 when_slow()
@@ -154,11 +154,8 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
     pipe.close()
 
 
-def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple[ReadDocument, tuple[Chunk, ...]]:
-    """Read a file here."""
-    limits = ReadLimits(ends=time.monotonic() + timeout_s * _SOFT_SHARE)
-    if for_attachments:
-        limits.max_chars = MAX_ATTACHMENT_CHARS
+def _read(file: FileToRead, timeout_s: float, max_chars: int) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+    limits = ReadLimits(ends=time.monotonic() + timeout_s * _SOFT_SHARE, max_chars=max_chars)
     document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=limits)
     document = resolve_links(document, file.url)
     return document, chunk_document(document)
@@ -174,23 +171,20 @@ def main() -> None:
     with suppress(EOFError):
         while not is_last:
             head = orjson.loads(pipe.recv_bytes())
-            timeout_s, for_attachments = head.pop("timeout_s"), head.pop("for_attachments")
+            timeout_s, max_chars = head.pop("timeout_s"), head.pop("max_chars")
             signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, even if its parent is gone
             file = FileToRead(**head | {"data": pipe.recv_bytes()})
-            reply = _reply(file, timeout_s, for_attachments=for_attachments)
+            try:
+                document, chunks = _read(file, timeout_s, max_chars)
+                reply: dict[str, Any] = {"document": asdict(document), "chunks": list(map(asdict, chunks))}
+            except ReadError as error:
+                reply = {"error": error.reason}
+            except MemoryError:
+                reply = {"error": "needs more memory to read than one file may take"}
+                is_last = True
             signal.setitimer(signal.ITIMER_REAL, 0)
-            is_last = reply["last"]
-            pipe.send_bytes(orjson.dumps(reply))
-
-
-def _reply(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> dict[str, Any]:
-    try:
-        document, chunks = _read(file, timeout_s, for_attachments=for_attachments)
-    except ReadError as error:
-        return {"error": error.reason, "last": _has_grown()}
-    except MemoryError:
-        return {"error": "needs more memory to read than one file may take", "last": True}
-    return {"document": asdict(document), "chunks": list(map(asdict, chunks)), "last": _has_grown()}
+            is_last = is_last or _memory()[1] > _RESTART_RSS
+            pipe.send_bytes(orjson.dumps({**reply, "last": is_last}))
 
 
 def _memory() -> tuple[int, int]:
@@ -199,10 +193,6 @@ def _memory() -> tuple[int, int]:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
         return int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0, 0
-
-
-def _has_grown() -> bool:
-    return _memory()[1] > _RESTART_RSS
 
 
 if __name__ == "__main__":
