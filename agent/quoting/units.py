@@ -156,6 +156,6 @@ def _one_line(text: str) -> str:
 
 def _is_label(text: str, following: str, longest: int) -> bool:
     """Return True for a heading without markup: a short line above longer ones, not the beginning of a sentence."""
-    short = len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
     begins = following.strip()[:1]
-    return bool(text) and short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())
+    is_short = 0 < len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
+    return is_short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())

@@ -54,7 +54,8 @@ def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
 
 def _print_space(wiki: Wiki, space: str, audience: str | Sequence[str], printer: Printer) -> None:
     listed = list(wiki.pages(f'type = page and space = "{space}"', _EXPANDED, _MAX_LISTED))
-    wiki.remember_restrictions(listed)
+    for item in listed:  # pages below them need no request
+        wiki.remember_restrictions(str(item["id"]), item["restrictions"]["read"]["restrictions"])
     pages = {str(item["id"]): _page(wiki, space, audience, item) for item in listed}
     needed = [number for number, page in pages.items() if printer.is_needed(page)]
     for start in range(0, len(needed), _MAX_BODIES):
@@ -109,23 +110,18 @@ class Wiki:
         """Yield the pages that a CQL query finds."""
         return self._results("/rest/api/content/search", {"cql": query, "expand": expand, "limit": limit})
 
-    def remember_restrictions(self, listed: Sequence[Mapping[str, Any]]) -> None:
-        """Keep the restrictions of listed pages, so that pages below them need no request."""
-        for item in listed:
-            self._readers[str(item["id"])] = self._allowed_emails(item["restrictions"]["read"]["restrictions"])
+    def remember_restrictions(self, number: str, restrictions: Mapping[str, Any]) -> None:
+        """Keep the addresses that a page's restrictions allow."""
+        users, groups = restrictions["user"]["results"], restrictions["group"]["results"]
+        allowed = frozenset(filter(None, map(self._email, users))).union(*map(self._members, groups))
+        self._readers[number] = allowed if users or groups else None
 
     def readers(self, number: str) -> Emails | None:
         """Return the addresses that a page's own restriction allows; None if it has no restriction."""
         if number not in self._readers:  # a folder, or a page of another space
             found = self._get(f"/rest/api/content/{number}/restriction/byOperation/read")
-            self._readers[number] = self._allowed_emails(found["restrictions"])
+            self.remember_restrictions(number, found["restrictions"])
         return self._readers[number]
-
-    def _allowed_emails(self, restrictions: Mapping[str, Any]) -> Emails | None:
-        users, groups = restrictions["user"]["results"], restrictions["group"]["results"]
-        if not users and not groups:
-            return None
-        return frozenset(filter(None, map(self._email, users))).union(*map(self._members, groups))
 
     def _email(self, user: Mapping[str, Any]) -> str:
         name = str(user.get("accountId") or user.get("username") or "")

@@ -55,7 +55,8 @@ class Tree:
     """Pages and databases with their parents. An audience applies to a page and all pages below it."""
 
     def __init__(self, found: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
-        self._parents = {_id(item["id"]): _parent(item) for item in found}
+        parents = {_id(item["id"]): item.get("parent") or {} for item in found}
+        self._parents = {page: _id(parent.get(parent.get("type"), "")) for page, parent in parents.items()}
         self._listed: dict[str, Audience] = {_id(page): who for page, who in dict(config.get("pages", {})).items()}
         self._default: Audience = config.get("audience", ())
         self._has_hidden = not self._listed.keys() <= self._parents.keys()
@@ -79,18 +80,10 @@ class Tree:
             if page in self._listed:
                 return self._listed[page]
             seen.add(page)
-            parent = self._parents.get(page)
-            if parent is None:  # not shared: a listed page above it might not be shared either
+            if page not in self._parents:  # not shared: a listed page above it might not be shared either
                 return () if self._has_hidden else self._default
-            page = parent
+            page = self._parents[page]
         return self._default
-
-
-def _parent(item: Mapping[str, Any]) -> str:
-    """Return the id of an item's parent; empty at the top of a workspace."""
-    parent = item.get("parent") or {}
-    kind = str(parent.get("type", ""))
-    return "" if kind == "workspace" else _id(parent.get(kind, ""))
 
 
 def _id(text: object) -> str:

@@ -59,9 +59,13 @@ def read_html(data: bytes, _: ReadLimits) -> Content:
         text = part_note_marks(convert(shown, _OPTIONS).content or "")
     except (ConversionError, ValueError, ParserError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
-    return Content(
-        title=one_line(unescape(title["text"])) if title else "", fields=_dates(page), parts=whole(clean(text))
-    )
+    fields: dict[str, str] = {}
+    for meta in _META.finditer(page[:_HEAD]):
+        attributes = {m["name"].lower(): m["value"] for m in _ATTRIBUTE.finditer(meta["attributes"])}
+        named = (attributes.get(name, "").lower() for name in ("name", "property", "itemprop"))
+        if field := next((_FIELDS[name] for name in named if name in _FIELDS), ""):
+            fields.setdefault(field, attributes.get("content", ""))
+    return Content(title=one_line(unescape(title["text"])) if title else "", fields=fields, parts=whole(clean(text)))
 
 
 def _repeat_cells(page: str) -> str:
@@ -85,18 +89,6 @@ def _width(cell: Any) -> int:
     return _span(cell.get("colspan", "1")) if isinstance(cell.tag, str) else 0  # a comment takes no column
 
 
-def _span(number: str) -> int:
-    """Return how many rows or columns a cell covers: one, if that is not a number that a table can have."""
+def _span(number: str) -> int:  # anything but a number that a table can have counts as one
     found = _NUMBER.fullmatch(number)
     return int(found[1]) if found else 1
-
-
-def _dates(page: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for meta in _META.finditer(page[:_HEAD]):
-        attributes = {m["name"].lower(): m["value"] for m in _ATTRIBUTE.finditer(meta["attributes"])}
-        named = (attributes.get(name, "").lower() for name in ("name", "property", "itemprop"))
-        field = next((_FIELDS[name] for name in named if name in _FIELDS), "")
-        if field:
-            fields.setdefault(field, attributes.get("content", ""))
-    return fields

@@ -32,6 +32,7 @@ _MIN_LINES: Final = 20
 _LETTERS_A_LINE: Final = 4  # on average: fewer means letters or figures of a drawing
 _GAP: Final = 0.2  # of a letter's height between two words
 _SAMPLE: Final = 300  # letters of a page
+_NO_LETTERS: Final = "\ufffd"
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
 
 
@@ -53,13 +54,15 @@ def read_pdf(data: bytes, limits: ReadLimits) -> Content:
                 limits.cut = f"is read up to page {MAX_PAGES} only: it is too long"
         finally:
             document.close()
-    _note_unmapped(unmapped, limits, is_all=not parts)
+    reason = "the fonts do not say which letters their signs are"
+    if unmapped and not parts:
+        raise ReadError(reason=f"has no readable text: {reason} (save it again, or use text recognition)")
+    if unmapped and not limits.cut:
+        named = ", ".join(map(str, unmapped[:5])) + (" …" if unmapped[5:] else "")
+        limits.cut = f"is read without page {named}: {reason}"
     if not parts:
         raise ReadError(limits.cut or "has no text (scanned pages need text recognition first)")
     return Content(title=title, parts=parts)
-
-
-_NO_LETTERS: Final = "\ufffd"
 
 
 def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
@@ -136,13 +139,3 @@ def _reads_well(text: str) -> bool:
         return False
     is_clean = len(_UNMAPPED.findall(text)) + len(_CONTROL.findall(text)) <= _ODD_SHARE * len(text) / 10
     return is_clean and (detect_language(text) is not None or not text.isupper())
-
-
-def _note_unmapped(unmapped: list[int], limits: ReadLimits, *, is_all: bool) -> None:
-    reason = "the fonts do not say which letters their signs are"
-    if unmapped and is_all:
-        msg = f"has no readable text: {reason} (save it again, or use text recognition)"
-        raise ReadError(msg)
-    if unmapped and not limits.cut:
-        named = ", ".join(map(str, unmapped[:5])) + (" …" if unmapped[5:] else "")
-        limits.cut = f"is read without page {named}: {reason}"

@@ -1,7 +1,6 @@
 """Reader of PowerPoint presentations: slides with their titles, tables and notes. The only importer of pptx."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any, Final
 
 from pptx import Presentation
@@ -27,8 +26,7 @@ def read_pptx(data: bytes, limits: ReadLimits) -> Content:
     """Read the visible slides, each as a page under its title."""
     with refusing_damage("PowerPoint presentation", PythonPptxError):
         presentation = Presentation(open_package(data))
-        slides = (slide for slide in islice(presentation.slides, MAX_PAGES))
-        texts = limits.take(map(_slide_text, slides, range(1, MAX_PAGES + 1)), "slide", len)
+        texts = limits.take(map(_slide_text, presentation.slides, range(1, MAX_PAGES + 1)), "slide", len)
         return Content(title=clean(presentation.core_properties.title or ""), parts=join_parts(map(clean, texts)))
 
 
@@ -36,7 +34,8 @@ def _slide_text(slide: Any, number: int) -> str:
     if slide.element.get("show") in {"0", "false"}:
         return ""
     title = slide.shapes.title
-    blocks = [*_shape_texts((shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id), 0)]
+    shapes = (shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id)
+    blocks = [*_shape_texts(shapes, 0)]
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) and frame.text.strip():
         blocks.append(f"Notes: {frame.text.strip()}")
     heading = " ".join(title.text.split()) if title is not None and title.has_text_frame else ""
