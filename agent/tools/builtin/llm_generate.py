@@ -13,7 +13,6 @@ from typing import Any, Final
 import structlog
 
 from agent.budget import Usage
-from agent.model.chat_reply import estimate_usage
 from agent.model.protocol import Generated, Model, ModelError
 from agent.model.tag_stream import draft_of
 from agent.packing import compact_json
@@ -59,9 +58,6 @@ class LlmGenerate:
             usage = Usage(model_calls=1)
             return ToolResult(ok=False, content=compact_json(body), error=error, hints=hints, usage=usage)
         usage = generated.usage
-        if min(usage.prompt_tokens, usage.completion_tokens) < 0:  # unknown
-            usage = estimate_usage(len(prompt), len(generated.text))
-        usage = replace(usage, model_calls=max(1, usage.model_calls))
         counts = (usage.tokens, usage.prompt_tokens, usage.completion_tokens)
         tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
         log.info("llm_generate_completed", **tokens, latency_ms=latency_ms)

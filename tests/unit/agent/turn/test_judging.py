@@ -193,17 +193,6 @@ async def test_message_says_that_the_check_failed_not_that_the_answer_was_wrong(
     assert "impatient" not in told.outcome.answer.text
 
 
-async def test_server_that_cuts_the_claims_off_a_prompt_confirms_none_and_is_logged() -> None:
-    long = replace(LIMITS, text=LIMITS.text + "\nNobody has ever needed more than that in any month." * 500)
-    with capture_logs() as logs:
-        told = await turn(
-            [answers(SURE, DOUBTFUL)], [says('{"verdicts": []}', usage=(2_048, 5))], tool=PassageTool(long)
-        )
-    assert isinstance(told.outcome, Partial)
-    assert told.outcome.answer.text == SURE
-    assert "j" in {entry["model"] for entry in logs if entry["event"] == "prompt_cut_by_server"}
-
-
 async def test_judge_that_leaves_claims_out_or_fails_is_logged_without_a_text() -> None:
     with capture_logs() as logs:
         await turn([answers(SURE, DOUBTFUL), answers(SURE)], [FAILURES["nonsense"]])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.model.judge import JudgeContext, Opinion
@@ -15,8 +17,10 @@ from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 from agent.turn.progress import Policy
+from agent.turn.renumbering import citation_order, renumber
 from tests.support.fakes import PassageTool, ScriptedModel, take_turn
 from verification.judgement import Judgement
+from verification.rules.citations import citations
 from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"
@@ -139,3 +143,29 @@ async def test_refusal_without_a_model_says_that_no_model_is_connected() -> None
     assert isinstance(outcome, Refused)
     assert "No language model is connected" in outcome.answer.text
     assert "No language model" not in (await refuse(page("Office"))).text
+
+
+SOURCES = tuple(Source(id=number, title=str(number)) for number in range(1, 15))
+TABLE = "```\nRegion | Limit\n-------+------\nEU     | 600 [9]\n```"
+
+
+def test_citations_are_numbered_in_the_order_of_the_text() -> None:
+    text = f"Seven [12][3]; `[12]` is code.\n\n{TABLE}\n\nAgain [3]."
+    order = citation_order(text, SOURCES)
+    assert order == {12: 1, 3: 2, 9: 3}
+    shown = renumber(text, order)
+    assert shown == f"Seven [1][2]; `[12]` is code.\n\n{TABLE.replace('[9]', '[3]')}\n\nAgain [2]."
+    streamed = r"Seven [\[12\]](https://x.example/a) and [3], not `[\[3\]](x)`"
+    assert renumber(streamed, order) == r"Seven [\[1\]](https://x.example/a) and [2], not `[\[3\]](x)`"
+
+
+@given(st.lists(st.sampled_from(["It is so [4].", "Or [2][11] not.", "`[7]`", "Well\n\n", "[3]"]), max_size=9))
+def test_beginning_has_the_numbers_of_the_whole(parts: list[str]) -> None:
+    text = " ".join(parts)
+    order = citation_order(text, SOURCES)
+    shown = renumber(text, order)
+    numbers = list(dict.fromkeys(number for citation in citations(shown) for number in citation.ids))
+    assert numbers == list(range(1, len(order) + 1))
+    for end in range(len(parts)):
+        begun = " ".join(parts[:end])
+        assert shown.startswith(renumber(begun, citation_order(begun, SOURCES)))
