@@ -1,4 +1,4 @@
-"""A mission over several messages: what it found before a question back, its plan as people see it, the talk around it."""
+"""A mission over several messages: findings from before a question back, its plan as people see it, the talk around."""
 
 from __future__ import annotations
 
