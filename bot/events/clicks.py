@@ -3,8 +3,6 @@
 Fields missing from a payload are empty, so that no payload raises. ``Services`` are the collaborators of all listeners.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ The list remembers each token's owner, for a start while Slack is down. Keys of 
 ``{orion:0}`` or ``orion:`` for every Orion in a Redis; they are taken over once its processes are stopped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

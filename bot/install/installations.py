@@ -5,8 +5,6 @@ that no key opens stays as it is and counts as an outage: with the right key it 
 the key reveals a wrong one at the start.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace

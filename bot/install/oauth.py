@@ -3,8 +3,6 @@
 A state works once, for ten minutes, in the browser that got it. No data of Slack or the browser is logged.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -3,8 +3,6 @@
 An expiring token is refreshed once across processes. A team without a token never falls back to another team's.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Messages that were given up. An operator lists them, retries one (once) or drops it. They expire after 30 days."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -3,8 +3,6 @@
 The lease is the worker's local view, by its own clock. Checking it needs no call to Redis.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -10,8 +10,6 @@ Redis' clock. A workspace's keys carry one hash tag, so that one script sees all
 Structural keys vanish when empty. All others but the token counter have a TTL.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

@@ -4,8 +4,6 @@ A turn is cancelled the moment its lease is lost. A handler that crashes is caug
 the end the person is told. ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

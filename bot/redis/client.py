@@ -4,8 +4,6 @@
 ``impatient`` returns a second client of the same servers that answers in time or fails.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -6,8 +6,6 @@ last process that leaves cleanly shuts it down. Two file locks coordinate this, 
 process: ``server.lock`` is inherited and held by the running server, ``users.lock`` is shared by all its users.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import importlib.util

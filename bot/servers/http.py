@@ -4,8 +4,6 @@ A request from Slack needs a fresh signature over its raw bytes, at most 1 MiB. 
 have limits of their own: aiohttp closes one only after its first request, so idle ones could use up all descriptors.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import resource

@@ -1,7 +1,5 @@
 """Files made to take all time and memory: attached four at once, and lying in a folder of documents."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

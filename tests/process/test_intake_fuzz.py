@@ -1,7 +1,5 @@
 """A slice of the fuzz run against intake, and the oracle itself tried out. The whole run is a command."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

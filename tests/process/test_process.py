@@ -1,7 +1,5 @@
 """`orion serve` as a process of its own: killed, restarted, stopped, traced, and its log read afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """The mailbox over a cluster and behind a Sentinel, with the primary killed under it. Real servers on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,5 @@
 """What a person at a terminal of 80 columns sees of `orion index` and `orion ask`."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -4,8 +4,6 @@
 slow machine has not done in that time it may still do a little later: what is judged is Orion, not the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import logging

@@ -4,8 +4,6 @@ They are forked from one process that has imported everything (``forkserver``): 
 that a kill a second leaves time to work. Only our own children are ever signalled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

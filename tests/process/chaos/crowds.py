@@ -4,8 +4,6 @@ A crowd asks in one of the two workspaces of one Orion, under Slack's documented
 direct chat there, and somebody in the other workspace.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """A cluster of three primaries, and a primary behind a Sentinel, in which the primary is what dies."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

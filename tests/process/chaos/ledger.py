@@ -3,8 +3,6 @@
 It reads only what everybody can see from outside: Slack's messages and statuses, the saved states, and the log lines.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

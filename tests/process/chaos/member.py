@@ -4,8 +4,6 @@ What differs from them is what a run of minutes needs: short leases, a short dra
 killed again and again by us is not taken for one that kills.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from contextlib import AsyncExitStack

@@ -1,7 +1,5 @@
 """A Redis or Valkey of a chaos run, on a private socket: killed with -9 and started again over the same files."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

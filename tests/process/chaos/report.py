@@ -1,7 +1,5 @@
 """The one table of a chaos run: what was done, what was promised, what was found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 

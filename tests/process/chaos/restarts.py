@@ -3,8 +3,6 @@
 Several lanes run side by side, each with a workspace of its own: what takes time is waiting, not work.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from contextlib import AsyncExitStack

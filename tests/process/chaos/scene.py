@@ -1,7 +1,5 @@
 """Where a chaos run takes place: a workspace, a model that takes its time, a Redis, and the processes in between."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import socket

@@ -1,7 +1,5 @@
 """Many questions in many threads; workers are killed and frozen, Redis dies, events come twice."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from contextlib import AbstractAsyncContextManager, suppress

@@ -1,7 +1,5 @@
 """A small slice of `make chaos`: the same scenarios, a few kills each."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from pathlib import Path

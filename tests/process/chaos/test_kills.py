@@ -3,8 +3,6 @@
 Small and bounded; each worker is ``worker.py`` beside this file over the embedded server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

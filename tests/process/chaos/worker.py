@@ -4,8 +4,6 @@ Usage: worker.py HOME LEASE_S MAX_TRIES DRAIN_S. A body is ``NUMBER[ WHAT]``; ``
 stops it on the first try, ``slow`` takes longer than any drain.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Several Orions on one Redis: whose keys are whose, and the keys of an older version."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Installed workspaces: encrypted at rest, keys that change, deletion. A real Valkey."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 

@@ -1,7 +1,5 @@
 """Two workspaces in one Orion: installed over HTTP, served each with its own token, nothing mixed up."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

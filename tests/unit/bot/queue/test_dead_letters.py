@@ -1,7 +1,5 @@
 """Dead letters: told apart, tried again once at the end of their thread, dropped for good."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """The mailbox over a real Valkey: what is stored is handled once, in order, by one holder at a time."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The worker over a real Valkey: every claimed message ends, whatever its handler does."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The clients of every form of REDIS_URL: what each names, how each fails, and replicas. Real servers on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

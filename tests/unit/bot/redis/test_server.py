@@ -1,7 +1,5 @@
 """The server that Orion runs itself, and what Orion needs of any Redis."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource

@@ -1,7 +1,5 @@
 """The HTTP pages, Slack's endpoint, and the limits on connections."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

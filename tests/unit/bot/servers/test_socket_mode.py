@@ -1,7 +1,5 @@
 """The socket to Slack: replaced when it breaks, asked for at a pace, ready only once Slack greeted."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
