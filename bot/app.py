@@ -44,7 +44,7 @@ from bot.events.intake import Intake
 from bot.events.listeners import register
 from bot.gates.flow import Flow
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis, take_over
-from bot.install.oauth import InstallPages
+from bot.install.installations import InstallPages
 from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.lease import Cancel
 from bot.queue.queue import Mailbox

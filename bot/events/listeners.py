@@ -59,7 +59,7 @@ from bot.events.clicks import (
 from bot.events.intake import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
 from bot.events.saving import Saving
-from bot.install.oauth import InstallPages
+from bot.install.installations import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.client import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT

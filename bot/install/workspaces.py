@@ -22,8 +22,15 @@ from agent.payload import mapping, string
 from agent.thread.store import team_of
 from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse
-from bot.install.installations import Installation, Installations, Seal, UnreadableInstallation
-from bot.install.oauth import InstallPages, OAuthCalls, States
+from bot.install.installations import (
+    Installation,
+    Installations,
+    InstallPages,
+    OAuthCalls,
+    Seal,
+    States,
+    UnreadableInstallation,
+)
 from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.queue.worker import Handler
 from bot.settings import Settings

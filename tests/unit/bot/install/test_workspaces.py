@@ -26,8 +26,15 @@ from bot.app import Orion, open_orion
 from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
-from bot.install.installations import Installation, Installations, Seal
-from bot.install.oauth import COOKIE, MAX_STATES_PER_MINUTE, OAuthCalls, States
+from bot.install.installations import (
+    COOKIE,
+    MAX_STATES_PER_MINUTE,
+    Installation,
+    Installations,
+    OAuthCalls,
+    Seal,
+    States,
+)
 from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces, open_slack
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.lease import Claimed, Lease
