@@ -1,4 +1,7 @@
-"""`orion local`: opens the page first, and imports the Orion for it afterwards."""
+"""`orion local`: opens the page first, and imports the Orion for it afterwards.
+
+A visitor may switch faults on: a slow model, a lost turn.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,28 @@ import errno
 import os
 import threading
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from pydantic import SecretStr
 
-from bot.cli.output import print_text
-from bot.cli.signals import handle_signals
+from bot.cli.output import local_prefix, print_text
+from bot.cli.signals import Stopping, handle_signals
 from bot.errors import WrongUse
+from bot.local.model.faults import Switch
+from bot.local.model.roster import ADMIN
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings, require_folders
 
-if TYPE_CHECKING:  # importing it takes seconds
-    from bot.app import Orion
+if TYPE_CHECKING:  # importing them takes seconds
+    from agent.model.protocol import DecideContext, Decision, Model
     from bot.local.page.api import Handler
 
 HANDBOOK: Final = Path(__file__).parents[1] / "local" / "handbook"
@@ -37,36 +44,111 @@ DEFAULT_PORT: Final = 8765
 TERMINAL_BROWSERS: Final = {"www-browser", "links", "elinks", "lynx", "w3m"}
 OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics")
 _READING: Final = "Orion is reading the documents. You can ask already; the answer comes in a moment."
+HELPERS: Final = "#help"
+"""Channel for "Ask a human" in the local workspace, unless the settings say otherwise."""
+SLOW_S: Final = 10.0
+LEASE_S: Final = 5.0  # short: a visitor who killed the worker waits this long for the next one
+_NOTICE_S: Final = 8.0
+_WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is resumed."
+_KILLED: Final = "The answer broke off, as if its worker had died. It is resumed in a few seconds."
+_TAKEN_OVER: Final = "The answer was resumed. Nothing is lost, nothing is said twice."
+_ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at most. Ctrl-C again ends it now."
 
 
-@dataclass(slots=True)
+class FaultyModel:
+    """A model that decides ``seconds`` later. ``kill`` loses the next turn, as if its worker died."""
+
+    def __init__(self, model: Model, tell: Callable[[str], None]) -> None:
+        self.model, self.tell = model, tell
+        # Everything but decisions comes from the other model.
+        self.name, self.quotes_only = model.name, model.quotes_only
+        self.write, self.generate = model.write, model.generate
+        self.seconds = 0.0
+        self.kill: Callable[[], None] | None = None
+        self.killed = ""  # the message whose turn was lost
+
+    async def decide(self, context: DecideContext) -> Decision:
+        """Decide after the delay. Raises ``ModelError``."""
+        await asyncio.sleep(self.seconds)
+        if self.kill:
+            kill, self.kill, self.killed = self.kill, None, context.question.ts
+            self.tell(_KILLED)
+            kill()
+            await asyncio.sleep(LEASE_S)  # cancelled: this turn is lost
+        elif context.question.ts == self.killed:
+            self.killed = ""
+            self.tell(_TAKEN_OVER)
+            asyncio.get_running_loop().call_later(_NOTICE_S, self.tell, "")
+        return await self.model.decide(context)
+
+
 class LocalOrion:
-    """The Orion in a local workspace, for the workspace's server. It may not have started yet."""
+    """The Orion in a local workspace. It starts after the page."""
 
-    orion: Orion | None = None
-    pages: Mapping[str, Handler] = field(default_factory=dict)
+    def __init__(self, settings: Settings, folders: Sequence[Path]) -> None:
+        self.settings, self.folders = settings, folders
+        examples = EXAMPLES if folders == (HANDBOOK,) else ()
+        self.workspace = LocalWorkspace(docs=folders, examples=examples, kept=settings.home)
+        self.workspace.routes = [web.get(path, self._page) for path in OWN_PAGES]
+        self.pages: Mapping[str, Handler] = {}
 
-    async def record(self, turn_id: str) -> dict[str, Any] | None:
-        """Return a turn's record, or None."""
-        return await self.orion.observers.records.load(turn_id) if self.orion else None
-
-    async def page(self, request: web.Request) -> web.StreamResponse:
-        """Serve one of Orion's own pages."""
+    async def _page(self, request: web.Request) -> web.StreamResponse:
         if show := self.pages.get(request.path):
             return await show(request)
         return web.json_response({"ready": False, "checks": {"started": False}}, status=503)
+
+    async def run(self, stopping: Stopping) -> None:
+        """Answer until ``stopping``, for this workspace only: another one in the same Redis has its own questions."""
+        from agent.texts.catalogue import SUGGESTED_PROMPTS
+        from bot.app import open_orion
+        from bot.cli.serve import run_until_stopped
+        from bot.documents.open import local_corpus
+        from bot.queue.queue import Mailbox
+        from bot.queue.worker import DRAIN_S
+        from bot.servers.http import page_routes
+
+        state, port = self.workspace.workspace, urlsplit(self.workspace.url).port or 0
+        settings = settings_for(self.settings, self.workspace).model_copy(
+            update={
+                "streams": True,  # the page has a switch that hides them
+                "handoff": self.settings.handoff or HELPERS,
+                "admins": self.settings.admins | {ADMIN},
+            }
+        )
+        faulty: list[FaultyModel] = []
+
+        def model_over(model: Model) -> Model:
+            faulty.append(FaultyModel(model, state.tell))
+            return faulty[0]
+
+        opened = open_orion(
+            settings, local_corpus(settings, port, self.folders), concurrency=50, socket=True,
+            prompts=[{"title": example, "message": example} for example in state.setup.examples] or SUGGESTED_PROMPTS,
+            prefix=local_prefix(port),
+            mailbox_over=partial(Mailbox, lease_s=LEASE_S),
+            model_over=model_over,
+        )  # fmt: skip
+        async with opened as orion:
+            state.setup = replace(state.setup, turn_record=orion.observers.records.load)
+            self.pages = {route.path: route.handler for route in page_routes(orion)}
+            state.switches.all |= _switches(faulty[0], orion.turns.lose)
+
+            def tell_ending() -> None:
+                if orion.turns.in_flight:
+                    print_text(_ENDING.format(seconds=DRAIN_S))
+
+            stopping.tell = tell_ending
+            await run_until_stopped(orion, stopping, work=True)
 
 
 async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | None, browser: bool) -> None:
     """Run the local workspace with an Orion in it. Without ``port``: the default one, or a free one if it is taken."""
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     require_folders(folders)
-    examples = EXAMPLES if folders == (HANDBOOK,) else ()
     with handle_signals() as stopping:
         async with AsyncExitStack() as stack:
-            inside = LocalOrion()
-            workspace = LocalWorkspace(docs=folders, turn_record=inside.record, examples=examples, kept=settings.home)
-            workspace.routes = [web.get(path, inside.page) for path in OWN_PAGES]
+            inside = LocalOrion(settings, folders)
+            workspace = inside.workspace
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
             workspace.workspace.app_is_starting(_READING)
@@ -74,8 +156,8 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
             if browser:
                 # A daemon thread: some browsers' commands return only when the person closes the browser.
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
-            local_orion = await asyncio.to_thread(import_module, "bot.cli.local_orion")
-            await local_orion.run(settings, workspace, inside, folders, stopping)
+            await asyncio.to_thread(import_module, "bot.app")  # for seconds, while the page is already there
+            await inside.run(stopping)
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
@@ -91,6 +173,19 @@ def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
             "slack_api_url": f"{workspace.url}/api/",
         }
     )
+
+
+def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]:
+    def slow(on: bool) -> None:  # noqa: FBT001 - the switch's one value
+        model.seconds = SLOW_S if on else 0.0
+
+    def kill_next(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
+        model.kill = kill
+
+    return {
+        "slow_model": Switch(label="Slow model", tells="The model takes ten seconds to think.", turn=slow),
+        "kill_worker": Switch(label="Break off an answer", tells=_WILL_KILL, turn=kill_next, once=True),
+    }
 
 
 async def _start(workspace: LocalWorkspace, port: int | None) -> None:

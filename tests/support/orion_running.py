@@ -24,7 +24,7 @@ from pydantic import SecretStr
 
 from agent.knowledge.sources.answers import AnswerFolder
 from bot.app import Orion, open_orion
-from bot.cli.local import HANDBOOK, LocalOrion, settings_for
+from bot.cli.local import HANDBOOK, settings_for
 from bot.cli.main import main
 from bot.documents.open import corpus_of
 from bot.install.identity import Identity
@@ -134,8 +134,7 @@ async def running(
     """
     async with AsyncExitStack() as stack:
         docs = docs or text_pages()
-        inhabitant = LocalOrion()
-        workspace = inhabited or LocalWorkspace(docs=(docs,), turn_record=inhabitant.record, strictness=strictness)
+        workspace = inhabited or LocalWorkspace(docs=(docs,), strictness=strictness)
         if inhabited is None:
             await workspace.start()
             stack.push_async_callback(workspace.stop)
@@ -157,7 +156,8 @@ async def running(
                 timeouts=timeouts,
             )
         )
-        inhabitant.orion = orion
+        state = workspace.workspace
+        state.setup = replace(state.setup, turn_record=orion.observers.records.load)
         if mode == "http" and part != "worker":
             intake = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
             port = await stack.enter_async_context(serve_pages(build(orion, intake)))
