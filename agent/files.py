@@ -9,7 +9,7 @@ from typing import Final
 
 from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
-from agent.thread.conversation import AttachedFile, FilePart, Question, ThreadMessage
+from agent.thread.conversation import FilePart, Question, ThreadMessage
 from verification.text.language import detect_language
 from verification.text.words import content_stems
 from verification.types import Source
@@ -22,8 +22,19 @@ _MAX_NAME_CHARS: Final = 120
 
 
 def file_sources(question: Question) -> tuple[Source, ...]:
-    """Return the question's files as unnumbered sources."""
-    return tuple(source for file in question.files if file.text.strip() for source in _sources_of(file, question))
+    """Return the question's files as unnumbered sources. It may be slow: keep it off the event loop."""
+    found: list[Source] = []
+    for file in question.files:
+        place = question.thread.channel
+        whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=place)
+        if len(file.text) > MAX_WHOLE_CHARS:
+            found += (
+                replace(whole, title=f"{file.name} › {part.path or f'line {part.line}'}", text=part.text)
+                for part in _nearest(file.parts, question.text)
+            )
+        elif file.text.strip():
+            found.append(whole)
+    return tuple(found)
 
 
 def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[ThreadMessage, ...] = ()) -> TurnOutcome:
@@ -45,16 +56,6 @@ def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Th
         return outcome
     label = "\n".join(filter(None, (outcome.answer.label, *notes)))
     return replace(outcome, answer=replace(outcome.answer, label=label))
-
-
-def _sources_of(file: AttachedFile, question: Question) -> list[Source]:
-    whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=question.thread.channel)
-    if len(file.text) <= MAX_WHOLE_CHARS:
-        return [whole]
-    return [
-        replace(whole, title=f"{file.name} › {part.path or f'line {part.line}'}", text=part.text)
-        for part in _nearest(file.parts, question.text)
-    ]
 
 
 def _nearest(parts: Sequence[FilePart], asked: str) -> list[FilePart]:

@@ -32,9 +32,8 @@ class Viewers:
 def viewers_of(question: Question) -> Viewers:
     """Return the people who will see the answer to a question."""
     place = Viewers(team=question.thread.team, channel=question.thread.channel)
-    if not place.channel.startswith("D"):
-        return place
-    return replace(place, user=question.user, memberships=question.memberships)
+    is_direct = place.channel.startswith("D")
+    return replace(place, user=question.user, memberships=question.memberships) if is_direct else place
 
 
 def may_see(audience: str, viewers: Viewers) -> bool:

@@ -54,23 +54,19 @@ async def meet_message(progress: Progress) -> None:
     if (plan.id if plan else None) != progress.state.todolist_id:
         log.warning("todolist_not_found", thread=thread, todolist_id=progress.state.todolist_id)
     if plan is not None and plan.is_finished:
-        await _reset(progress)
+        previous = progress.state.todolist_id
+        facts = {"thread": thread, "todolist_id": previous, "query_length": Length(question.text)}
+        log.info("completed_todolist_detected_on_new_input", **facts)
+        log.info("resetting_mission_for_new_query", **facts, mission_length=Length(progress.state.mission))
+        progress.state = replace(progress.state, mission="", todolist_id=None, plan=None)
+        await progress.store()
+        reset = {"mission_reset": True, "reason": "completed_todolist_detected", "previous_todolist_id": previous}
+        progress.update(progress.state, **reset)
+        log.info("mission_reset_complete", thread=thread, previous_todolist_id=previous)
     elif plan is not None and progress.state.mission:
         return
     progress.state = replace(progress.state, mission=question.text)
     log.info("mission_set", thread=thread, mission_length=Length(question.text))
-
-
-async def _reset(progress: Progress) -> None:
-    thread, previous = str(progress.question.thread), progress.state.todolist_id
-    facts = {"thread": thread, "todolist_id": previous, "query_length": Length(progress.question.text)}
-    log.info("completed_todolist_detected_on_new_input", **facts)
-    log.info("resetting_mission_for_new_query", **facts, mission_length=Length(progress.state.mission))
-    progress.state = replace(progress.state, mission="", todolist_id=None, plan=None)
-    await progress.store()
-    reset = {"mission_reset": True, "reason": "completed_todolist_detected", "previous_todolist_id": previous}
-    progress.update(progress.state, **reset)
-    log.info("mission_reset_complete", thread=thread, previous_todolist_id=previous)
 
 
 def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:

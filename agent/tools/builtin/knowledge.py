@@ -70,10 +70,14 @@ class SearchTool(_KnowledgeTool):
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search. Returns one source for each stretch of a document, and names those that do not fit."""
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
+        left_out: tuple[FoundPassage, ...]
         with _away_as_failure():
             vector = await self.index.embed_question(query)
             hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
-            stretches, left_out = await asyncio.to_thread(self._expand_hits, hits[:limit])
+            stretches, left_out = tuple(Stretch(passages=(hit,), hit=hit) for hit in hits[:limit]), ()
+            if self.source_tokens:
+                part, tokens = self.index.part, self.source_tokens
+                stretches, left_out = await asyncio.to_thread(expand_hits, hits[:limit], part, tokens=tokens)
         lines = []
         for each in stretches:
             hit = each.hit
@@ -91,11 +95,6 @@ class SearchTool(_KnowledgeTool):
             sources=tuple(_source(each.title, each.text, each.hit) for each in stretches),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
-
-    def _expand_hits(self, found: Sequence[FoundPassage]) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
-        if not self.source_tokens:
-            return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
-        return expand_hits(found, self.index.part, tokens=self.source_tokens)
 
 
 class ListDocumentsTool(_KnowledgeTool):

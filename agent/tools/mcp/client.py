@@ -110,7 +110,13 @@ class McpConnection:
 
     async def request(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
         """Send once. Raises ``McpFailed``; the wall around tools handles the SDK's own exceptions."""
-        client, server, link = await self._connection(), self.server, self._link
+        self._wanted.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._waits.ready):
+                await self._ready.wait()
+        client, server, link = self._client, self.server, self._link
+        if client is None:
+            raise self.unreachable()
         link.trouble = ""
         try:
             async with asyncio.timeout(server.timeout_s):
@@ -131,15 +137,6 @@ class McpConnection:
         except (httpx2.HTTPError, OSError, *STREAM_CLOSED):
             link.over.set()
             raise McpFailed(server, "broke the connection.") from None
-
-    async def _connection(self) -> Client:
-        self._wanted.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._waits.ready):
-                await self._ready.wait()
-        if self._client is None:
-            raise self.unreachable()
-        return self._client
 
     def _disconnect(self) -> None:
         self._link.over.set()
