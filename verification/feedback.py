@@ -58,13 +58,12 @@ def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...
     place = f' in "{sentence}"' if len(words) < len(sentence) else ""
     quoted = unescape(f'"{words}"{place}: ') if words else ""  # the model wrote "&", not "&amp;"
     hint = _nearest_source_hint(violation, sources) if violation.rule == "cites_sources" else ""
-    return quoted + " ".join(filter(None, (_with_full_stop(violation.detail), _with_full_stop(violation.remedy), hint)))
-
-
-def _with_full_stop(text: str) -> str:
-    """The sentence with a full stop, if it has no end mark of its own."""
-    line = _one_line(text)
-    return line if not line or line[-1] in ".!?" else f"{line}."
+    sentences = [
+        line if line.endswith((".", "!", "?")) else f"{line}."
+        for line in map(_one_line, (violation.detail, violation.remedy))
+        if line
+    ]
+    return quoted + " ".join([*sentences, hint]).rstrip()
 
 
 def _one_line(text: str) -> str:

@@ -12,7 +12,6 @@ from verification.checks.dates import date_findings
 from verification.checks.identifiers import code_findings, identifier_findings
 from verification.checks.numbers import correct_results, number_findings
 from verification.checks.wording import quote_findings, wording_findings
-from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
 from verification.evidence.verbatim import (
@@ -53,15 +52,15 @@ class Basis:
 
     def read_claim(self, claim: Claim) -> Passage:
         """Return the claim as a passage. If claim and answer do not show a language, use that of the sources."""
-        cited = [self.sources[number].passage for number in self.existing_ids(claim.cited)]
-        language = (
-            detect_language(claim.text)
-            or detect_language(self.answer_and_question[0])
-            or _shared_language(claim.text, cited)
-            or detect_language(self.answer_and_question[1])
-        )
-        lead = announcement_end(claim.text)  # no source has "Short answer:"; blanks keep the offsets
-        return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
+        answer, question = self.answer_and_question
+        language = detect_language(claim.text) or detect_language(answer)
+        if language is None:  # that of a source with most of the words, of the question, or of the first source
+            cited = [self.sources[number].passage for number in self.existing_ids(claim.cited)]
+            words = analyse(claim.text).words
+            languages = [each.language for each in cited if 2 * len(words & each.words) > len(words)][:1]
+            languages += [detect_language(question), *(each.language for each in cited[:1])]
+            language = next(filter(None, languages), None)
+        return analyse(claim.text, language)
 
     def is_quotation(self, evidence: Evidence) -> bool:
         """Return True if a sentence, a wrapped line or a table row of a cited source has the claim's words.
@@ -70,7 +69,7 @@ class Basis:
         """
         claim, sentences = text_as_read(evidence.claim.text), [text_as_read(hit.text) for hit in evidence.hits]
         # A shortened sentence may have lost a condition, which a judge would see (docs/decisions/0031).
-        if is_quoted(claim, sentences, whole=self.has_judge):
+        if is_quoted(claim, sentences, exactly=self.has_judge):
             return True
         texts = [text_as_read(source.passage.text) for source in evidence.cited]
         return is_verbatim_sentence(claim, map(join_wrapped_lines, texts)) or is_row_in_words(claim, texts)
@@ -97,13 +96,15 @@ class Basis:
         """The numbers of the sources, without ``but``, that support the claim by themselves."""
         if len(claim.stems) < _MIN_STEMS:
             return ()
-        return tuple(number for number in self.sources if number not in but and self._supports(claim, number))
-
-    def _supports(self, claim: Passage, number: int) -> bool:
-        evidence = self.evidence_for(claim, (number,))
-        if not evidence.same_language or len(claim.stems & evidence.stems) < _MIN_WORD_SHARE * len(claim.stems):
-            return False
-        return not any(True for _ in self.findings_against(evidence)) and score(evidence) >= SUPPORTED
+        offered = {number: self.evidence_for(claim, (number,)) for number in self.sources if number not in but}
+        return tuple(
+            number
+            for number, evidence in offered.items()
+            if evidence.same_language
+            and len(claim.stems & evidence.stems) >= _MIN_WORD_SHARE * len(claim.stems)
+            and not any(True for _ in self.findings_against(evidence))
+            and score(evidence) >= SUPPORTED
+        )
 
 
 def read_basis(draft: Draft, text: str) -> Basis:
@@ -124,12 +125,6 @@ def _read_source(source: Source) -> Passage:
     """Return what the model saw and may state: title, text and last change. Orders to an assistant are no evidence."""
     text = "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
     return analyse(remove_unsendable(without_orders(text))[0])
-
-
-def _shared_language(text: str, cited: Sequence[Passage]) -> str | None:
-    """The language of a source that has most words of a text too short to detect its own."""
-    words = analyse(text).words
-    return next((passage.language for passage in cited if 2 * len(words & passage.words) > len(words)), None)
 
 
 def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
@@ -178,15 +173,14 @@ def fix_citations(basis: Basis, text: str, claims: Sequence[Claim]) -> tuple[str
     A citation is corrected if exactly one other source of the turn supports the sentence. Only the bracket changes.
     """
     edits: list[Edit] = []
-    marks = citations(text)
-    fixed: list[Claim] = []
+    brackets, count = citations(text), 0
     for claim in claims[:_MAX_CLAIMS]:
-        own = [mark for mark in marks if claim.start <= mark.start and mark.end <= claim.end]
+        own = [each for each in brackets if claim.start <= each.start and each.end <= claim.end]
         # A shared citation stays: it may be right for the other sentences.
-        if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
+        if not own or {number for each in own for number in each.ids} != set(claim.cited):
             continue
         others = basis.supporting_sources(basis.read_claim(claim), claim.cited)
         if len(others) == 1:
             edits += [Edit(each.start, each.end, "" if number else f"[{others[0]}]") for number, each in enumerate(own)]
-            fixed.append(claim)
-    return apply_edits(text, edits), (Repair(kind="citation_source", count=len(fixed)),) if fixed else ()
+            count += 1
+    return apply_edits(text, edits), (Repair(kind="citation_source", count=count),) if count else ()

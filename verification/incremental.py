@@ -19,7 +19,7 @@ _TICKS: Final = re.compile(r"`{3,}|^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(~{3,}
 _MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker whose blank has not arrived yet
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
 
-_OF_THE_WHOLE: Final = frozenset({"cites_sources", "claim_supported"})
+_NEED_CONTEXT: Final = frozenset({"cites_sources", "claim_supported"})
 """Rules that see everything before a block, because it may share a citation."""
 
 Check = Callable[[Draft], Verdict]
@@ -51,7 +51,7 @@ def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
     if not verdict.passed:
         return None, verdict
     alone = check(replace(draft, text=block.strip("\n"), dialect="markdown"))
-    if all(error.rule in _OF_THE_WHOLE for error in alone.errors):
+    if all(error.rule in _NEED_CONTEXT for error in alone.errors):
         return ShownBlocks(draft=so_far, verdict=verdict, markdown="\n\n".join(alone.chunks)), verdict
     if not alone.text.strip():  # a rule or a link's definition is not visible
         return ShownBlocks(draft=so_far, verdict=verdict, markdown=""), verdict

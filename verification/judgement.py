@@ -35,21 +35,17 @@ def source_lines(source: Source) -> tuple[str, ...]:
     """The numbered lines of a source as a judge sees them, without empty lines."""
     # A page's date may support a claim, so the judge must be able to name its line.
     dated = f", updated {source.updated_at}" if source.updated_at else ""
-    return (" ".join(f"{source.title}{dated}".split()), *_whole_lines(source.text))
-
-
-def _whole_lines(text: str) -> list[str]:
-    """Return the lines that are not empty. Outside code, a sentence that was wrapped for paper is one line again."""
-    lines, is_code, above = list[str](), False, ""
-    for line in text.splitlines():
+    lines, is_code, above = [" ".join(f"{source.title}{dated}".split())], False, ""
+    for line in source.text.splitlines():
         words = line.strip()
+        # Outside code, a sentence that was wrapped for paper is one line again.
         if words[:1].islower() and len(above) >= _WRAPPED_CHARS and not is_code and not ITEM.match(line):
             lines[-1] += f" {words}"
         elif words:
             lines.append(line)
         is_code ^= words.startswith(("```", "~~~"))
         above = line
-    return lines
+    return tuple(lines)
 
 
 def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
@@ -108,7 +104,10 @@ def is_unconfirmed(violation: Violation) -> bool:
 def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int]) -> tuple[Claim, Violation | None]:
     """Return the claim with the judge's decision, and the violation if it is not supported."""
     cited = ", ".join(f"[{number}]" for number in claim.cited) or "the sources"
-    if judgement is None or (judgement.supported and not _is_sound(judgement, lengths)):
+    lines = judgement.lines if judgement else ()
+    # A claim is supported by lines, all of which exist, or because no source mentions the subject.
+    unsound = any(not 0 <= line < lengths.get(source, 0) for source, line in lines)
+    if judgement is None or (judgement.supported and (unsound or not (lines or judgement.absent))):
         return claim, _violation(claim, UNCONFIRMED, f"Say it in the words of {cited}, or leave it out.")
     named = [source for source, _ in judgement.lines]
     elsewhere = next((source for source in named if source not in claim.cited), None)
@@ -123,12 +122,6 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     return refuted, _violation(claim, detail, f"State only what {cited} says, or leave the sentence out.")
 
 
-def _is_sound(judgement: Judgement, lengths: Mapping[int, int]) -> bool:
-    """Return True if all named lines exist, and there is at least one if one is required."""
-    exist = all(0 <= line < lengths.get(source, 0) for source, line in judgement.lines)
-    return exist and bool(judgement.lines or judgement.absent)
-
-
 def _violation(claim: Claim, detail: str, remedy: str) -> Violation:
-    whole = (0, claim.end - claim.start)
-    return Violation.found_in(claim.text, whole, "claim_supported", detail, remedy).moved_by(claim.start)
+    span = (0, claim.end - claim.start)
+    return Violation.found_in(claim.text, span, "claim_supported", detail, remedy).moved_by(claim.start)

@@ -34,8 +34,8 @@ class LeftOut(NamedTuple):
     row: str
 
 
-class Unit(NamedTuple):
-    """A unit of an answer: span without line end, its block, and for items depth and number."""
+class Part(NamedTuple):
+    """A part of an answer: span without line end, its block, and for items depth and number."""
 
     start: int
     end: int
@@ -51,9 +51,9 @@ class Unit(NamedTuple):
         return self.number is not None or self.kind == "row"
 
 
-def outline(text: str) -> tuple[Unit, ...]:
-    """Return the units of a text in order, without overlap."""
-    return tuple(unit for number, block in enumerate(_blocks(text)) for unit in _units(text, block, number))
+def outline(text: str) -> tuple[Part, ...]:
+    """Return the parts of a text in order, without overlap."""
+    return tuple(part for number, block in enumerate(_blocks(text)) for part in _parts(text, block, number))
 
 
 def _blocks(text: str) -> Iterator[list[TextLine]]:
@@ -74,23 +74,23 @@ def _blocks(text: str) -> Iterator[list[TextLine]]:
         yield block
 
 
-def _units(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
+def _parts(text: str, block: list[TextLine], number: int) -> Iterator[Part]:
     kind = block[0].kind
     if kind == "text" or (kind == "rule" and len(block) == 1):
         for start, end in _sentences(text, block[0].start, block[-1].end):
-            yield Unit(start, end, "sentence", number, ends_in_colon(text[start:end]))
+            yield Part(start, end, "sentence", number, ends_in_colon(text[start:end]))
     elif kind == "item":  # with its continuation lines
         starts = [at for at, line in enumerate(block) if line.kind == "item"]
         for first, last in pairwise([*starts, len(block)]):
             item, end = block[first], block[last - 1].end
-            yield Unit(item.start, end, "item", number, ends_in_colon(text[item.start : end]), item.indent, item.number)
+            yield Part(item.start, end, "item", number, ends_in_colon(text[item.start : end]), item.indent, item.number)
     elif kind in _TABLE:  # the rule and everything above it are the header
         first_row = next((at for at, line in enumerate(block) if line.kind == "row"), len(block))
         for at, line in enumerate(block):
-            part: Literal["head", "foot", "row"] = "foot" if line.kind == "frame" else "row"
-            yield Unit(line.start, line.end, "head" if at < first_row else part, number)
+            kind_below: Literal["foot", "row"] = "foot" if line.kind == "frame" else "row"
+            yield Part(line.start, line.end, "head" if at < first_row else kind_below, number)
     else:
-        yield Unit(block[0].start, block[0].end, "heading" if kind == "heading" else "fence", number)
+        yield Part(block[0].start, block[0].end, "heading" if kind == "heading" else "fence", number)
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -129,107 +129,107 @@ def salvage(
 
 
 def _drop_failed(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> str:
-    """The text without the units that contain errors. Empty if an error has no place in the text."""
+    """The text without the parts that contain errors. Empty if an error has no place in the text."""
     text, errors = verdict.text, verdict.errors
     if any(error.end <= error.start for error in errors):
         return ""  # such as a crash of a rule: then no part of the text is verified
-    units = outline(text)
-    fallen = {at for at, unit in enumerate(units) if any(e.start < unit.end and unit.start < e.end for e in errors)}
+    parts = outline(text)
+    fallen = {at for at, part in enumerate(parts) if any(e.start < part.end and part.start < e.end for e in errors)}
     before: set[int] = set()
-    while fallen != before:  # a dropped unit may take others with it
+    while fallen != before:  # a dropped part may take others with it
         before = set(fallen)
         fallen |= (
-            _nested_items(units, fallen)
-            | _dependent_sentences(text, units, fallen)
-            | _orphaned_lists(units, fallen)
-            | _empty_headings(units, fallen)
+            _nested_items(parts, fallen)
+            | _dependent_sentences(text, parts, fallen)
+            | _orphaned_lists(parts, fallen)
+            | _empty_headings(parts, fallen)
         )
         if not left_out:  # then the remaining steps would be renumbered and hide the gap
-            incomplete = {units[at].block for at in fallen if units[at].has_place}
-            fallen |= {at for at, unit in enumerate(units) if unit.block in incomplete}
-    left = {unit.block for at, unit in enumerate(units) if at not in fallen and unit.kind in {"item", "row"}}
-    whole = fallen - _nested_items(units, fallen)  # items below a dropped step leave no gap
-    places = {at for at in whole if units[at].has_place and units[at].block in left}
+            incomplete = {parts[at].block for at in fallen if parts[at].has_place}
+            fallen |= {at for at, part in enumerate(parts) if part.block in incomplete}
+    left = {part.block for at, part in enumerate(parts) if at not in fallen and part.kind in {"item", "row"}}
+    outermost = fallen - _nested_items(parts, fallen)  # items below a dropped step leave no gap
+    places = {at for at in outermost if parts[at].has_place and parts[at].block in left}
     source_ids = {source.id for source in draft.sources}
     citing_claims = tuple(claim for claim in verdict.claims if source_ids.issuperset(claim.cited))
-    gaps = {at: _gap_text(text, citing_claims, units[at], left_out) for at in places} if left_out else {}
-    return _join_units(text, units, fallen, gaps)
+    gaps = {at: _gap_text(text, citing_claims, parts[at], left_out) for at in places} if left_out else {}
+    return _join_parts(text, parts, fallen, gaps)
 
 
-def _gap_text(answer: str, claims: tuple[Claim, ...], unit: Unit, left_out: LeftOut) -> str:
-    """The replacement of a unit: its number, the phrase, and its citations."""
-    text = answer[unit.start : unit.end]
+def _gap_text(answer: str, claims: tuple[Claim, ...], part: Part, left_out: LeftOut) -> str:
+    """The replacement of a part: its number, the phrase, and its citations."""
+    text = answer[part.start : part.end]
     inside = (
-        number for claim in claims if unit.start <= claim.start and claim.end <= unit.end for number in claim.cited
+        number for claim in claims if part.start <= claim.start and claim.end <= part.end for number in claim.cited
     )
     citations = "".join(f"[{number}]" for number in dict.fromkeys(inside))
-    if unit.kind == "row":
+    if part.kind == "row":
         phrase = f"{left_out.row} {citations}".rstrip()
         return f"| {phrase} |" if text.lstrip().startswith("|") else phrase
     marker = _MARKER.match(text)
     return f"{marker.group() if marker else ''}{left_out.step} {citations}".rstrip()
 
 
-def _nested_items(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
+def _nested_items(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:
     nested: set[int] = set()
     parent_indent = -1
-    for at, unit in enumerate(units):
-        if unit.kind != "item" or unit.indent <= parent_indent:
+    for at, part in enumerate(parts):
+        if part.kind != "item" or part.indent <= parent_indent:
             parent_indent = -1
         if parent_indent >= 0:
             nested.add(at)
-        elif unit.kind == "item" and at in fallen:
-            parent_indent = unit.indent
+        elif part.kind == "item" and at in fallen:
+            parent_indent = part.indent
     return nested
 
 
-def _dependent_sentences(text: str, units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
+def _dependent_sentences(text: str, parts: tuple[Part, ...], fallen: set[int]) -> set[int]:
     """The sentences that refer back to a dropped one, and a bare yes or no before one."""
-    words = [text[unit.start : unit.end].lstrip(" \n*_~") for unit in units]
+    words = [text[part.start : part.end].lstrip(" \n*_~") for part in parts]
     leaning = compile_pattern(_LEANING)
     dependent: set[int] = set()
-    for at in (at for at in fallen if units[at].kind == "sentence"):
-        if at + 1 < len(units) and units[at + 1].block == units[at].block and leaning.match(words[at + 1]):
+    for at in (at for at in fallen if parts[at].kind == "sentence"):
+        if at + 1 < len(parts) and parts[at + 1].block == parts[at].block and leaning.match(words[at + 1]):
             dependent.add(at + 1)
-        if at and units[at - 1].kind == "sentence" and is_bare_answer(words[at - 1]):
+        if at and parts[at - 1].kind == "sentence" and is_bare_answer(words[at - 1]):
             dependent.add(at - 1)
     return dependent
 
 
-def _orphaned_lists(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
+def _orphaned_lists(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:
     """Introductions whose list, table or code is dropped, and lists whose introduction is."""
     orphaned: set[int] = set()
-    for at, unit in enumerate(units):
-        members = _introduced_units(units, at) if unit.introduces else range(0)
+    for at, part in enumerate(parts):
+        members = _introduced_parts(parts, at) if part.introduces else range(0)
         if not members:
             continue
         if at in fallen:
             orphaned.update(members)
-        elif all(member in fallen or units[member].kind in {"head", "foot"} for member in members):
+        elif all(member in fallen or parts[member].kind in {"head", "foot"} for member in members):
             orphaned.update((at, *members))
     return orphaned
 
 
-def _introduced_units(units: tuple[Unit, ...], at: int) -> range:
+def _introduced_parts(parts: tuple[Part, ...], at: int) -> range:
     """The list, table or code right after a sentence or item that ends in a colon."""
     first = at + 1
     last = first
-    if units[at].kind == "item":
-        while last < len(units) and units[last].kind == "item" and units[last].indent > units[at].indent:
+    if parts[at].kind == "item":
+        while last < len(parts) and parts[last].kind == "item" and parts[last].indent > parts[at].indent:
             last += 1
-    elif first < len(units) and units[first].kind != "sentence":
-        while last < len(units) and units[last].block == units[first].block:
+    elif first < len(parts) and parts[first].kind != "sentence":
+        while last < len(parts) and parts[last].block == parts[first].block:
             last += 1
     return range(first, last)
 
 
-def _empty_headings(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
+def _empty_headings(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:
     """Headings without content below them, and the head and foot of a table without rows."""
-    tables = {unit.block for at, unit in enumerate(units) if unit.kind == "row" and at not in fallen}
-    empty = {at for at, unit in enumerate(units) if unit.kind in {"head", "foot"} and unit.block not in tables}
+    tables = {part.block for at, part in enumerate(parts) if part.kind == "row" and at not in fallen}
+    empty = {at for at, part in enumerate(parts) if part.kind in {"head", "foot"} and part.block not in tables}
     has_content = False
-    for at in reversed(range(len(units))):
-        if units[at].kind == "heading":
+    for at in reversed(range(len(parts))):
+        if parts[at].kind == "heading":
             empty |= set() if has_content else {at}
             has_content = False
         elif at not in fallen | empty:
@@ -237,20 +237,20 @@ def _empty_headings(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
     return empty
 
 
-def _join_units(text: str, units: tuple[Unit, ...], fallen: set[int], gaps: Mapping[int, str]) -> str:
-    """Join the remaining units and the gap phrases. Drop a connective that follows a gap."""
+def _join_parts(text: str, parts: tuple[Part, ...], fallen: set[int], gaps: Mapping[int, str]) -> str:
+    """Join the remaining parts and the gap phrases. Drop a connective that follows a gap."""
     pieces: list[str] = []
     last = -1
-    for at, unit in enumerate(units):
+    for at, part in enumerate(parts):
         if at in fallen and at not in gaps:
             continue
-        piece = gaps.get(at, text[unit.start : unit.end])
-        goes_on = at - 1 in fallen and units[at - 1].block == unit.block and unit.kind == "sentence"
+        piece = gaps.get(at, text[part.start : part.end])
+        goes_on = at - 1 in fallen and parts[at - 1].block == part.block and part.kind == "sentence"
         if goes_on and (match := compile_pattern(_CONNECTIVE).match(piece)):
             rest = piece[match.end() :]
             piece = rest[:1].upper() + rest[1:]
-        # Between units that are now neighbours, the widest of the original gaps.
-        between = [text[one.end : other.start] for one, other in pairwise(units[last : at + 1])] if last >= 0 else [""]
+        # Between parts that are now neighbours, the widest of the original gaps.
+        between = [text[one.end : other.start] for one, other in pairwise(parts[last : at + 1])] if last >= 0 else [""]
         breaks = max(gap.count("\n") for gap in between)
         pieces += (between[-1] if len(between) == 1 or not breaks else "\n" * min(breaks, 2), piece)
         last = at

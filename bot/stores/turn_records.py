@@ -14,7 +14,7 @@ from agent.payload import objects, string
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
-from verification.evidence.verbatim import Span, is_quoted, mark_shared_words, text_as_read, without_citations
+from verification.evidence.verbatim import Span, highlight_shared_words, is_quoted, text_as_read, without_citations
 from verification.judgement import Line, source_lines
 from verification.markup.tables import is_delimiter, split_cells
 from verification.types import Answer, Claim, Repair, Source, Violation
@@ -58,9 +58,9 @@ def _passage(words: str, run: Sequence[Line], page: Sequence[str]) -> NamedPassa
     if 1 < above < first and is_delimiter(page[above]):
         head = f"{page[above - 1][:_MAX_HEAD_LENGTH]}\n"
     text = text_as_read("\n".join(page[line] for _, line in run)).replace("**", "").replace("`", "")
-    marked = mark_shared_words(words, text)
-    marks = tuple((start + len(head), end + len(head)) for start, end in marked.spans)
-    return NamedPassage(source, head + marked.text, marks)
+    highlighted = highlight_shared_words(words, text)
+    marks = tuple((start + len(head), end + len(head)) for start, end in highlighted.spans)
+    return NamedPassage(source, head + highlighted.text, marks)
 
 
 def _quoted_lines(words: str, page: Sequence[str]) -> range:
@@ -69,7 +69,7 @@ def _quoted_lines(words: str, page: Sequence[str]) -> range:
     for count in range(1, _MAX_QUOTED_LINES + 1):
         for first in range(1, len(page) - count + 1):
             place = text_as_read(" ".join(page[first : first + count]))
-            if all(is_quoted(part, [place], whole=False) for part in parts):
+            if all(is_quoted(part, [place], exactly=False) for part in parts):
                 return range(first, first + count)
     return range(0)
 

@@ -34,6 +34,7 @@ log = structlog.get_logger()
 API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 """Errors of a call of its API: refused, unreachable, a reply in another form, a client closed meanwhile."""
 _SPANS: Final = "/api/public/otel/v1/traces"
+_SCORES: Final = "/api/public/scores"
 _REJECTED: Final = re.compile(r'"rejected"\s*:\s*([1-9]\d*)')
 _REMEDIES: Final = {
     "scores": "Scores need Langfuse 4.59 or newer; `orion doctor` reads its version.",
@@ -42,40 +43,34 @@ _REMEDIES: Final = {
 
 
 @dataclass(slots=True)
-class DeliveryLog:
-    """Log once that ``host`` stopped accepting ``data``, and once that it accepts it again."""
+class _WatchedSend:
+    """The ``send`` of an HTTP client. Logs once that requests to ``path`` fail, and once that they arrive again."""
 
+    send: Callable[..., Any]
     host: str
     data: str
+    path: str
     _is_failing: bool = False
 
-    def record(self, fault: str) -> None:
-        """Note how one request ended. ``fault`` is empty if the data arrived."""
+    def __call__(self, request: Any, **options: Any) -> Any:
+        is_watched = str(request.url).endswith(self.path)
+        try:
+            reply = self.send(request, **options)
+        except (requests.RequestException, httpx.HTTPError) as error:
+            if is_watched:
+                self._record(type(error).__name__)
+            raise
+        if is_watched:
+            self._record(_fault_of(reply))
+        return reply
+
+    def _record(self, fault: str) -> None:
         if fault and not self._is_failing:
             remedy = _REMEDIES[self.data]
             log.warning("langfuse_failing", data=self.data, reason=fault, host=self.host, remedy=remedy)
         if self._is_failing and not fault:
             log.info("langfuse_recovered", data=self.data, host=self.host)
         self._is_failing = bool(fault)
-
-
-def _watch_requests(client: Any, deliveries: DeliveryLog, path: str) -> None:
-    """Let each request to ``path`` of a ``requests`` or ``httpx`` client say how it ended: neither has such a hook."""
-    send = client.send
-
-    def send_and_record(request: Any, **options: Any) -> Any:
-        is_watched = str(request.url).endswith(path)
-        try:
-            reply = send(request, **options)
-        except (requests.RequestException, httpx.HTTPError) as error:
-            if is_watched:
-                deliveries.record(type(error).__name__)
-            raise
-        if is_watched:
-            deliveries.record(_fault_of(reply))
-        return reply
-
-    client.send = send_and_record
 
 
 def _fault_of(reply: httpx.Response | requests.Response) -> str:
@@ -91,7 +86,7 @@ def _fault_of(reply: httpx.Response | requests.Response) -> str:
 def span_exporter(connection: Connection) -> OTLPSpanExporter:
     """Return the exporter that sends spans to Langfuse as OTLP in protobuf."""
     session = requests.Session()
-    _watch_requests(session, DeliveryLog(connection.host, "traces"), _SPANS)
+    session.send = _WatchedSend(session.send, connection.host, "traces", _SPANS)  # type: ignore[method-assign]  # no hook
     session.trust_env = not is_loopback(connection.host)  # a proxy would look for "localhost" on its own machine
     # The library has its own bundle; without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()
@@ -139,7 +134,7 @@ class Client(Langfuse):
         )
         self._http = httpx.Client(**http_options(connection.host, connection.timeout_s))
         # The result for scores counts, too: a 207 may reject all of them.
-        _watch_requests(self._http, DeliveryLog(connection.host, "scores"), "/api/public/scores")
+        self._http.send = _WatchedSend(self._http.send, connection.host, "scores", _SCORES)  # type: ignore[method-assign]
         super().__init__(
             public_key=connection.public_key,
             secret_key=connection.secret_key,

@@ -24,7 +24,6 @@ _FROM_SLACK: Final = {
 }
 _API: Final = "/api/public"
 _PAGE: Final = 100
-MAX_PAGES: Final = 50  # pages of a list, in case a server never marks the last one
 _WIDTH, _HEIGHT = 6, 6  # two columns in Langfuse's grid of twelve
 _REFUSALS: Final[Mapping[int, str]] = {
     401: "it does not accept LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY",
@@ -91,11 +90,11 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
 
 
 def _list(client: httpx.Client, path: str) -> Iterator[Any]:
-    for page in range(1, MAX_PAGES + 1):
+    page, pages = 1, 1
+    while page <= pages:
         listed = _request(client, "GET", f"{path}?page={page}&limit={_PAGE}")
         yield from listed["data"]
-        if page >= listed["meta"]["totalPages"]:
-            return
+        page, pages = page + 1, listed["meta"]["totalPages"]
 
 
 def _request(client: httpx.Client, method: str, path: str, body: Any = None) -> Any:

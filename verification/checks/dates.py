@@ -51,22 +51,21 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     )
 
 
-def _date_in_its_place(moment: Moment, evidence: Evidence) -> tuple[Hit, Moment] | None:
-    """Find a date of the same kind in the sentences nearest to the claim."""
-    claimed = evidence.claim.moments[:MAX_VALUES]
-    for hit in evidence.hits[:_MAX_SENTENCES]:
-        for other in hit.passage.moments:
-            if _kind(other) == _kind(moment) and not any(agrees(claim_moment, other) for claim_moment in claimed):
-                return hit, other
-    return None
-
-
 def _finding(moment: Moment, evidence: Evidence) -> Finding:
-    span, there = (moment.start, moment.end), _date_in_its_place(moment, evidence)
-    certainty = _certainty(moment, evidence, there)
-    if there is None or certainty == "doubtful":
+    span, claimed = (moment.start, moment.end), evidence.claim.moments[:MAX_VALUES]
+    near = ((hit, other) for hit in evidence.hits[:_MAX_SENTENCES] for other in hit.passage.moments)
+    replacement = next(
+        (
+            (hit, other)
+            for hit, other in near
+            if _kind(other) == _kind(moment) and not any(agrees(mine, other) for mine in claimed)
+        ),
+        None,
+    )
+    certainty = _certainty(moment, evidence, replacement)
+    if replacement is None or certainty == "doubtful":
         return evidence.not_found("date", span, certainty)
-    hit, other = there
+    hit, other = replacement
     return evidence.replaced_by("date", span, hit, hit.text[other.start : other.end].strip(), certainty)
 
 

@@ -218,9 +218,9 @@ def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
         ratios = (low / high, high / low, (high - low) / low, 1 - low / high)
         yield from (_Value(100 * ratio, _PERCENT) for ratio in ratios)
     if _PERCENT in {one.unit, other.unit} and one.unit != other.unit:
-        share, whole = (one, other) if one.unit == _PERCENT else (other, one)
+        share, total = (one, other) if one.unit == _PERCENT else (other, one)
         parts = (share.number, 100 - share.number, 100 + share.number)
-        yield from (_Value(whole.number * part / 100, whole.unit) for part in parts)
+        yield from (_Value(total.number * part / 100, total.unit) for part in parts)
 
 
 def _convert(one: _Value, other: _Value) -> float | None:

@@ -142,7 +142,7 @@ def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator
     commands = [
         (said, said.split()) for source in known for said, is_line in _commands(source) if not is_line or is_code(said)
     ]
-    whole = "\n".join(known)
+    known_text = "\n".join(known)
     for line in NON_EMPTY_LINE.finditer(text):
         words = line[0].strip("$ \t").split()
         for command, command_words in commands:
@@ -151,7 +151,7 @@ def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator
                 continue
             wrong, right = differing[0]
             free = _FILLABLE.search(right) or _FREE.fullmatch(wrong) or wrong in filled
-            if not free and not re.search(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", whole):
+            if not free and not re.search(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", known_text):
                 yield line.span(), wrong, command
 
 

@@ -74,7 +74,16 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
-    span, replacement = (quantity.start, quantity.end), _number_in_its_place(quantity, evidence)
+    span, claimed = (quantity.start, quantity.end), evidence.claim.quantities[:MAX_VALUES]
+    near = ((hit, other) for hit in evidence.hits[:_MAX_SENTENCES] for other in hit.passage.quantities)
+    replacement = next(
+        (
+            (hit, other)
+            for hit, other in near
+            if is_same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed)
+        ),
+        None,
+    )
     certainty = _certainty(quantity, evidence, replacement)
     if replacement is None or certainty == "doubtful":
         return evidence.not_found("number", span, certainty)
@@ -141,16 +150,6 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
     hours = {m.hour + after for m in passage.moments if m.hour is not None for after in ((0, 1) if m.minute else (0,))}
     parts = {part for moment in passage.moments for part in (moment.year, moment.day)} | hours
     return not parts.union(hour - _NOON for hour in hours).isdisjoint(quantity.readings)  # "half past eight" is 20:30
-
-
-def _number_in_its_place(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
-    """Find a number of the same kind in the sentences nearest to the claim."""
-    claimed = evidence.claim.quantities[:MAX_VALUES]
-    for hit in evidence.hits[:_MAX_SENTENCES]:
-        for other in hit.passage.quantities:
-            if is_same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed):
-                return hit, other
-    return None
 
 
 class Equation(NamedTuple):

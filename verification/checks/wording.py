@@ -104,10 +104,9 @@ def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
     if best is None:
         return None
     number, sentence, alignment = best
-    whole = (
-        m[0] for m in _NO_SPACE.finditer(sentence) if alignment.dest_start < m.end() and m.start() < alignment.dest_end
-    )
-    return number, " ".join(whole).strip(_EDGE)
+    words_there = _NO_SPACE.finditer(sentence)
+    inside = (m[0] for m in words_there if alignment.dest_start < m.end() and m.start() < alignment.dest_end)
+    return number, " ".join(inside).strip(_EDGE)
 
 
 def wording_findings(evidence: Evidence) -> Iterator[Finding]:

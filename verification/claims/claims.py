@@ -86,7 +86,7 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     sentences = _free_next_steps(sentences, plain, has_judge=has_judge)
     stated = [
         Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
-        for s in _promote_headings(_mark_statements(plain, sentences, known), plain)
+        for s in _promote_headings(_find_hidden_statements(plain, sentences, known), plain)
         if s.states and s.end > s.start
     ]
     in_code = [
@@ -194,23 +194,23 @@ def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
     return kind in _LISTED or not is_interjection(bare)
 
 
-def _mark_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
-    """Mark sentences that state something although their form suggests otherwise. A heading then loses its label."""
+def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
+    """Find sentences that state something although their form suggests otherwise. A heading then loses its label."""
     silent = [index for index, sentence in enumerate(sentences) if not sentence.states and not sentence.refers]
     bare_texts = {i: CITATION.sub("", text[sentences[i].start : sentences[i].end]) for i in silent}
     own_numbers = {i: own_digits(words) for i, words in bare_texts.items()}
     known_numbers: frozenset[str] = frozenset()
     if any(own_numbers.values()):
         known_numbers = digits(known).union(*(digits(text[s.start : s.end]) for s in sentences if s.cited and s.states))
-    marked = list(sentences)
+    result = list(sentences)
     for i in silent:
         start, end, kind, *_ = sentences[i]
         introduces = kind in _INTRODUCING
         says = (kind == "heading" and is_sentence(bare_texts[i])) or (introduces and opens_with_sentence(bare_texts[i]))
         if says or own_numbers[i] - known_numbers - (_list_lengths(sentences, i) if introduces else frozenset()):
             label = label_end(text[start:end]) if kind == "heading" else 0
-            marked[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
-    return marked
+            result[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
+    return result
 
 
 def _list_lengths(sentences: list[Sentence], index: int) -> frozenset[str]:
@@ -307,12 +307,11 @@ def _cite_items(block: Sequence[Sentence], before: Sequence[Sentence], after: Se
     for index, sentence in enumerate(block):
         above = [each for each in above if each.indent < sentence.indent]
         around = () if sentence.kind == "head" else round_it
-        whole = _with_citations(sentence, _all_cited(above[-1:]) or head or around)
-        head = whole.cited if whole.kind == "head" else head
-        above.append(whole)
-        yield (
-            _with_citations(whole, _all_cited(_items_below(block, index))) if whole.kind in {"lead", "head"} else whole
-        )
+        cited = _with_citations(sentence, _all_cited(above[-1:]) or head or around)
+        head = cited.cited if cited.kind == "head" else head
+        above.append(cited)
+        below = _all_cited(_items_below(block, index)) if cited.kind in {"lead", "head"} else ()
+        yield _with_citations(cited, below)
 
 
 def _items_below(block: Sequence[Sentence], index: int) -> Iterator[Sentence]:

@@ -40,7 +40,6 @@ _LABEL = re.compile(r"^\W*(?:[^\W\d_]+\s)?\d{1,2}\b(?=\s*[.):–—-]|[\s*_]*$)[
 _COUNTED = r"\b\d{1,2}\s+(?:[^\W\d_]+\s){0,2}(?:{counted})\b|\d{1,2}\s?(?:つ|点|件|步|条|個|个)"
 _MAX_NAME_WORDS = 2
 _DIGITS = re.compile(r"\d+")
-_ANNOUNCED = r"[*_~\s]*(?:{announced})\s?[*_~]*[:：][*_~\s]*"
 
 
 def states_nothing(sentence: str) -> bool:
@@ -98,12 +97,6 @@ def is_interjection(sentence: str) -> bool:
 def label_end(heading: str) -> int:
     """The end of a heading's label (``Step 2:``, ``1.``), or 0 without one."""
     match = _LABEL.match(heading)
-    return match.end() if match else 0
-
-
-def announcement_end(sentence: str) -> int:
-    """The end of a label that only announces ("Short answer:"), or 0 without one."""
-    match = compile_pattern(_ANNOUNCED).match(sentence)
     return match.end() if match else 0
 
 

@@ -221,7 +221,7 @@ def _word_overlap(evidence: Evidence) -> float:
     if not stems:
         return 1.0
     known = evidence.stems
-    whole = _share(stems, known, evidence.prefixes)
+    overall = _share(stems, known, evidence.prefixes)
     worst = min(_share(sentence, known, evidence.prefixes) for sentence in evidence.claim.sentence_stems if sentence)
     nearest = 0.0
     for hit in evidence.hits[:_MAX_CLOSE_HITS]:
@@ -230,7 +230,7 @@ def _word_overlap(evidence: Evidence) -> float:
             window = union_of(around[first : first + _WINDOW])
             nearest = max(nearest, _share(stems, window, prefixes(window)))
     absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in evidence.prefixes)
-    return (whole + 2 * worst + nearest) / 4 - _PER_NAME * min(_MAX_NAMES, absent)
+    return (overall + 2 * worst + nearest) / 4 - _PER_NAME * min(_MAX_NAMES, absent)
 
 
 def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) -> float:

@@ -1,7 +1,7 @@
 """Recognise quotations: claims that repeat a sentence of a source, or a row of a table, word for word.
 
 In doubt a claim is not a quotation and is checked closely. A writer quotes what a page shows, not the Markdown behind
-it, so ``text_as_read`` removes the syntax. ``mark_shared_words`` marks a passage for people to read.
+it, so ``text_as_read`` removes the syntax. ``highlight_shared_words`` prepares a passage for people to read.
 """
 
 import re
@@ -44,15 +44,15 @@ def is_verbatim_sentence(
     return _is_verbatim_row(bare, texts, is_source) if "|" in bare else _is_source_sentence(bare, texts)
 
 
-def is_quoted(claim: str, sentences: Iterable[str], *, whole: bool) -> bool:
+def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
     """Return True if a sentence has the claim's words together and in order. Marks and letter case do not count.
 
-    ``whole``: the sentence must have no other words. A shortened sentence may have lost a condition.
+    ``exactly``: the sentence must have no other words. A shortened sentence may have lost a condition.
     """
     words = _plain_words(_CITED.sub("", claim))
     if not words.strip() or "?" in claim or "？" in claim:
         return False
-    return any(words == sentence if whole else words in sentence for sentence in map(_plain_words, sentences))
+    return any(words == sentence if exactly else words in sentence for sentence in map(_plain_words, sentences))
 
 
 def join_wrapped_lines(text: str) -> str:
@@ -120,7 +120,7 @@ def _begins_sentence(text: str, at: int) -> bool:
     return not (text[at].islower() and match[0].startswith("\n")) and not is_false_boundary(text, 0, at)
 
 
-class MarkedPassage(NamedTuple):
+class HighlightedPassage(NamedTuple):
     """A passage, and the spans of the words it shares with the claim."""
 
     text: str
@@ -132,7 +132,7 @@ def without_citations(claim: str) -> str:
     return _CITED.sub("", claim).strip()
 
 
-def mark_shared_words(claim: str, passage: str) -> MarkedPassage:
+def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
     """Return the passage, cut to fit around the first word that the claim shares, with the spans of shared words."""
     language = analyse(passage).language
     wanted = frozenset(term.stem for term in terms(claim, language) if term.stem)
@@ -155,7 +155,7 @@ def mark_shared_words(claim: str, passage: str) -> MarkedPassage:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
         else:
             spans.append((begin, end))
-    return MarkedPassage(text, tuple(spans))
+    return HighlightedPassage(text, tuple(spans))
 
 
 _TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"

@@ -55,7 +55,7 @@ class Layout:
         self.definitions: list[tuple[re.Match[str], str, str]] = []
         self.paragraph: tuple[int, int] | None = None
         self.indents: list[int] = []  # of the items around the current one
-        self.marked = False  # whether the current list had Markdown's bullets
+        self.has_bullets = False  # the current list had Markdown's bullets
         self.numbers: dict[int, tuple[int, int]] = {}  # of the last item at each depth, as shown and as written
 
     def survey(self) -> None:
@@ -136,14 +136,14 @@ class Layout:
         if self.page.is_mrkdwn and self._is_underline(index + 1, "=" if self.paragraph else "=-"):
             return self._setext_heading(index)
         if not self.text[line.start].isspace():
-            self.indents, self.marked, self.numbers = [], False, {}
+            self.indents, self.has_bullets, self.numbers = [], False, {}
         self.paragraph = (self.paragraph[0] if self.paragraph else line.start, line.end)
         return index + 1
 
-    def _is_underline(self, index: int, marks: str = "=-") -> bool:
+    def _is_underline(self, index: int, signs: str = "=-") -> bool:
         line = self.lines[index] if index < len(self.lines) else Line(0, 0, 0)
         drawn = self.text[line.start : line.end].strip()
-        return len(drawn) > 2 and any(not drawn.strip(mark) for mark in marks)  # noqa: PLR2004 - a rule's least length
+        return len(drawn) > 2 and any(not drawn.strip(sign) for sign in signs)  # noqa: PLR2004 - a rule's least length
 
     def _setext_heading(self, index: int) -> int:
         """Convert a heading with ``===`` or ``---`` below it. Return the index after both lines."""
@@ -192,7 +192,7 @@ class Layout:
         if not self.page.is_mrkdwn:
             Inline(self.page, match.end(), line.end).repair()
             return True
-        self.indents, self.marked, self.numbers = [], False, {}
+        self.indents, self.has_bullets, self.numbers = [], False, {}
         tail = _HEADING_TAIL.search(self.text, match.end(), line.end)
         end = tail.start() if tail else line.end
         self.page.fault("heading", line.body, line.end)
@@ -240,10 +240,10 @@ class Layout:
             self.page.fault("task", start, task.end())
             self.page.edit(start if bullet else end, task.end(), indent + box if bullet else box)
         if match[2]:
-            self.marked = True
+            self.has_bullets = True
             if not task:
                 self.page.replace("list", start, end, f"{indent}• ")
-        elif not match[3] and self.marked and match[1] != indent:
+        elif not match[3] and self.has_bullets and match[1] != indent:
             self.page.replace("list", match.start(1), match.end(1), indent)
         self._count(match, depth)
 
@@ -275,16 +275,16 @@ class Layout:
     def _quote(self, line: Line) -> None:
         """Convert a quoted line to a bullet. A comparison at the start of a line keeps its sign."""
         self._flush()
-        marks = self.text[line.start : line.body]
+        quote_signs = self.text[line.start : line.body]
         bullet = "• " if self.page.is_mrkdwn else "- "
         self.page.fault("quote", line.start, line.end)
-        start = line.start + marks.index(">")
+        start = line.start + quote_signs.index(">")
         if _COMPARISON.match(self.text, start, line.end):
             form = "&gt;" if self.page.is_mrkdwn else ZERO_WIDTH + ">"
             self.page.edit(line.start, start + 1, bullet + form)
             Inline(self.page, start + 1, line.end).repair()
             return
-        self.page.edit(line.start, line.body, "    " * (marks.count(">") - 1) + bullet)
+        self.page.edit(line.start, line.body, "    " * (quote_signs.count(">") - 1) + bullet)
         alert = _ALERT.match(self.text, line.body, line.end)
         if alert and self.page.is_mrkdwn:
             self.page.edit(line.body, line.end, f"*{alert[1]}*")
@@ -340,7 +340,7 @@ class Layout:
 def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:
     """Return a fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
 
-    The bytes of the code stay, except for quote marks and the indentation of the fence.
+    The bytes of the code stay, except for quote signs and the indentation of the fence.
     """
     if fence.inline and dialect == "mrkdwn" and fence.info.lower() not in _LANGUAGES:
         return text[fence.start : fence.end]
@@ -360,7 +360,7 @@ def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:
 
 
 def _fence_body(text: str, fence: Fence) -> str:
-    """The code without quote marks and without the fence's own indentation."""
+    """The code without quote signs and without the fence's own indentation."""
     body = text[fence.body : fence.body_end]
     if not fence.closed:
         body = body.rstrip("\n")

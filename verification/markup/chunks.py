@@ -235,10 +235,10 @@ def _best_cut(line: str, start: int, room: int, spans: list[tuple[int, int]], fi
     blanks = [match.end() for match in _BLANK.finditer(line, start, end)]
     places = (*reversed(ends), *reversed(blanks), *range(end, max(start, end - 400), -1))
     otherwise = inside[-1][0] if inside and start < inside[-1][0] else end
-    return next((place for place in places if place > start and _is_whole(line, place, inside)), otherwise)
+    return next((place for place in places if place > start and _is_safe_cut(line, place, inside)), otherwise)
 
 
-def _is_whole(line: str, place: int, spans: list[tuple[int, int]]) -> bool:
+def _is_safe_cut(line: str, place: int, spans: list[tuple[int, int]]) -> bool:
     """Return True if a cut here splits no atom and starts no accidental markup."""
     if place < len(line) and line[place] in _RISKY_START:
         return False

@@ -120,19 +120,19 @@ def links(masked: str) -> tuple[TextLink, ...]:
 def _bare_spellings(match: re.Match[str]) -> tuple[str, ...]:
     """The address up to white space, or up to a sign that ends it in this place. Both if that is unclear."""
     text, start, end = match.string, match.start(), match.end()
-    cut = trim_punctuation(_TRAILING_CITATIONS.sub("", match[0]))
+    shorter = trim_punctuation(_TRAILING_CITATIONS.sub("", match[0]))
     run = _RUN.match(text, start)
-    whole = trim_punctuation(_TRAILING_CITATIONS.sub("", run[0][:_MAX_URL])) if run else cut
+    longer = trim_punctuation(_TRAILING_CITATIONS.sub("", run[0][:_MAX_URL])) if run else shorter
     sign = text[end : end + 1]
-    if len(whole) <= len(cut) or not sign:
-        return (cut,)
+    if len(longer) <= len(shorter) or not sign:
+        return (shorter,)
     if sign == "|":
         in_table = text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("|")
-        return (cut,) if in_table else (whole,)
+        return (shorter,) if in_table else (longer,)
     if sign in _QUOTES:
-        return (cut,) if text[start - 1 : start] in _QUOTES else (whole,)
+        return (shorter,) if text[start - 1 : start] in _QUOTES else (longer,)
     # A Chinese or Japanese sentence may continue right after the address, unless a slash precedes it.
-    return (whole, cut) if match[0][-1].isalnum() or match[0].count("/") <= len("//") else (whole,)
+    return (longer, shorter) if match[0][-1].isalnum() or match[0].count("/") <= len("//") else (longer,)
 
 
 def trim_punctuation(target: str) -> str:

@@ -39,11 +39,8 @@ def split_cells(line: str) -> list[str]:
 
 def column_alignments(line: str) -> str:
     """The alignments of the columns below a delimiter row: ``<``, ``>`` or ``^`` each."""
-    marks = ""
-    for cell in split_cells(line):
-        right, left = cell.endswith(":"), cell.startswith(":")
-        marks += "^" if right and left else ">" if right else "<"
-    return marks
+    signs = {(True, True): "^", (False, True): ">"}
+    return "".join(signs.get((cell.startswith(":"), cell.endswith(":")), "<") for cell in split_cells(line))
 
 
 def flatten_cell(text: str) -> str:
@@ -84,16 +81,15 @@ def draw_table(table: list[list[str]], alignments: str, *, headed: bool) -> str:
             widths[column] = max(widths[column], min(display_width(cell), _MAX_WIDTH))
     if len(widths) == 1:
         widths[0] = max(widths[0], 3)
-    marks = alignments.ljust(len(widths), "<")
-    lines = [" | ".join(map(_pad, row, widths, marks)).rstrip() for row in rows]
+    lines = [" | ".join(map(_pad, row, widths, alignments.ljust(len(widths), "<"))).rstrip() for row in rows]
     if headed:
         lines.insert(1, "-+-".join("-" * size for size in widths))
     return "\n".join(lines)
 
 
-def _pad(cell: str, size: int, mark: str) -> str:
+def _pad(cell: str, size: int, alignment: str) -> str:
     room = max(0, size - display_width(cell))
-    left = room if mark == ">" else room // 2 if mark == "^" else 0
+    left = room if alignment == ">" else room // 2 if alignment == "^" else 0
     return " " * left + cell + " " * (room - left)
 
 

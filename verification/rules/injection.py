@@ -74,8 +74,8 @@ class Order:
         """The plain words it wants said: its quotes, the text after a colon or "that", or each thing to do."""
         if self.bare:
             return {_plain(self.text)} - {""}
-        marks = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
-        payloads = {_plain(text) for text in (*(self.text[m.end() :] for m in marks), *_QUOTED.findall(self.text))}
+        openings = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
+        payloads = {_plain(text) for text in (*(self.text[m.end() :] for m in openings), *_QUOTED.findall(self.text))}
         if self.hostile and (urged := compile_pattern(_URGING).search(self.text)):
             deeds = map(_plain, _AND.split(self.text[urged.end() :]))
             payloads |= {deed for deed in deeds if len(deed.split()) >= _MIN_WORDS}

@@ -46,13 +46,11 @@ def remove_unsendable(text: str) -> tuple[str, int]:
     """Remove unsendable and invisible characters. Lone surrogates become U+FFFD. Also return how many were removed."""
     if text.isascii() and text.translate(_LAYOUT).isprintable():  # a fast check that most texts pass
         return text, 0
-    whole, count = _SURROGATE.subn("\ufffd", text)
-    while True:  # removing one character may expose another
-        clean = _ANY.sub(lambda match: match["keep"] or "", whole)
-        if clean == whole:
-            return clean, count
-        count += len(whole) - len(clean)
-        whole = clean
+    text, count = _SURROGATE.subn("\ufffd", text)
+    while (clean := _ANY.sub(lambda match: match["keep"] or "", text)) != text:
+        count += len(text) - len(clean)
+        text = clean  # removing one character may expose another
+    return text, count
 
 
 _LAYOUT: Final = str.maketrans("\n\t\r", "   ")

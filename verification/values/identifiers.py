@@ -109,10 +109,9 @@ def _whole_word(needle: str) -> re.Pattern[str]:
 
 def missing_words(identifier: Identifier, haystack: str) -> tuple[str, ...]:
     """The words of an identifier that ``haystack`` (normalised) does not have. Placeholders do not count."""
-    whole = normalise_text(identifier.text)
-    if is_whole_word_in(whole, haystack) or (
-        identifier.kind == "version" and is_whole_word_in(whole.removeprefix("v"), haystack)
-    ):
+    wanted = normalise_text(identifier.text)
+    spellings = {wanted, wanted.removeprefix("v")} if identifier.kind == "version" else {wanted}
+    if any(is_whole_word_in(spelling, haystack) for spelling in spellings):
         return ()
     if identifier.kind != "code":
         return (identifier.text,)

@@ -66,7 +66,7 @@ _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
 _MAX_ADVERB_LEAD = 13  # the longest adverb, the blank after it, and the sign before it
 _MONTH = 30.4375 * 86_400  # seconds: a twelfth of an average year
 
-_MARKS = "*_~(,.;:"
+_EDGE = "*_~(,.;:"
 _AFTER: tuple[tuple[Bound, str], ...] = (
     (">=", r"or (?:more|longer|above|over)|and (?:more|above)|oder mehr|ou plus|o más|atau lebih|以上|\+"),
     ("<=", r"or (?:less|fewer|below|under)|oder weniger|ou moins|o menos|atau kurang|以下|以内|以內|まで"),
@@ -138,7 +138,7 @@ def read_bound(text: str, start: int, end: int) -> Bound:
     if words and words[-1] in _ARTICLES:
         words.pop()
     for length in range(min(_MAX_PHRASE_WORDS, len(words)), 0, -1):
-        if sign := _bound_phrases().get(" ".join(words[-length:]).strip(_MARKS)):
+        if sign := _bound_phrases().get(" ".join(words[-length:]).strip(_EDGE)):
             return sign
     if words and not is_spaced(words[-1]):
         for phrase, sign in _bound_phrases().items():

@@ -1,4 +1,4 @@
-"""The units of a text that salvage keeps or drops."""
+"""The parts of a text that salvage keeps or drops."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from verification.salvage import outline
 
 
 def shape(text: str) -> list[tuple[str, str]]:
-    return [(unit.kind, text[unit.start : unit.end].strip()) for unit in outline(text)]
+    return [(part.kind, text[part.start : part.end].strip()) for part in outline(text)]
 
 
-def test_the_units_of_a_text() -> None:
-    for text, units in [
+def test_the_parts_of_a_text() -> None:
+    for text, parts in [
         ("", []),
         ("One. Two [1]. Three", [("sentence", "One."), ("sentence", "Two [1]."), ("sentence", "Three")]),
         ("„Alles gut.” [1]", [("sentence", "„Alles gut.” [1]")]),
@@ -32,12 +32,12 @@ def test_the_units_of_a_text() -> None:
         ),
         ("```\n--\na\n```", [("fence", "```\n--\na\n```")]),
     ]:
-        assert shape(text) == units
+        assert shape(text) == parts
 
 
 def test_depth_and_numbers_of_items() -> None:
-    units = outline("3. a\n   - b\n4. c:\n")
-    assert [(unit.indent, unit.number, unit.introduces) for unit in units] == [
+    parts = outline("3. a\n   - b\n4. c:\n")
+    assert [(part.indent, part.number, part.introduces) for part in parts] == [
         (0, 3, False),
         (3, None, False),
         (0, 4, True),
@@ -45,10 +45,10 @@ def test_depth_and_numbers_of_items() -> None:
 
 
 @given(st.text(alphabet="ab.1 \n-•|*#`:。[]", max_size=120))
-def test_units_lie_in_order_and_cover_what_is_seen(text: str) -> None:
+def test_parts_lie_in_order_and_cover_what_is_seen(text: str) -> None:
     last = 0
-    for unit in outline(text):
-        assert last <= unit.start < unit.end <= len(text)
-        assert not text[last : unit.start].strip()
-        last = unit.end
+    for part in outline(text):
+        assert last <= part.start < part.end <= len(text)
+        assert not text[last : part.start].strip()
+        last = part.end
     assert not text[last:].strip()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from verification.claims.small_talk import (
-    announcement_end,
     digits,
     is_sentence,
     label_end,
@@ -44,18 +43,3 @@ def test_labels_and_counts_are_no_facts() -> None:
     assert digits("Call 0800-123 <https://a.test/4|x> [7]") == {"0800", "123"}
     assert label_end("2. Wait") == 3
     assert label_end("Wait") == 0
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Short answer: 5 minutes.", "*Short answer:* 5 minutes.", "**In short**: 5 minutes.", "TL;DR: 5 minutes.",
-     "Kurze Antwort: 5 Minuten.", "En bref : 5 minutes.", "Respuesta corta: 5 minutos.", "Singkatnya: 5 menit.",
-     "答案：5分钟。", "結論：5分です。"],
-)  # fmt: skip
-def test_label_that_announces_the_answer_ends_before_it(text: str) -> None:
-    assert text[announcement_end(text) :].startswith("5")
-
-
-@pytest.mark.parametrize("text", ["Backups: 5 minutes.", "The short answer is yes: 5 minutes.", "Answer 5.", ""])
-def test_label_that_names_a_subject_is_not_a_claim(text: str) -> None:
-    assert announcement_end(text) == 0
