@@ -6,7 +6,7 @@ Repair comes first, then links and citations get one form, and the rules judge t
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Final, TypeVar
 
@@ -74,12 +74,12 @@ RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
 """Every rule but ``claim_supported``, which also changes the claims. ``mrkdwn`` means the three form rules."""
 
 
+@dataclass(slots=True)
 class _Wall:
     """One of the four walls: a step that crashes counts as a failed check of its rule, and the caller continues."""
 
-    def __init__(self, on_crash: OnCrash | None) -> None:
-        self.failures: list[Violation] = []
-        self._on_crash = on_crash
+    on_crash: OnCrash | None
+    failures: list[Violation] = field(default_factory=list)
 
     def around(self, rule: RuleName, step: Callable[[], T]) -> T | None:
         """Return the result of the step, or None after a crash."""
@@ -88,8 +88,8 @@ class _Wall:
         except Exception as error:  # noqa: BLE001 - one of the four walls: a crash of a rule fails the answer, not the caller
             remedy = "Write the answer more simply: short sentences, plain lists."
             self.failures.append(Violation(rule=rule, severity="error", detail=_CRASHED, remedy=remedy))
-            if self._on_crash:
-                self._on_crash(rule, error)
+            if self.on_crash:
+                self.on_crash(rule, error)
             return None
 
 

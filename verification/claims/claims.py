@@ -188,10 +188,8 @@ def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
     if kind in _TITLES or _is_only_label(bare):
         return False
     if cited:
-        return not (bare.rstrip("*_~ ").rstrip().endswith(("?", "？")) and states_nothing(bare))
-    if kind in _INTRODUCING or states_nothing(bare):
-        return False
-    return kind in _LISTED or not is_interjection(bare)
+        return not (bare.rstrip("*_~ ").endswith(("?", "？")) and states_nothing(bare))
+    return not (kind in _INTRODUCING or states_nothing(bare) or (kind not in _LISTED and is_interjection(bare)))
 
 
 def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
@@ -207,17 +205,16 @@ def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) ->
         start, end, kind, *_ = sentences[i]
         introduces = kind in _INTRODUCING
         says = (kind == "heading" and is_sentence(bare_texts[i])) or (introduces and opens_with_sentence(bare_texts[i]))
-        if says or own_numbers[i] - known_numbers - (_list_lengths(sentences, i) if introduces else frozenset()):
+        if says or own_numbers[i] - known_numbers - (_list_lengths(sentences, i) if introduces else set()):
             label = label_end(text[start:end]) if kind == "heading" else 0
             result[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
     return result
 
 
-def _list_lengths(sentences: list[Sentence], index: int) -> frozenset[str]:
+def _list_lengths(sentences: list[Sentence], index: int) -> set[str]:
     """The number of items in the list below an introduction such as "There are 3 steps:"."""
     below = takewhile(lambda each: each.kind in _LISTED, islice(sentences, index + 1, None))
-    indents = Counter(each.indent for each in {each.group: each for each in below}.values())
-    return frozenset(str(count) for count in indents.values())
+    return {str(count) for count in Counter({each.group: each.indent for each in below}.values()).values()}
 
 
 def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:
@@ -231,11 +228,8 @@ def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:
 
 def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
     """Give each sentence its citations. A heading or an introduction gets those of the text below it."""
-    grouped: list[Sentence] = []
-    for _, group in groupby(sentences, key=lambda each: each.group):
-        together = [*group]
-        cited = _all_cited(together)
-        grouped += [_with_citations(each, cited) for each in together]
+    groups = [[*group] for _, group in groupby(sentences, key=lambda each: each.group)]
+    grouped = [_with_citations(each, _all_cited(group)) for group in groups for each in group]
     # All sentences of a list or table make a block, or those of one paragraph.
     parts = groupby(grouped, key=lambda each: _NO_GROUP if each.kind in _LISTED else each.group)
     blocks = [[*part] for _, part in parts]

@@ -117,29 +117,24 @@ class Passage:
             taken += spans_inside(self.text, found) if found.kind == "code" else [(found.start, found.end)]
         return quantities(self.text, self.language, taken)
 
-    @property
-    def moments(self) -> tuple[Moment, ...]:
-        """The dates and times."""
-        return self._apart[1]
-
-    @property
+    @cached_property
     def identifiers(self) -> tuple[Identifier, ...]:
-        """The machine-readable names."""
-        return self._apart[0]
+        """The machine-readable names. 2003.06.11 is a date, not a version."""
+        dates = {moment.start for moment in self._all_moments}
+        return tuple(i for i in identifiers(self.text) if not (i.kind == "version" and i.start in dates))
 
     @cached_property
-    def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
-        """Separate identifiers from dates: 2003.06.11 is a date, and a date inside a URL belongs to the URL."""
-        named, when = identifiers(self.text), moments(self.text)
-        if not (named and when):
-            return named, when
-        dates = {moment.start for moment in when}
-        named_only = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
+    def moments(self) -> tuple[Moment, ...]:
+        """The dates and times. One inside a URL belongs to the URL."""
         taken = bytearray(len(self.text))
-        for identifier in named_only:
+        for identifier in self.identifiers if self._all_moments else ():
             if identifier.kind != "code":
                 taken[identifier.start : identifier.end] = b"\x01" * (identifier.end - identifier.start)
-        return named_only, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
+        return tuple(moment for moment in self._all_moments if not any(taken[moment.start : moment.end]))
+
+    @cached_property
+    def _all_moments(self) -> tuple[Moment, ...]:
+        return moments(self.text)
 
 
 def union_of(sets: Sequence[frozenset[str]]) -> frozenset[str]:

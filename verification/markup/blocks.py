@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from verification.markup import links, tables
@@ -40,23 +41,24 @@ class Line(NamedTuple):
 
 def survey(text: str, dialect: Dialect) -> MarkupPage:
     """Collect all faults and edits of the text."""
-    layout = Layout(text, dialect)
-    layout.survey()
-    return layout.page
+    page = MarkupPage(text, dialect)
+    Layout(page, text).survey()
+    return page
 
 
+@dataclass(slots=True)
 class Layout:
     """One pass over one page."""
 
-    def __init__(self, text: str, dialect: Dialect) -> None:
-        self.page = MarkupPage(text, dialect)
-        self.text = text
-        self.lines: list[Line] = []
-        self.definitions: list[tuple[re.Match[str], str, str]] = []
-        self.paragraph: tuple[int, int] | None = None
-        self.indents: list[int] = []  # of the items around the current one
-        self.has_bullets = False  # the current list had Markdown's bullets
-        self.numbers: dict[int, tuple[int, int]] = {}  # of the last item at each depth, as shown and as written
+    page: MarkupPage
+    text: str
+    lines: list[Line] = field(default_factory=list)
+    definitions: list[tuple[re.Match[str], str, str]] = field(default_factory=list)
+    paragraph: tuple[int, int] | None = None
+    indents: list[int] = field(default_factory=list)  # of the items around the current one
+    has_bullets: bool = False  # the current list had Markdown's bullets
+    # Of the last item at each depth, as shown and as written.
+    numbers: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def survey(self) -> None:
         """Collect all faults and edits."""
@@ -64,17 +66,19 @@ class Layout:
         ends = [0, *(fence.end for fence in fenced)]
         starts = [*(fence.start for fence in fenced), len(self.text)]
         stretches = [[*self._split(start, end)] for start, end in zip(ends, starts, strict=True)]
-        if "]:" in self.text:  # definitions are valid from any place
-            for line in (line for stretch in stretches for line in stretch):
-                self._define(line)
+        for line in (line for stretch in stretches for line in stretch) if "]:" in self.text else ():
+            self._define(line)  # definitions are valid from any place
         for stretch, fence in zip(stretches, [*fenced, None], strict=True):
             self.lines = stretch
             index = 0
             while index < len(stretch):
                 index = self._block(index)
             self._flush()
-            if fence:
-                self._fence(fence)
+            form = _repair_fence(self.text, fence, self.page.dialect) if fence else ""
+            if fence and form != self.text[fence.start : fence.end]:
+                if fence.quoted:
+                    self.page.fault("quote", fence.start, fence.end)
+                self.page.replace("fence", fence.start, fence.end, form)
         self._drop_definitions()
 
     def _split(self, start: int, end: int) -> Iterator[Line]:
@@ -323,18 +327,9 @@ class Layout:
     def _cell(self, text: str) -> str:
         if not text or (text.isalnum() and text.isascii()):
             return text
-        page = MarkupPage(text, "mrkdwn")
-        page.references = self.page.references
-        page.used = self.page.used
+        page = MarkupPage(text, "mrkdwn", self.page.references, self.page.used)
         Inline(page, 0, len(text)).repair()
         return tables.flatten_cell(apply_edits(text, page.edits))
-
-    def _fence(self, fence: Fence) -> None:
-        form = _repair_fence(self.text, fence, self.page.dialect)
-        if form != self.text[fence.start : fence.end]:
-            if fence.quoted:
-                self.page.fault("quote", fence.start, fence.end)
-            self.page.replace("fence", fence.start, fence.end, form)
 
 
 def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:

@@ -45,9 +45,11 @@ def split_chunks(
     limit = max(limit, 40)
     chunks: list[str] = []
     current: list[ChunkUnit] = []
-    for unit in _fit_units(_units(render_links(text, sources, dialect)), limit):
+    for unit in _fit_units(render_links(text, sources, dialect), limit):
         if current and len(_join_units([*current, unit])) > limit:
-            carried = _move_title(current[-1], unit, limit)
+            last = current[-1]  # a title or a list's introduction goes with what it introduces, if there is room
+            introduces = not last.fenced and "\n" not in last.text and _TITLE.fullmatch(last.text)
+            carried = [last] if introduces and len(_join_units([last, unit])) <= limit else []
             chunks.append(_join_units(current[: len(current) - len(carried)]))
             current = carried
         current.append(unit)
@@ -124,19 +126,13 @@ def _paragraphs(text: str) -> Iterator[ChunkUnit]:
         yield ChunkUnit(lead, body[position:], fenced=False)
 
 
-def _fit_units(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
+def _fit_units(text: str, limit: int) -> Iterator[ChunkUnit]:
     """Yield the units, with those that are too long for a chunk split into parts."""
-    for unit in units:
+    for unit in _units(text):
         fits = len(unit.text) <= limit
         parts = [unit.text] if fits else _cut_fence(unit.text, limit) if unit.fenced else _cut_prose(unit.text, limit)
         for number, part in enumerate(parts):
             yield ChunkUnit("\n" if number else unit.lead, part, unit.fenced)
-
-
-def _move_title(last: ChunkUnit, following: ChunkUnit, limit: int) -> list[ChunkUnit]:
-    """Move a title or a list's introduction to the next chunk if there is room for both."""
-    introduces = not last.fenced and "\n" not in last.text and _TITLE.fullmatch(last.text)
-    return [last] if introduces and len(_join_units([last, following])) <= limit else []
 
 
 def _join_units(units: list[ChunkUnit]) -> str:

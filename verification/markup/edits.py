@@ -5,6 +5,7 @@ An edit that overlaps an earlier one is skipped. The next pass finds its fault a
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -49,18 +50,22 @@ def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return apply_edits(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
 
 
+@dataclass  # no slots, because of the cached properties
 class MarkupPage:
     """The text, the dialect and the definitions of a pass, and the edits and faults it collected."""
 
-    def __init__(self, text: str, dialect: Dialect) -> None:
-        self.text = text
-        self.dialect = dialect
-        self.is_mrkdwn = dialect == "mrkdwn"
-        self.edits: list[Edit] = []
-        self.faults: list[FormFault] = []
-        self.references: dict[str, str] = {}
-        self.footnotes: set[str] = set()
-        self.used: set[str] = set()
+    text: str
+    dialect: Dialect
+    references: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    footnotes: set[str] = field(default_factory=set)
+    edits: list[Edit] = field(default_factory=list)
+    faults: list[FormFault] = field(default_factory=list)
+
+    @cached_property
+    def is_mrkdwn(self) -> bool:
+        """True unless the page stays standard Markdown."""
+        return self.dialect == "mrkdwn"
 
     def edit(self, start: int, end: int, text: str) -> None:
         """Note one replacement."""

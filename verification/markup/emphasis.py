@@ -5,7 +5,6 @@ change a meaning (``2**10 and 3**4``, ``__init__``, ``src/**/*.py``).
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -107,7 +106,11 @@ def pair_runs(text: str, runs: list[Run]) -> list[Pair]:
     result: list[Pair] = []
     stack: list[Run] = []
     for closer in runs:
-        while closer.closes and closer.weight and (place := _opener_place(text, stack, closer)) >= 0:
+        while closer.closes and closer.weight:
+            near = range(len(stack) - 1, max(-1, len(stack) - 1 - _MAX_OPEN_RUNS), -1)
+            place = next((at for at in near if _fits(text, stack[at], closer)), None)
+            if place is None:
+                break
             del stack[place + 1 :]  # runs above it are not emphasis
             result.append(_make_pair(stack[-1], closer))
             if not stack[-1].weight:
@@ -117,23 +120,14 @@ def pair_runs(text: str, runs: list[Run]) -> list[Pair]:
     return sorted(result)
 
 
-def _opener_place(text: str, stack: list[Run], closer: Run) -> int:
-    """The place on the stack of the nearest run that this one closes, or -1."""
-    last = len(stack) - 1
-    near = range(last, max(-1, last - _MAX_OPEN_RUNS), -1)
-    return next((at for at in near if stack[at].mark == closer.mark and _fits(text, stack[at], closer)), -1)
-
-
 def _fits(text: str, opener: Run, closer: Run) -> bool:
-    if closer.mark in "bis":
-        return True
+    if opener.mark != closer.mark or closer.mark in "bis":
+        return opener.mark == closer.mark
     if opener.weight != closer.weight and max(opener.weight, closer.weight) != 3:  # noqa: PLR2004 - *** is ** and *
         return False
-    if opener.end >= closer.start:
+    if opener.end >= closer.start or (opener.intraword and _SPACE.search(text, opener.end, closer.start)):
         return False
-    if opener.intraword and _SPACE.search(text, opener.end, closer.start):
-        return False
-    return closer.mark != "~" or "\n" not in text[opener.end : closer.start]
+    return closer.mark != "~" or text.find("\n", opener.end, closer.start) < 0
 
 
 def _make_pair(opener: Run, closer: Run) -> Pair:
@@ -153,7 +147,13 @@ def _make_pair(opener: Run, closer: Run) -> Pair:
 
 def convert_pairs(page: MarkupPage, pairs: list[Pair], *, bold: bool, bounds: tuple[int, int]) -> None:
     """Add edits that turn pairs into Slack's marks. ``bold``: the whole stretch becomes bold, without inner bold."""
-    outer_of = dict(zip(pairs, _outer_pairs(pairs), strict=True))
+    outer_of: dict[Pair, Pair | None] = {}
+    stack: list[Pair] = []
+    for pair in pairs:
+        while stack and stack[-1].close_end <= pair.open_start:
+            stack.pop()
+        outer_of[pair] = stack[-1] if stack else None
+        stack.append(pair)
     around_bold = {outer for pair, outer in outer_of.items() if pair.kind == "bold"}
     in_bold: dict[Pair | None, bool] = {None: bold}
     for pair, outer in outer_of.items():
@@ -169,16 +169,6 @@ def convert_pairs(page: MarkupPage, pairs: list[Pair], *, bold: bool, bounds: tu
             page.edit(pair.close_start, pair.close_end, "")
         else:
             _put_marks(page, pair, {"bold": "*", "italic": "_", "strike": "~"}[pair.kind], bounds)
-
-
-def _outer_pairs(pairs: list[Pair]) -> Iterator[Pair | None]:
-    """Yield for each pair the pair around it, or None."""
-    stack: list[Pair] = []
-    for pair in pairs:
-        while stack and stack[-1].close_end <= pair.open_start:
-            stack.pop()
-        yield stack[-1] if stack else None
-        stack.append(pair)
 
 
 def _put_marks(page: MarkupPage, pair: Pair, mark: str, bounds: tuple[int, int]) -> None:

@@ -54,7 +54,7 @@ class Inline:
         self.spans: CodeSpans | None = None
         self.runs: list[emphasis.Run] = []
         self.anchors: list[Place] = []
-        self.brackets = Brackets(page, start, end, self._settle)
+        self.brackets = Brackets(page, page.text, start, end, self._settle)
 
     def repair(self, signs: str = "`<>&\\*_~:[]") -> None:
         """Collect the faults and edits of the stretch. In a token's label only some signs matter to Slack."""

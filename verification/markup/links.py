@@ -8,6 +8,7 @@ import html
 import re
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from verification.markup.edits import ESCAPES, UNESCAPED, MarkupPage
@@ -89,15 +90,18 @@ class Place(NamedTuple):
     url: str = ""
 
 
+@dataclass(slots=True)
 class Brackets:
     """The open brackets of a stretch. ``settle`` pairs the emphasis inside a label before the label is closed."""
 
-    def __init__(self, page: MarkupPage, start: int, end: int, settle: Callable[[int], None]) -> None:
-        self._page, self._text = page, page.text
-        self._start, self._end, self._settle = start, end, settle
-        self._open: deque[Place] = deque(maxlen=64)
-        self.codes: list[tuple[int, int]] = []
-        self.last_token = -1
+    _page: MarkupPage
+    _text: str
+    _start: int
+    _end: int
+    _settle: Callable[[int], None]
+    _open: deque[Place] = field(default_factory=lambda: deque(maxlen=64))
+    codes: list[tuple[int, int]] = field(default_factory=list)
+    last_token: int = -1
 
     def open(self, start: int, runs: int) -> int:
         """Process a ``[``: a footnote's mark, or perhaps the start of a label. Return where to continue."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from verification.markup.edits import ZERO_WIDTH, Edit, apply_edits, blank_spans
 from verification.markup.lines import NO_SOURCE, cited_numbers
-from verification.markup.link_targets import KnownLinks, LinkStatus, TextLink, links, normalise_url
+from verification.markup.link_targets import KnownLinks, LinkStatus, links, normalise_url
 from verification.markup.scanner import prose
 from verification.types import Draft, Reading, Repair, Source, Violation
 
@@ -58,10 +58,7 @@ def normalise_citations(text: str, sources: tuple[Source, ...]) -> tuple[str, tu
     """Return the text with each citation as ``[n][m]``, including those written as links to their source."""
     masked = prose(text)
     by_id = {source.id: normalise_url(source.url) for source in sources} if links(masked) else {}
-    changes = [
-        Edit(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))
-    ]
-    changes += _number_edits(masked, by_id)  # after the link, so that no visible text is lost
+    changes = [*_link_edits(masked, by_id)]
     for start, end, ids in _citations_in(masked):
         plain = "".join(f"[{number}]" for number in dict.fromkeys(ids))
         if NO_SOURCE not in ids and text[start:end] != plain:
@@ -69,14 +66,11 @@ def normalise_citations(text: str, sources: tuple[Source, ...]) -> tuple[str, tu
     return apply_edits(text, changes), (Repair(kind="citation", count=len(changes)),) if changes else ()
 
 
-def _as_citation(link: TextLink, by_id: dict[int, str]) -> int:
-    """The source number of a link whose label is a number and whose target is that source's url, else 0."""
-    match = _LABEL.fullmatch(link.label.strip())
-    return int(match[1]) if match and by_id.get(int(match[1])) == normalise_url(link.target) else 0
+def _link_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
+    """Yield edits of links to a source's page: one labelled with its number is a citation.
 
-
-def _number_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
-    """Yield edits that add a number after a link to a source's page, on lines that cite nothing else."""
+    Any other link keeps its text and gets the number after it, on a line that cites nothing else.
+    """
     pages = Counter(by_id.values())
     numbers = {page: number for number, page in by_id.items() if pages[page] == 1}
     end, cites = -1, False
@@ -85,9 +79,11 @@ def _number_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
             first = masked.rfind("\n", 0, link.start) + 1
             end = masked.find("\n", link.end) % (len(masked) + 1)
             cites = bool(_CITATION.search(masked, first, end))
-        number = numbers.get(normalise_url(link.target))
-        if number is not None and not cites and not _LABEL.fullmatch(link.label.strip()):
-            yield Edit(link.end, link.end, f" [{number}]")
+        page, label = normalise_url(link.target), _LABEL.fullmatch(link.label.strip())
+        if label and by_id.get(int(label[1])) == page:
+            yield Edit(link.start, link.end, f"[{int(label[1])}]")
+        elif page in numbers and not cites and not label:
+            yield Edit(link.end, link.end, f" [{numbers[page]}]")
 
 
 def cites_sources(reading: Reading) -> tuple[Violation, ...]:
@@ -110,27 +106,21 @@ def cites_sources(reading: Reading) -> tuple[Violation, ...]:
 
 
 def citation_resolves(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each number without a source, and for each link that does not resolve."""
+    """Return an error for each number without a source, for each link that does not resolve, and for channels."""
     numbers = () if reading.draft.own_words else _unknown_numbers(reading)
-    return (*numbers, *_unknown_links(reading))
+    return (*numbers, *_unknown_links(reading), *_unknown_channels(reading))
 
 
-def _unknown_numbers(reading: Reading) -> tuple[Violation, ...]:
+def _unknown_numbers(reading: Reading) -> Iterator[Violation]:
     ids = {source.id for source in reading.draft.sources}
     valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_MAX_NAMED])
     remedy = f"Cite only {valid}." if valid else "Leave the number out: there are no sources to cite."
-    return tuple(
-        reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)
-        for start, end, numbers in (*_citations_in(reading.prose), *_in_tables(reading))
-        if not ids.issuperset(numbers)
-    )
-
-
-def _in_tables(reading: Reading) -> Iterator[Citation]:
-    """Yield the citations in table rows. A table is sent as a code block, but its rows are still claims."""
-    for claim in reading.claims:
-        if claim.cited and not reading.prose[claim.start : claim.end].strip():
-            yield Citation(claim.start, claim.end, claim.cited)
+    # A table is sent as a code block, but its rows are still claims.
+    rows = (each for each in reading.claims if each.cited and not reading.prose[each.start : each.end].strip())
+    in_tables = [Citation(row.start, row.end, row.cited) for row in rows]
+    for start, end, numbers in (*_citations_in(reading.prose), *in_tables):
+        if not ids.issuperset(numbers):
+            yield reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)
 
 
 def _unknown_links(reading: Reading) -> Iterator[Violation]:
@@ -148,7 +138,6 @@ def _unknown_links(reading: Reading) -> Iterator[Violation]:
             if status in statuses:
                 yield reading.violation("citation_resolves", (link.start, link.end), detail, remedy)
                 break
-    yield from _unknown_channels(reading)
 
 
 def _unknown_channels(reading: Reading) -> Iterator[Violation]:

@@ -6,11 +6,11 @@ and JSON that leaked from the machinery, and a text longer than Slack accepts.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 
 from verification.markup.blocks import survey
-from verification.markup.edits import Edit, FormFault, apply_edits
+from verification.markup.edits import FormFault, apply_edits
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
 from verification.markup.mrkdwn import find_control_characters, is_serialised
 from verification.markup.scanner import segments
@@ -36,9 +36,12 @@ _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
     """Return the faults in form, in order of place. ``limit`` applies to one chunk, in characters. 0 means no limit."""
     edits, faults = find_control_characters(text)
-    clean, origin = apply_edits(text, edits), _origin(edits)
-    moved = (*survey(clean, dialect).faults, *_leaks(clean))
-    faults += [FormFault(each.kind, origin(each.start), origin(each.end)) for each in moved]
+    clean = apply_edits(text, edits)
+    # Places in the clean text, moved to those in the original one.
+    shifts = [0, *accumulate(edit.end - edit.start - len(edit.text) for edit in edits)]
+    starts = [edit.end - shift for edit, shift in zip(edits, shifts[1:], strict=True)]
+    for kind, *span in (*survey(clean, dialect).faults, *_leaks(clean)):
+        faults.append(FormFault(kind, *(place + shifts[bisect_right(starts, place)] for place in span)))
     reported = [each for each in faults if each.kind not in _POLISH]
     if limit and len(text) > limit:
         reported.append(FormFault("length", limit, len(text)))
@@ -50,13 +53,6 @@ def _violation(text: str, fault: FormFault) -> Violation:
     what, remedy = load_table(__file__)[fault.kind]
     rule, span = _RULES.get(fault.kind, "mrkdwn"), (fault.start, fault.end)
     return Violation.found_in(text, span, rule, f"{fault.kind}: {what}", remedy)
-
-
-def _origin(edits: Sequence[Edit]) -> Callable[[int], int]:
-    """Return a function that maps a place in the cleaned text to its place in the original text."""
-    shifts = [0, *accumulate(edit.end - edit.start - len(edit.text) for edit in edits)]
-    starts = [edit.end - shift for edit, shift in zip(edits, shifts[1:], strict=True)]
-    return lambda place: place + shifts[bisect_right(starts, place)]
 
 
 def leaked_tags(text: str) -> tuple[Violation, ...]:

@@ -6,13 +6,13 @@ sources.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from verification.rules.citations import cited_sources
 from verification.text.language import compile_pattern, detect_language, values_by_language
 from verification.text.words import content_stems
-from verification.types import Claim, Reading, Violation
+from verification.types import Reading, Violation
 
 _MAX_MINIMUM: Final = 50
 _VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufffc]")
@@ -64,25 +64,25 @@ def addresses_question(reading: Reading) -> tuple[Violation, ...]:
 
 def coherent(reading: Reading) -> tuple[Violation, ...]:
     """Return warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
-    statements = [(claim, _CITED.sub("", claim.text)) for claim in reading.claims]
-    return (
-        *_repetitions(reading, statements),
-        *_broken_off(reading),
-        *_contradictions(reading, statements),
-        *_other_language(reading),
-    )
+    return (*_repetitions(reading), *_broken_off(reading), *_other_language(reading))
 
 
-def _repetitions(reading: Reading, statements: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
+def _repetitions(reading: Reading) -> Iterator[Violation]:
+    """Yield sentences that are said twice, and those with the same words and another figure."""
     seen: set[str] = set()
-    for claim, text in statements:
+    figures: dict[str, set[str]] = defaultdict(set)
+    for claim in reading.claims:
+        text, span = _CITED.sub("", claim.text), (claim.start, claim.end)
         words = " ".join(_WORD.findall(text.casefold()))
-        if len(words) < _MIN_LETTERS:
-            continue
-        if words in seen:
-            detail = "This sentence has been said before."
-            yield reading.warning("coherent", (claim.start, claim.end), detail, "Say it once.")
+        if len(words) >= _MIN_LETTERS and words in seen:
+            yield reading.warning("coherent", span, "This sentence has been said before.", "Say it once.")
         seen.add(words)
+        subject, figure = _figure(text)
+        if figure and figures[subject] - {figure}:
+            detail = f"The same is said with {min(figures[subject] - {figure})} before and with {figure} here."
+            remedy = "Say which figure holds, or name both sources and that they differ."
+            yield reading.warning("coherent", span, detail, remedy)
+        figures[subject].add(figure)
 
 
 def _broken_off(reading: Reading) -> Iterator[Violation]:
@@ -97,25 +97,9 @@ def _broken_off(reading: Reading) -> Iterator[Violation]:
         yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
 
 
-def _contradictions(reading: Reading, statements: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
-    """Yield sentences with the same words and another figure."""
-    figures: dict[str, set[str]] = defaultdict(set)
-    for claim, text in statements:
-        subject, figure = _figure(text)
-        if not figure:
-            continue
-        if figures[subject] - {figure}:
-            other = min(figures[subject] - {figure})
-            detail = f"The same is said with {other} before and with {figure} here."
-            remedy = "Say which figure holds, or name both sources and that they differ."
-            yield reading.warning("coherent", (claim.start, claim.end), detail, remedy)
-        figures[subject].add(figure)
-
-
 def _figure(text: str) -> tuple[str, str]:
     """The last figure and the other words. Both are empty unless the figure has a unit, percent or currency."""
-    figures = [*_NUMBER.finditer(text)]
-    last = figures[-1] if figures else None
+    last = next(reversed([*_NUMBER.finditer(text)]), None)
     if last is None or not (last[1] or last[3]):
         return "", ""
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))

@@ -64,13 +64,10 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _fill_keys(pattern: str) -> str:
-    return _KEY.sub(lambda match: _alternatives(match[1]), pattern.replace("\n", "").replace("’", "['’]"))
-
-
-@cache
-def _alternatives(key: str) -> str:
-    listed = values_by_language(key).values()
-    return "|".join(_fill_keys(one if isinstance(one, str) else "|".join(one)) for one in listed)
+    return _KEY.sub(
+        lambda match: "|".join(map(_fill_keys, values_by_language(match[1]).values())),
+        pattern.replace("\n", "").replace("’", "['’]"),
+    )
 
 
 # Fences, code, tokens, addresses, emoji and brackets. The first character class skips all other text fast.

@@ -31,18 +31,14 @@ class Term(NamedTuple):
 
 def terms(text: str, language: str | None) -> tuple[Term, ...]:
     """The words of ``text`` in order. A run of Chinese or Japanese gives pairs of characters."""
-    matches = _TOKEN.finditer(text)
-    if text.isascii() or not _CJK.search(text):
-        return tuple([_term(match, language) for match in matches])
     result: list[Term] = []
-    for match in matches:
-        result += _cjk_pairs(match.group(), match.start()) if _CJK.search(match.group()) else [_term(match, language)]
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        if not word.isascii() and _CJK.search(word):
+            result += _cjk_pairs(word, match.start())
+        else:
+            result.append(Term(stem(word, language), word.casefold(), match.start(), match.end(), word[0].isupper()))
     return tuple(result)
-
-
-def _term(match: re.Match[str], language: str | None) -> Term:
-    word = match.group()
-    return Term(stem(word, language), word.casefold(), match.start(), match.end(), word[0].isupper())
 
 
 def _cjk_pairs(word: str, offset: int) -> Iterator[Term]:

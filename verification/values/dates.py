@@ -8,6 +8,7 @@ year.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from verification.text.language import all_words, values_by_language
@@ -118,16 +119,6 @@ def moments(text: str) -> tuple[Moment, ...]:
     return tuple(result)
 
 
-def _glued_month(word: str) -> int:
-    """The start of a month that follows another word without a space ("SoccerMay"), or 0."""
-    match = _GLUED.search(word)
-    return match.start() if match and match.group().casefold() in MONTHS else 0
-
-
-def _int_or_none(value: str | None) -> int | None:
-    return int(value) if value else None
-
-
 def _read_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
     """Read a date at a run of digits. Digits glued to a number or a word are not a date."""
     start, end = token.span()
@@ -149,12 +140,10 @@ def _read_named_parts(text: str, start: int, patterns: Sequence[re.Pattern[str]]
     match = next((match for pattern in patterns if (match := pattern.match(text, start)) and match.group()), None)
     if match is None:
         return []
-    parts: dict[str, Any] = {part: _int_or_none(digits) for part, digits in match.groupdict().items() if part != "sep"}
+    parts: dict[str, Any] = {
+        part: int(digits) for part, digits in match.groupdict().items() if digits and part != "sep"
+    }
     return [Moment(start=match.start(), end=match.end(), **parts)]
-
-
-def _read_dotted(text: str, start: int) -> list[Moment]:
-    return _read_named_parts(text, start, [_DOTTED])
 
 
 def _read_numeric(text: str, start: int) -> Iterator[Moment]:
@@ -184,7 +173,7 @@ def _is_other_word(match: re.Match[str]) -> bool:
 
 def _spelled_moments(match: re.Match[str], *days: str | None) -> Iterator[Moment]:
     """Yield the match as a moment for each of the days."""
-    month, year = MONTHS[match["month"].casefold()], _int_or_none(match["year"])
+    month, year = MONTHS[match["month"].casefold()], int(match["year"]) if match["year"] else None
     for day in filter(None, days):
         yield Moment(start=match.start(), end=match.end(), year=year, month=month, day=int(day))
 
@@ -235,10 +224,11 @@ def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
     """Read a month with its day or year, a month alone, a weekday, or a named time of day."""
     word = token.group().casefold()
     start, end = token.span()
+    glued = _GLUED.search(token.group())  # "SoccerMay 5"
     if word in MONTHS:
         yield from _read_month(text, start, token.group())
-    elif glued := _glued_month(token.group()):
-        yield from (moment for moment in _read_month(text, start + glued, token.group()[glued:]) if moment.day)
+    elif glued and glued.group().casefold() in MONTHS:
+        yield from (moment for moment in _read_month(text, start + glued.start(), glued.group()) if moment.day)
     elif word in WEEKDAYS:
         yield Moment(start=start, end=end, weekday=WEEKDAYS[word])
     elif word in _NAMED_TIMES:
@@ -260,7 +250,16 @@ def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
 
 _READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
     4: (_read_named_parts, _read_years, _read_year),
-    **dict.fromkeys((1, 2), (_read_named_parts, _read_numeric, _read_day_month, _read_clock, _read_dotted)),
+    **dict.fromkeys(
+        (1, 2),
+        (
+            _read_named_parts,
+            _read_numeric,
+            _read_day_month,
+            _read_clock,
+            partial(_read_named_parts, patterns=[_DOTTED]),
+        ),
+    ),
 }
 """Formats that a run of this many digits may begin, in the order of trial."""
 
