@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
-from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.readers.process import DocumentReader
 from agent.knowledge.sources.answers import AnswerFolder
 from agent.knowledge.types import KnowledgeAwayError
@@ -150,7 +149,10 @@ class Orion(ProcessStatus):
         """Check what must be up before questions can be answered."""
         checks = {"redis": bool(await _ask_briefly(self.mailbox.probe()))}
         if self.engine.shared:
-            checks["knowledge"] = await _is_index_up(self.engine.index)
+            checks["knowledge"] = False
+            with suppress(KnowledgeAwayError):
+                await asyncio.to_thread(self.engine.index.ping)
+                checks["knowledge"] = True
         else:  # the index is a file there
             checks["disk"] = await asyncio.to_thread(self.disk.takes_writes)
         if self.socket is not None:
@@ -167,14 +169,6 @@ async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
             return await answer
     except (RedisError, TimeoutError):
         return None
-
-
-async def _is_index_up(index: KnowledgeIndex) -> bool:
-    try:
-        await asyncio.to_thread(index.ping)
-    except KnowledgeAwayError:
-        return False
-    return True
 
 
 async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identity: Identity | None) -> Redis:
@@ -259,25 +253,9 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
             app=app, socket=front, catching_up=catching_up, pausing=stores.pausing, disk=DiskProbe(settings.home),
             circuits=team_bots.circuits, reporting=team_bots.reporting(workspaces),
-            syncing=_syncing(settings, corpus, engine, observers, at_start=not sync_first),
+            syncing=team_bots.syncing(at_start=not sync_first),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),
         )  # fmt: skip
-
-
-def _syncing(
-    settings: Settings, corpus: Corpus, engine: Engine, observers: Observers, *, at_start: bool
-) -> Syncing | None:
-    if not (corpus.names and (settings.sync_minutes or at_start)):
-        return None
-    return Syncing(
-        corpus=corpus,
-        index=engine.index,
-        every_s=settings.sync_minutes * 60 or math.inf,
-        count=observers.metrics.count_sync,
-        json=not sys.stderr.isatty(),
-        debug=settings.debug,
-        at_start=at_start,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +303,17 @@ class _TeamBots:
         flow = Flow(Answering(services), UnaskedAnswers(services))
         return TeamBot(workspace=workspace, delivery=delivery, people=people, handler=flow)
 
+    def syncing(self, *, at_start: bool) -> Syncing | None:
+        """Make the reader of documents, if there are any and they are read now or again."""
+        settings = self.settings
+        if not (self.corpus.names and (settings.sync_minutes or at_start)):
+            return None
+        return Syncing(
+            corpus=self.corpus, index=self.engine.index, every_s=settings.sync_minutes * 60 or math.inf,
+            count=self.observers.metrics.count_sync, json=not sys.stderr.isatty(), debug=settings.debug,
+            at_start=at_start,
+        )  # fmt: skip
+
     def reporting(self, workspaces: Workspaces) -> WeeklyReports | None:
         """Make the poster of the weekly report, if a channel for it is named."""
         if not self.settings.report:
@@ -348,17 +337,8 @@ class _TeamBots:
             prompts=self.prompts, channels=self.channels, saved_answers=saved,
         )  # fmt: skip
         return Services(
-            saved_answers=saved,
-            tasks=tasks,
-            access=self.access,
-            thread_modes=stores.thread_modes,
-            channels=self.channels,
-            listening=stores.listening,
-            receiver=Intake(stores, cancel, self.access, workspaces, self.settings.admins),
-            observers=observers,
-            records=observers.records,
-            visibility=Visibility(self.engine.index),
-            home=home,
-            workspaces=workspaces,
-            admins=self.settings.admins,
-        )
+            saved_answers=saved, tasks=tasks, access=self.access, channels=self.channels, workspaces=workspaces,
+            thread_modes=stores.thread_modes, listening=stores.listening, admins=self.settings.admins,
+            receiver=Intake(stores, cancel, self.access, workspaces, self.settings.admins), observers=observers,
+            records=observers.records, visibility=Visibility(self.engine.index), home=home,
+        )  # fmt: skip

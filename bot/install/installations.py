@@ -62,7 +62,7 @@ _CANCELLED: Final = (400, f"Nothing was installed: the request was cancelled in 
 _REFUSED: Final = (400, f"Nothing was installed: Slack did not accept the request. {_AGAIN}")
 _AWAY: Final = (503, f"Nothing was installed: Slack or Orion's store did not answer. Wait a minute. {_AGAIN}")
 _ORG_WIDE: Final = (400, "Nothing was installed: Orion is installed per workspace, not for a whole organisation.")
-_NOT_ALLOWED: Final = (403, "Nothing was installed: this Orion does not serve that workspace. Ask who runs it.")
+_NOT_ALLOWED: Final = (403, "Nothing was installed: this Orion does not serve that workspace. Ask its admins.")
 _BUSY: Final = (429, "Too many installations were begun just now. Wait a minute and try again.")
 log = structlog.get_logger()
 

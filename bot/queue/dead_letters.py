@@ -47,7 +47,14 @@ class DeadLetters:
             rows: Any = await self._redis.xrevrange(f"{tag}:dead", count=limit)
             # Two shards can use the same entry id.
             shard = f"{number}/" if len(self._tags) > 1 else ""
-            letters += [_dead_letter(f"{shard}{entry_id}", fields) for entry_id, fields in rows]
+            letters += [
+                DeadLetter(
+                    entry_id=f"{shard}{entry_id}", thread=fields["thread"], reason=fields["reason"],
+                    tries=int(fields["tries"]), died_at=int(entry_id.partition("-")[0]) / 1000,
+                    **split_entry(fields["entry"])._asdict(),
+                )
+                for entry_id, fields in rows
+            ]  # fmt: skip
         return sorted(letters, key=lambda letter: -letter.died_at)[:limit]
 
     async def decide(self, entry_id: str, fate: Fate) -> bool:
@@ -58,14 +65,3 @@ class DeadLetters:
             return False
         arguments = [found["place"], fate, self._wakeup.ttl_in_scripts]
         return await self._wakeup.ring_if_asked(await self._decide(keys=[self._tags[shard]], args=arguments))
-
-
-def _dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:
-    return DeadLetter(
-        entry_id=entry_id,
-        thread=fields["thread"],
-        reason=fields["reason"],
-        tries=int(fields["tries"]),
-        **split_entry(fields["entry"])._asdict(),
-        died_at=int(entry_id.rpartition("/")[2].partition("-")[0]) / 1000,
-    )
