@@ -20,7 +20,6 @@ from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, PendingChecks, assi
 from bot.delivery.blocks import Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.rich_text import Block
-from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.client import SlackWorkspace
 from bot.slack.history import (
@@ -94,10 +93,14 @@ class Delivery:
     async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
         """Post the answer, or update the messages of an earlier one. Return the ts of its messages."""
         placeholder = self._placeholders.pop((place, answer_key.question_ts), None)
-        if answer_key.stream and await self._close_stream(answer_key.stream, answer, answer_key):
-            if placeholder:
-                await self._delete(place.channel, placeholder.ts, answer_key.lease_check)
-            return (answer_key.stream.streamed.ts,)
+        if stream := answer_key.stream:
+            blocks, metadata = blocks_under_stream(answer, answer_key, self.today()), _metadata(answer_key, answer)
+            if await stream.close(answer.text, blocks, metadata):
+                answer_key.lease_check()
+                log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
+                if placeholder:
+                    await self._delete(place.channel, placeholder.ts, answer_key.lease_check)
+                return (stream.streamed.ts,)
         posts = render(answer, answer_key, self.today())
         existing = await self._find_posted(place, answer_key)
         # Reuse a placeholder only if there is no answer yet; delete one that a crashed worker left.
@@ -106,7 +109,7 @@ class Delivery:
         assigned = assign_messages(reusable, len(posts), answer_key.turn_id)
         stamps: list[str] = []
         for number, (post, message) in enumerate(zip(posts, assigned, strict=True), 1):
-            metadata = _metadata(answer_key, verified=answer.verified, number=number)
+            metadata = _metadata(answer_key, answer, number)
             stamps.append(await self._put_message(place, metadata, post, answer_key, message))
         for surplus in (posted for posted in existing if posted not in assigned):
             await self.delete_post(place, surplus, answer_key)
@@ -132,7 +135,7 @@ class Delivery:
 
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
-        body = {**_address(place), "metadata": _metadata(answer_key, verified=answer.verified)}
+        body = {**_address(place), "metadata": _metadata(answer_key, answer)}
         return await self.calls.is_unsent("chat.postMessage", body)
 
     async def post_own_text(
@@ -309,20 +312,11 @@ class Delivery:
             fresh=not answer_key.may_exist,
         )
 
-    async def _close_stream(self, stream: AnswerStream, answer: Answer, answer_key: AnswerKey) -> bool:
-        """End the stream as this answer. Return False if that is impossible."""
-        blocks = blocks_under_stream(answer, answer_key, self.today())
-        whole = await stream.close(answer.text, blocks, _metadata(answer_key, verified=answer.verified))
-        if whole:
-            answer_key.lease_check()
-            log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
-        return whole
-
     async def _end_stream(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
         """End a stream as a placeholder, or with a ``note`` as the answer. Return False if it was not open."""
         how: dict[str, Any] = {"metadata": _working_metadata(answer_key)}
         if note:
-            metadata = _metadata(replace(answer_key, turn_id=""), verified=False)
+            metadata = _metadata(replace(answer_key, turn_id=""), own_message(note))
             how = {"blocks": [context([note])], "metadata": metadata}
         try:
             body = {"channel": channel, "ts": posted.ts, **how}
@@ -361,10 +355,9 @@ def _address(place: ThreadKey) -> dict[str, Any]:
     return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
 
 
-def _metadata(answer_key: AnswerKey, *, verified: bool, number: int = 1) -> dict[str, Any]:
-    payload = {"question_ts": answer_key.question_ts, "turn_id": answer_key.turn_id, "verified": verified}
-    part = {"part": number} if number > 1 else {}
-    return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
+def _metadata(answer_key: AnswerKey, answer: Answer, number: int = 1) -> dict[str, Any]:
+    payload = {"question_ts": answer_key.question_ts, "turn_id": answer_key.turn_id, "verified": answer.verified}
+    return {"event_type": ANSWER_EVENT, "event_payload": payload | ({"part": number} if number > 1 else {})}
 
 
 def _working_metadata(answer_key: AnswerKey) -> dict[str, Any]:

@@ -23,7 +23,8 @@ DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
 METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
 SEARCH_TIMEOUT_S: Final = 10.0
 GRANT_TIMEOUT_S: Final = 3.0
-GRANT_TTL_S: Final = 3600.0  # seconds to cache whether the workspace grants it
+GRANT_TTL_S: Final = 3600.0  # of Slack's reply whether the workspace grants it
+OUTAGE_TTL_S: Final = 60.0
 _NOT_GRANTED: Final = frozenset(
     ("missing_scope", "access_denied", "unknown_method", "not_allowed_token_type", "team_access_not_granted")
 )
@@ -51,10 +52,8 @@ class SlackSearch:
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.client, GRANT_TIMEOUT_S)
-                for_s = (
-                    GRANT_TTL_S if tried.state == "accepted" else 60.0
-                )  # after an outage Slack is asked again sooner
-                self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
+                ttl_s = GRANT_TTL_S if tried.state == "accepted" else OUTAGE_TTL_S
+                self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + ttl_s
         return self._granted
 
     async def find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
@@ -73,8 +72,17 @@ class SlackSearch:
                 raise SlackSearchFailed(why="Slack's search gave no answer.") from failure
             self._granted, self._known_until = False, self.clock() + GRANT_TTL_S
             raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
-        found = objects(reply, "results", "messages")
-        return [_as_source(message) for message in found if _is_evidence(message, incoming)][:limit]
+        evidence = [one for one in objects(reply, "results", "messages") if _is_evidence(one, incoming)]
+        return [
+            message_source(
+                plain_text(string(message, "content")),
+                string(message, "permalink"),
+                author=string(message, "author_name"),
+                channel=string(message, "channel_name"),
+                at=_time(string(message, "message_ts")),
+            )
+            for message in evidence[:limit]
+        ]
 
 
 @dataclass(frozen=True)
@@ -101,16 +109,6 @@ def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
     here = (string(message, "channel_id"), string(message, "message_ts")) == (incoming.thread.channel, incoming.ts)
     linked = string(message, "permalink").startswith(("https://", "http://"))
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())
-
-
-def _as_source(message: Mapping[str, Any]) -> Source:
-    return message_source(
-        plain_text(string(message, "content")),
-        string(message, "permalink"),
-        author=string(message, "author_name"),
-        channel=string(message, "channel_name"),
-        at=_time(string(message, "message_ts")),
-    )
 
 
 def _time(ts: str) -> str:

@@ -14,7 +14,6 @@ its mailbox: once Redis is back, any worker claims it and begins at the first st
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import structlog
@@ -290,24 +289,24 @@ class Answering:
     async def _run_turn(
         self, job: Job, question: Question, state: ThreadState, live_view: LiveView
     ) -> OutboxEntry | Ending:
-        status = live_view.status
         async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
             observer.record_wait(job.claimed.waited_s)
-            observer.status, observer.stream = status, live_view.stream
-            more = await self.at.search.tools(job.incoming)
+            observer.status, observer.stream = live_view.status, live_view.stream
             async with self.at.stores.budgets.count_turn(job.incoming) as observer.counter:
                 outcome, after = await self.at.engine.run(
                     question,
                     state,
                     emit=observer,
-                    save=partial(self._save_progress, job),
-                    more=more,
+                    save=lambda state: self.at.stores.threads.save(
+                        job.place, job.without_context(state), fence=job.claimed.fence
+                    ),
+                    more=await self.at.search.tools(job.incoming),
                     stage=live_view.stream,
                 )
             if (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
                 await live_view.stop_updates()
                 await delete_plan(self.at, job, live_view.streamed)
-                return await give_back(self.at.stores.mailbox, job, status, outcome, wait_s)
+                return await give_back(self.at.stores.mailbox, job, live_view.status, outcome, wait_s)
             if isinstance(outcome, Silent):
                 await live_view.stop_updates()
                 await self._stay_silent(job, job.without_context(after), live_view.streamed)
@@ -322,7 +321,7 @@ class Answering:
                     entry = await self._deliver(job, entry, may_exist=may_exist, live_view=live_view)
                 except DeliveryFailed as failure:
                     if failure.again_s:
-                        status.keeps_text = True  # the answer waits under Slack's limits
+                        live_view.status.keeps_text = True  # the answer waits under Slack's limits
                     if not failure.permanent:  # a later delivery try posts the outbox entry without counting it
                         await observer.record_end(outcome)
                     raise
@@ -376,9 +375,6 @@ class Answering:
             return None
         muted = incoming.addressed != "mention" and await self.at.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state
-
-    async def _save_progress(self, job: Job, state: ThreadState) -> ThreadState:
-        return await self.at.stores.threads.save(job.place, job.without_context(state), fence=job.claimed.fence)
 
     async def _save_state(self, job: Job, state: ThreadState) -> None:
         await self.at.stores.save(job.claimed, job.place, state)

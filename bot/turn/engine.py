@@ -150,18 +150,15 @@ class CallOptions(TypedDict, total=False):
     learned: defaultdict[str, Learned]
 
 
-def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAsyncContextManager[Model]:
+@asynccontextmanager
+async def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> AsyncIterator[Model]:
     """Open the configured model, or the engine that quotes."""
     if not settings.uses_server:
-        return nullcontext(ExtractiveModel())
-    return _warmed_up(_model(settings, settings.model_name, settings.write_model or settings.model_name, **calling))
-
-
-@asynccontextmanager
-async def _warmed_up(model: OpenAIModel) -> AsyncIterator[Model]:
-    """Import the SDK next to the block, so that the first question need not wait for it."""
+        yield ExtractiveModel()
+        return
+    model = _model(settings, settings.model_name, settings.write_model or settings.model_name, **calling)
     async with aclosing(model), background_tasks() as tasks:
-        tasks.create_task(model.client(), name="model-sdk")
+        tasks.create_task(model.client(), name="model-sdk")  # the first question need not wait for the import
         yield model
 
 

@@ -8,7 +8,6 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.home import HomeFigures
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.recovery import delete_duplicates
 from tests.support.local_slack import CHANNEL, CHAT, answer_texts, local_slack
 from tests.support.posted_answers import LONG, answer, answers, texts
 
@@ -184,22 +183,6 @@ async def test_home_and_prompts_reach_slack() -> None:
         assert texts(slack.server.messages(CHAT)) == [help_text(None)]
 
 
-async def test_placeholder_is_taken_over_by_the_answer() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.show_placeholder(place, "_working_", answer_key)
-        await slack.delivery.show_placeholder(place, "_checking_", answer_key)
-        (shown,) = answers(slack, place)
-        assert shown["text"] == "_checking_"
-        await slack.delivery.answer(place, answer("So."), answer_key)
-        (message,) = answers(slack, place)
-        assert (message["ts"], message["text"]) == (shown["ts"], "So.")
-        assert message["metadata"]["event_type"] == "orion_answer"
-        await slack.delivery.delete_answer(place, ts, only_placeholders=True)
-        assert texts(answers(slack, place)) == ["So."]
-
-
 async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read() -> None:
     async with local_slack(patience_s=0.02) as slack:
         place, ts = slack.ask()
@@ -208,28 +191,3 @@ async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read(
         slack.server.faults.fail("conversations.replies", "missing_scope", times=9)
         await slack.delivery.delete_answer(place, ts, only_placeholders=True)
         assert answers(slack, place) == []
-
-
-async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.answer(place, answer(*LONG), answer_key)
-        first = [message["ts"] for message in answers(slack, place)]
-        await slack.delivery.answer(place, answer(*LONG), answer_key)  # another worker's, that did not look
-        await slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        await slack.delivery.set_status(place, "is thinking…")
-        assert await delete_duplicates(slack.delivery, place, ts) == len(first) + 1
-        assert [message["ts"] for message in answers(slack, place)] == first
-        assert slack.server.workspace.threads.statuses == {}
-        assert await delete_duplicates(slack.delivery, place, ts) == 0
-
-
-async def test_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        for _ in range(2):
-            dead = type(slack.delivery)(slack.workspace)
-            await dead.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        assert texts(answers(slack, place)) == ["On Tuesdays."]

@@ -126,12 +126,6 @@ def test_the_headline_tells_how_far_it_was_checked(change: dict[str, Any], start
     assert texts(trust_modal({**RECORD, **change}, TODAY)["blocks"])[0].startswith(start)
 
 
-def test_claim_is_shown_without_its_markup() -> None:
-    claim = {**CLAIM, "text": "Each API key may make *600* requests a minute."}
-    (shown,) = trust_modal({**RECORD, "claims": [claim]}, TODAY)["blocks"][1]["elements"]
-    assert "".join(texts(shown)) == PASSAGE
-
-
 def test_record_that_is_gone_or_older_shows_what_there_is() -> None:
     assert texts(trust_modal(None, TODAY)["blocks"]) == [say("trust_unknown", None)]
     old = {name: RECORD[name] for name in ("verified", "outcome", "sources")}

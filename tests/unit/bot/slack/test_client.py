@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import NotAuthorized, TokenCheck, build_app, library_logger, open_client
 from bot.slack.web_api import DeliveryFailed
@@ -50,14 +49,6 @@ async def test_refused_token_is_an_error_not_a_silent_ack() -> None:
             await slack.workspace.authorize()
         with pytest.raises(DeliveryFailed, match="invalid_auth"):
             await slack.workspace.identity()
-
-
-async def test_the_client_repeats_nothing_by_itself() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.lose_response("chat.postMessage")
-        slack.server.faults.fail("chat.postMessage", "ratelimited", status=429, retry_after=1)
-        assert slack.client.retry_handlers == []
-        assert isinstance(slack.client, AsyncWebClient)
 
 
 def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:

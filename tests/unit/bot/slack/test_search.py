@@ -22,7 +22,6 @@ from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import SCOPES, SEARCH_SCOPE
 from bot.slack.client import open_client
-from bot.slack.manifest import manifest
 from bot.slack.message import Access, BotIdentity, Incoming
 from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
@@ -175,11 +174,3 @@ def test_only_permalinks_may_be_kept() -> None:
     answer = Answer(text="a", chunks=("a",), sources=(private, page))
     stored = json.loads(OutboxEntry(outcome="answered", answer=answer, state=ThreadState()).to_json())
     assert [source["text"] for source in stored["answer"]["sources"]] == ["", "words"]
-
-
-def test_the_manifest_asks_for_search_only_when_told() -> None:
-    def scopes(**more: Any) -> list[str]:
-        return list(manifest(**more)["oauth_config"]["scopes"]["bot"])
-
-    assert SEARCH_SCOPE not in scopes()
-    assert set(scopes(slack_search=True)) - set(scopes()) == {SEARCH_SCOPE}

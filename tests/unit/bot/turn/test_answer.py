@@ -40,21 +40,6 @@ async def test_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Pat
         assert len(at.model.written) == 1
 
 
-async def test_crashed_before_the_post_the_decided_answer_is_delivered_not_made_again(
-    tmp_path: Path, redis_client: Redis
-) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
-        place, _ = await at.ask()
-        at.slack.server.faults.hang("chat.postMessage")
-        assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
-        at.slack.server.faults.clear()
-        assert await at.handle() == OK
-        assert len(at.model.written) == 1
-        assert "120 requests" in at.said(place)[0]
-        state = await at.threads.load(place)
-        assert state.history[-1].role == "assistant"
-
-
 async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, _ = await at.ask()
@@ -261,7 +246,7 @@ async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_del
 
 async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
     """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
         place, ts = await at.ask()
         at.slack.server.faults.hang("chat.postMessage")
         assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
@@ -272,6 +257,7 @@ async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Pa
             await type(at.slack.delivery)(at.slack.workspace).show_placeholder(place, "_busy_", answer_key)
         assert await at.handle() == OK
         assert ["120 requests" in text for text in at.said(place)] == [True]
+        assert (len(at.model.written), (await at.threads.load(place)).history[-1].role) == (1, "assistant")
         assert at.slack.server.workspace.threads.statuses == {}
 
 

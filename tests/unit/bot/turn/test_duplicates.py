@@ -16,7 +16,6 @@ from redis.backoff import NoBackoff
 from structlog.testing import capture_logs
 
 from agent.model.protocol import ModelError
-from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey, PendingCheck, PendingChecks
 from bot.gates.flow import read_body
@@ -28,7 +27,7 @@ from bot.turn.recovery import delete_duplicates, run_check
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.posted_answers import LONG, answer
 from tests.support.redis_fleet import node
-from tests.support.team_bot import GOOD, TeamBot, lose, settled, team_bot
+from tests.support.team_bot import GOOD, TeamBot, settled, team_bot
 from tests.support.waiting import wait_until
 
 words = st.text(max_size=20)
@@ -166,20 +165,6 @@ async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
         assert ["120 requests" in text for text in at.said(place)] == ([] if why == "deleted" else [True])
         if why == "edited":
             assert "as edited" in at.said(place)[0]
-
-
-async def test_what_a_dead_worker_said_lands_beside_what_the_next_one_said(tmp_path: Path, redis_client: Redis) -> None:
-    """It was killed over its word; Slack carried that out when the next one had looked, and said it too."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place, kind="mute", text="mute")
-        await lose(at, *await at.claim())
-        assert await at.handle() == OK
-        (first,) = stamps(at.slack, place)
-        await at.slack.delivery.answer(place, own_message("Muted."), AnswerKey(question_ts=ts, may_exist=False))
-        assert len(own(at.slack, place)) == 2
-        await settled(at)
-        assert stamps(at.slack, place) == [first]
 
 
 async def test_of_two_versions_the_answer_to_the_latest_stays() -> None:

@@ -14,13 +14,12 @@ from agent.knowledge.types import IndexReport, KnowledgeAwayError
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import RETRYABLE, DecideContext, Decision, ServerAddress
 from agent.outcome import Answered, Failed
-from agent.quoting.model import ExtractiveModel
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.settings import Settings
-from bot.turn.engine import open_engine, open_model
+from bot.turn.engine import open_engine
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
 from tests.support.orion_running import settings_in
@@ -85,11 +84,6 @@ async def test_server_brings_the_generating_tool(tmp_path: Path) -> None:
     async with open_engine(settings, corpus_of(settings)) as engine:
         assert isinstance(engine.model, OpenAIModel)
         assert "llm_generate" in engine.tools
-
-
-async def test_without_a_server_orion_quotes(tmp_path: Path) -> None:
-    async with open_model(settings_in(tmp_path, "")) as model:
-        assert isinstance(model, ExtractiveModel)
 
 
 async def test_named_folders_get_an_index_of_their_own(tmp_path: Path) -> None:

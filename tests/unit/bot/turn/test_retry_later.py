@@ -57,49 +57,31 @@ def statuses(setting: Setting) -> list[str]:
     return [str(call.arguments["status"]) for call in calls]
 
 
-async def test_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
-    async with team_bot(redis_client) as at:
-        queued = replace(at.job, claimed=replace(at.job.claimed, enqueued_at=time.time() - 7_200))
-        assert retry_delay_s(queued, DOWN, PATIENT) == 2.0
-        assert waiting_since(queued) == 0.0
-
-
 async def test_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
         async with WorkingStatus(at.slack.delivery, place, answer_key).updating() as status:
             ending = await give_back(at.mailbox, at.job, status, DOWN, 2.0)
-        assert (ending.verb, ending.after_s) == ("giveback", 2.0)
+            assert (ending.verb, ending.after_s) == ("giveback", 2.0)
+            await give_back(at.mailbox, at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+        told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
+        assert told[-2:] == [MODEL_AWAY, DOCUMENTS_AWAY]
         again = replace(
             at.job, facts=await read_facts(Stores(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
         )
         assert abs(waiting_since(again) - time.time()) < 60
         long_ago = replace(at.job.claimed, enqueued_at=time.time() - 7_200)
+        queued = replace(at.job, claimed=long_ago)
+        assert (retry_delay_s(queued, DOWN, PATIENT), waiting_since(queued)) == (2.0, 0.0), "the queue takes nothing"
         asked = replace(at.job, claimed=long_ago, facts=Facts(waits=str(time.time() - 90)))
         assert 29 < (retry_delay_s(asked, DOWN, PATIENT) or 0) < 35
         asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
         assert retry_delay_s(asked, DOWN, PATIENT) is None
         resumed = replace(asked, claimed=replace(asked.claimed, enqueued_at=time.time() - 3))
         assert retry_delay_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
-
-
-async def test_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
-    async with team_bot(redis_client) as at:
-        for outcome in (
-            Failed(answer=DOWN.answer, reason="AuthenticationError"),
-            OutOfBudget(answer=DOWN.answer, reason="tokens"),
-            replace(DOWN, retry_after_s=999.0),
-        ):
-            assert retry_delay_s(at.job, outcome, PATIENT) is None
-
-
-async def test_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
-    async with team_bot(redis_client) as at:
-        place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
-        async with WorkingStatus(at.slack.delivery, place, answer_key).updating() as status:
-            await give_back(at.mailbox, at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
-        told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
-        assert told[-1] == DOCUMENTS_AWAY
+        refused = Failed(answer=DOWN.answer, reason="AuthenticationError")
+        for outcome in (refused, OutOfBudget(answer=DOWN.answer, reason="tokens"), replace(DOWN, retry_after_s=999.0)):
+            assert retry_delay_s(at.job, outcome, PATIENT) is None, "it does not pass"
 
 
 async def test_model_that_is_away_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
