@@ -65,7 +65,7 @@ _RELEASE: Final = (
     + """
 if not held[ARGV[1]] then return end
 held[ARGV[1]] = nil
-redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held), 'turns', number('turns') + 1)
+redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 """
 )
@@ -165,7 +165,7 @@ class Budgets:
             try:
                 yield tokens
             finally:
-                await tokens.write()
+                await tokens.write(at_end=True)
 
     async def release(self, turn_id: str, incoming: Incoming) -> None:
         """Give a turn's reservation back: it is over, or its worker crashed and another one takes it over."""
@@ -185,25 +185,33 @@ class TurnTokens:
     budgets: Budgets
     incoming: Incoming
     tasks: asyncio.TaskGroup
+    _total: int = 0
     _unwritten: int = 0
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def add(self, tokens: int) -> None:
         """Count the tokens of one call, and write them in the background."""
         if tokens > 0 and self.budgets.limits.are_set:
+            self._total += tokens
             self._unwritten += tokens
             self.tasks.create_task(self.write(), name="tokens")
 
-    async def write(self) -> None:
-        """Write what is not written yet, after a write under way. If Redis is away, the next call writes it."""
+    async def write(self, *, at_end: bool = False) -> None:
+        """Write what is not written yet, after a write under way. If Redis is away, the next call writes it.
+
+        A turn counts for the average at its end, and only if it used tokens: others would make reservations too small.
+        """
         async with self._writing:
             tokens, key, redis = self._unwritten, self.budgets.key(self.incoming.thread.team), self.budgets.redis
-            if not tokens:
+            counts = at_end and self._total > 0
+            if not tokens and not counts:
                 return
             try:
                 async with redis.pipeline(transaction=True) as pipe:
                     for holder in _HOLDERS:
                         pipe.hincrby(key, _field(holder, self.incoming), tokens)
+                    if counts:
+                        pipe.hincrby(key, "turns", 1)
                     pipe.expire(key, BUDGET_TTL_S)
                     await pipe.execute()
                 self._unwritten -= tokens

@@ -7,7 +7,7 @@ import logging
 import resource
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -274,16 +274,6 @@ async def test_request_that_takes_longer_than_the_limits_is_answered() -> None:
 async def _get(client: aiohttp.ClientSession, url: str) -> str:
     async with client.get(url) as reply:
         return await reply.text()
-
-
-async def test_three_hundred_idle_connections_leave_a_request_its_place() -> None:
-    async with server(ConnectionLimits(limit=100)) as port, AsyncExitStack() as stack:
-        for _ in range(300):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            stack.callback(writer.close)
-        client = await stack.enter_async_context(aiohttp.ClientSession())
-        async with asyncio.timeout(5):
-            assert await _get(client, f"http://127.0.0.1:{port}/") == "here"
 
 
 def test_connections_get_half_of_the_descriptors() -> None:

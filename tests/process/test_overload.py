@@ -1,0 +1,105 @@
+"""Attacks on what a process has little of: descriptors, and the tokens of a day."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from itertools import chain, repeat
+from pathlib import Path
+
+import aiohttp
+from redis.asyncio import Redis
+
+from bot.cli.local import HANDBOOK
+from bot.local.model.limits import LENIENT
+from bot.local.model.roster import BOT_USER, VISITOR, Channel
+from bot.local.server import LocalWorkspace
+from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, MENTION, answers, posts, process, serve_environment, shown
+from tests.support.waiting import wait_until
+
+LIMIT = "How many requests per minute may an API key make?"
+STARTS = [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /slack/events HTTP/1.1\r\nX-A: ", b"\x16\x03\x01"]
+HEADERS_END_S = 10
+
+
+async def test_idle_and_slow_connections_keep_no_event_out_of_orion_serve(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with AsyncExitStack() as stack:
+        opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
+        await opened.start()
+        stack.push_async_callback(opened.stop)
+        command = ["serve", "--mode", "http", "--port", "0"]
+        await stack.enter_async_context(process(command, serve_environment(opened, tmp_path), log, descriptors=256))
+        await wait_until(lambda: "pages_open" in log.read_text(), "the pages are open", 60)
+        (port,) = [json.loads(line)["port"] for line in log.read_text().splitlines() if "pages_open" in line]
+        opened.http.url = f"http://127.0.0.1:{port}/slack/events"
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        closed = [group.create_task(_closed(port, STARTS[number % len(STARTS)])) for number in range(300)]
+        client = await stack.enter_async_context(aiohttp.ClientSession())
+        for _ in range(3):
+            ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
+            found = await opened.wait_for(lambda ts=ts: answers(opened, ts, ts), 30)  # type: ignore[misc]
+            assert "600 requests" in shown(found[0])
+            async with client.get(f"http://127.0.0.1:{port}/healthz") as reply:
+                assert reply.status == 200
+        async with asyncio.timeout(2 * HEADERS_END_S):
+            await asyncio.wait(closed)
+
+
+async def _closed(port: int, start: bytes) -> None:
+    """Open a connection, send its first bytes, and a header now and then. Return once the server closes it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with suppress(ConnectionError):
+        writer.write(start)
+        while True:
+            try:
+                async with asyncio.timeout(1):
+                    if not await reader.read(4096):
+                        break
+            except TimeoutError:
+                writer.write(b"a" if start else b"")
+    writer.close()
+
+
+BURST, TOKENS = 30, 1_000
+GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
+
+
+async def test_burst_over_two_workers_of_which_one_is_killed_keeps_within_a_daily_budget(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    usage = (TOKENS - 100, 100)
+    async with AsyncExitStack() as stack:
+        decisions = chain([HANGS], repeat(replace(RESPOND, usage=usage, wait_s=1)))  # a second for all others to begin
+        drafts = repeat(says(GOOD, usage=usage))
+        server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
+        opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
+        await opened.start()
+        stack.push_async_callback(opened.stop)
+        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "ORION_MODEL": "m", "ORION_JUDGE": "off"}
+        environment = serve_environment(
+            opened, tmp_path, REDIS_URL=redis_url, ORION_DAILY_TOKENS_USER=str(2 * TOKENS), **model
+        )
+        await stack.enter_async_context(process(["serve", "--concurrency", "0"], environment, tmp_path / "front"))
+        logs = [tmp_path / "worker1", tmp_path / "worker2"]
+        workers = [await stack.enter_async_context(process(["worker"], environment, log)) for log in logs]
+        await wait_until(lambda: opened.connections == 1, "the front is connected", 60)
+        await wait_until(lambda: all("orion_started" in log.read_text() for log in logs), "both workers work", 60)
+        channels = [f"C0BURST{number}" for number in range(BURST)]
+        for channel in channels:
+            members = {VISITOR, BOT_USER}
+            opened.workspace.roster.channels[channel] = Channel(id=channel, name=channel.lower(), members=members)
+            opened.post(VISITOR, channel, f"{MENTION} {LIMIT}")
+        await wait_until(lambda: "decide" in server.phases(), "a turn has begun", 60)
+        for worker, log in zip(workers, logs, strict=True):
+            if "mission_set" in log.read_text():
+                worker.kill()
+        await wait_until(lambda: all(posts(opened, channel) for channel in channels), "each has its reply", 120)
+        replies = [shown(posts(opened, channel)[-1]) for channel in channels]
+        assert sum("600 requests" in reply for reply in replies) == 1
+        assert sum("budget for today" in reply for reply in replies) == BURST - 1
+        (key,) = [key async for key in redis_client.scan_iter("*:tokens:*")]
+        assert int(await redis_client.hget(key, f"user:{VISITOR}") or 0) <= 3 * TOKENS  # with those of the killed try
