@@ -229,7 +229,8 @@ def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:
 def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
     """Give each sentence its citations. A heading or an introduction gets those of the text below it."""
     groups = [[*group] for _, group in groupby(sentences, key=lambda each: each.group)]
-    grouped = [_with_citations(each, _all_cited(group)) for group in groups for each in group]
+    cited_by = {group[0].group: _all_cited(group) for group in groups}
+    grouped = [_with_citations(each, cited_by[each.group]) for each in sentences]
     # All sentences of a list or table make a block, or those of one paragraph.
     parts = groupby(grouped, key=lambda each: _NO_GROUP if each.kind in _LISTED else each.group)
     blocks = [[*part] for _, part in parts]
