@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 from redis.asyncio import Redis
@@ -56,25 +56,16 @@ class Problem(NamedTuple):
 
 Finding = str | Problem
 """The state of one thing; an empty text if there is nothing to report."""
-Probe = Callable[[Settings, float], Awaitable[Finding]]
-"""Examines one thing, for at most so many seconds."""
+Probe = Callable[[Settings, float], Coroutine[Any, Any, Finding | dict[str, Finding]]]
+"""Examines one thing, or several by their names, for at most so many seconds."""
 
 
 class CheckLine(NamedTuple):
-    """A check by its name, left out if a variable of ``needs`` cannot be used; ``then`` follows if all is well."""
+    """A check by its name, left out if a variable of ``needs`` cannot be used."""
 
     name: str
     probe: Probe
     needs: frozenset[str] = frozenset()
-    then: CheckLine | None = None
-
-    async def checks(self, settings: Settings, within_s: float) -> list[Check]:
-        """Return the result, with those of ``then``."""
-        finding = await self.probe(settings, within_s)
-        if isinstance(finding, Problem):
-            return [Check(name=self.name, ok=False, detail=finding.detail, remedy=finding.remedy)]
-        shown = [Check(name=self.name, ok=True, detail=finding)] if finding else []
-        return shown + (await self.then.checks(settings, within_s) if self.then else [])
 
 
 NAMED: Final = 5  # at most this many faults are listed

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent.thread.audience import NOBODY
 from agent.tools.builtin.git import repositories, repository_fault
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
-from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
+from agent.tools.mcp.config import MAX_ALL_TOOLS
 from bot.doctor import checks, model_checks
 from bot.doctor.checks import Check, CheckLine, Finding, Problem
 from bot.errors import WrongUse
@@ -40,7 +39,6 @@ async def examine(
     ``faults`` are variables that cannot be used. A check that needs one of them is left out.
     """
     wrong = faults or {}
-    context = CheckLine("Model context", model_checks.check_context)
     lines = (
         CheckLine("Slack", checks.check_bot_token, _SLACK),
         CheckLine("Slack events", checks.check_events, _SLACK),
@@ -49,8 +47,9 @@ async def examine(
         CheckLine("Paused", checks.check_pause),
         CheckLine("Knowledge", checks.check_knowledge),
         CheckLine("Search by meaning", model_checks.check_embedding, _MODEL | {"ORION_EMBED_BASE_URL"}),
-        *tool_lines(settings),
-        CheckLine("Model", model_checks.check_model, _MODEL, then=context),
+        *TOOL_CHECKS,
+        CheckLine("Model", model_checks.check_model, _MODEL),
+        CheckLine("Model context", model_checks.check_context, _MODEL),
         CheckLine("Write model", model_checks.check_write_model, _MODEL),
         CheckLine("Judge", model_checks.check_judge, _MODEL),
         CheckLine("Langfuse", checks.check_langfuse, frozenset({"LANGFUSE_BASE_URL", "LANGFUSE_HOST"})),
@@ -58,44 +57,39 @@ async def examine(
         CheckLine("Report", partial(checks.check_places, [settings.report], "ORION_REPORT"), _SLACK),
         CheckLine("Channels", checks.check_channels, _SLACK),
     )
+    unusable = [("Settings", problem) for problem in _settings(wrong)]
+    return await run_checks([line for line in lines if not line.needs & wrong.keys()], settings, within_s, unusable)
+
+
+async def run_checks(
+    lines: Sequence[CheckLine], settings: Settings, within_s: float, findings: Sequence[tuple[str, Finding]] = ()
+) -> list[Check]:
+    """Run these checks at once, and return those with something to report after the ``findings`` made before."""
     async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(line.checks(settings, within_s), name=line.name)
-            for line in lines
-            if not line.needs & wrong.keys()
-        ]
+        tasks = [group.create_task(line.probe(settings, within_s), name=line.name) for line in lines]
+    found = list(findings)
+    for task in tasks:
+        result = task.result()
+        found += result.items() if isinstance(result, dict) else [(task.get_name(), result)]
     clean = partial(redact, known=known_secrets(settings.secrets))  # addresses and errors may carry a password
-    results = [*_settings(wrong), *(check for task in tasks for check in task.result())]
-    return [replace(check, detail=clean(check.detail), remedy=clean(check.remedy)) for check in results]
+    return [
+        Check(name=name, ok=False, detail=clean(finding.detail), remedy=clean(finding.remedy))
+        if isinstance(finding, Problem)
+        else Check(name=name, ok=True, detail=clean(finding))
+        for name, finding in found
+        if finding
+    ]
 
 
-def _settings(wrong: Mapping[str, str]) -> list[Check]:
-    """Return a check for each setting that cannot be used or is unknown, and for each line that cannot be read."""
-    fix = "Fix it in the environment or in .env; Orion does not start with it."
-    problems = [(f"{name} {fault}", fix) for name, fault in wrong.items()]
-    remark = "Write NAME=value, or # before a remark."
-    problems += [(f".env, line {number} is not understood", remark) for number in unreadable_lines()]
+def _settings(wrong: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a problem for each setting that cannot be used or is unknown, and for each line that cannot be read."""
+    for name, fault in wrong.items():
+        yield Problem(f"{name} {fault}", "Fix it in the environment or in .env; Orion does not start with it.")
+    for number in unreadable_lines():
+        yield Problem(f".env, line {number} is not understood", "Write NAME=value, or # before a remark.")
     for name, nearest in find_unknown_names().items():
         remedy = "See the README for the names." if nearest == "none" else f"Did you mean {nearest}?"
-        problems.append((f"{name} is not a setting of Orion", remedy))
-    return [Check(name="Settings", ok=False, detail=detail, remedy=remedy) for detail, remedy in problems]
-
-
-def tool_lines(settings: Settings) -> Iterator[CheckLine]:
-    """Yield a check for each tool that the settings name."""
-    yield CheckLine("Git", _check_git)
-    yield CheckLine("Files", _check_files)
-    yield CheckLine("Web search", _check_web_search)
-    try:
-        checked = CheckedServers(mcp_servers(settings))
-        for server in checked.servers:
-            yield CheckLine(f"MCP {server.name}", partial(checked.check, server))
-    except WrongUse as error:
-        yield CheckLine("MCP", partial(_report, Problem(str(error), "Fix the file, or name another.")))
-
-
-async def _report(problem: Problem, _settings: Settings, _within_s: float) -> Finding:
-    return problem
+        yield Problem(f"{name} is not a setting of Orion", remedy)
 
 
 async def _check_git(settings: Settings, within_s: float) -> Finding:
@@ -134,25 +128,20 @@ async def _check_web_search(settings: Settings, within_s: float) -> Finding:
     return f"web_search: {settings.searxng_url} answers"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedServers:
-    """The MCP servers, connected once, as Orion will, for the checks of all."""
+async def _check_mcp(settings: Settings, within_s: float) -> Finding | dict[str, Finding]:
+    """Connect the MCP servers as Orion will, and return the finding about each by its name."""
+    try:
+        servers = mcp_servers(settings)
+    except WrongUse as error:
+        return Problem(str(error), "Fix the file, or name another.")
+    if not servers:
+        return ""
+    from agent.tools.mcp.client import Waits  # noqa: PLC0415 - the same
+    from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, and few use it
 
-    servers: Sequence[McpServer]
-    _findings: dict[str, Finding] = field(default_factory=dict)
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def check(self, server: McpServer, _settings: Settings, within_s: float) -> Finding:
-        """Return the finding about one server."""
-        from agent.tools.mcp.client import Waits  # noqa: PLC0415 - the same
-        from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, and few use it
-
-        async with self._opening:
-            if not self._findings:
-                async with open_mcp(self.servers, RESERVED, Waits(start=within_s, first=within_s)) as tools:
-                    surplus = tools.left_out()
-                    self._findings.update({one.server.name: _finding(one, surplus) for one in tools.connections})
-        return self._findings[server.name]
+    async with open_mcp(servers, RESERVED, Waits(start=within_s, first=within_s)) as tools:
+        surplus = tools.left_out()
+        return {f"MCP {one.server.name}": _finding(one, surplus) for one in tools.connections}
 
 
 def _finding(connection: McpConnection, surplus: Sequence[str]) -> Finding:
@@ -177,3 +166,11 @@ def _finding(connection: McpConnection, surplus: Sequence[str]) -> Finding:
 
 def _names(label: str, names: Sequence[str]) -> str:
     return f"{label}: {', '.join(names)}" if names else ""
+
+
+TOOL_CHECKS: Final = (
+    CheckLine("Git", _check_git),
+    CheckLine("Files", _check_files),
+    CheckLine("Web search", _check_web_search),
+    CheckLine("MCP", _check_mcp),
+)

@@ -404,7 +404,7 @@ async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path)
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, "m reads 2,048 tokens"), (9_900, "")])
 async def test_server_whose_context_is_too_small_is_told(tmp_path: Path, read: int, told: str) -> None:
-    replies = [RESPOND, replace(RESPOND, usage=(read, 1))]
+    replies = [replace(RESPOND, usage=(read, 1))] * 2
     async with ScriptedOpenAI(decisions=replies) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert found["Model"].ok

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.doctor.checks import Check
-from bot.doctor.doctor import tool_lines
+from bot.doctor.doctor import TOOL_CHECKS, run_checks
 from bot.settings import Settings
 from tests.support import bad_mcp_server
 from tests.support.mcp_server import over_http
@@ -17,8 +17,7 @@ from tests.support.searxng import LocalSearxNG
 
 
 async def checks(settings: Settings, within_s: float = 20) -> dict[str, Check]:
-    lines = [await line.checks(settings, within_s) for line in tool_lines(settings)]
-    found = {check.name: check for checks in lines for check in checks}
+    found = {check.name: check for check in await run_checks(TOOL_CHECKS, settings, within_s)}
     assert all(check.ok or check.remedy for check in found.values())
     return found
 

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from bot.cli.ask import ask
 from bot.doctor.checks import CheckLine
+from bot.doctor.doctor import run_checks
 from bot.doctor.model_checks import check_embedding
 from bot.documents.meaning import keep_vectors_current, make_vectors, open_meaning
 from bot.documents.open import corpus_of, open_index
@@ -118,7 +119,7 @@ async def test_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, s
     assert await check_embedding(settings, 5) == "my-embedder embeds; 1 of 1 passages have a vector"
     assert await check_embedding(settings.model_copy(update=OFF), 5) == ""
     server.embed_failures = [fails(401, "no")]
-    (check,) = await CheckLine("Search by meaning", check_embedding).checks(settings, 5)
+    (check,) = await run_checks([CheckLine("Search by meaning", check_embedding)], settings, 5)
     assert (check.ok, "401" in check.detail, "ORION_EMBED_API_KEY" in check.remedy) == (False, True, True)
 
 
@@ -155,6 +156,8 @@ async def test_orion_index_makes_the_vectors(terminal: Terminal, server: Scripte
     assert done.code == 0
     assert "passages can be found by meaning." in done.out
     assert "vectors: " in done.err
-    terminal.set(ORION_EMBED_BASE_URL="http://127.0.0.1:9/v1", ORION_EMBED_MODEL="e")
+    terminal.set(ORION_EMBED_MODEL="another")
+    server.embed_failures = [fails(401, "no")]
     done = await asyncio.to_thread(terminal.orion, "index", str(terminal.docs))
-    assert "Search goes by words alone: connection failed" in done.err
+    assert "Search goes by words alone: " in done.err
+    assert "401" in done.err
