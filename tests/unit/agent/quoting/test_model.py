@@ -292,10 +292,6 @@ async def test_it_cannot_generate_text_and_says_what_to_do() -> None:
     assert "OPENAI_API_KEY" in caught.value.hints[0]
 
 
-def test_it_says_what_it_is() -> None:
-    assert (MODEL.name, MODEL.quotes_only) == ("extractive", True)
-
-
 _WORDS = st.lists(
     st.sampled_from(["red", "blue", "key", "is", "is.", "`x`", "on", "|", "-", "3", "\n", "#"]), max_size=30
 )

@@ -22,11 +22,6 @@ def test_the_heading_and_the_title_tell_passages_apart() -> None:
     assert (best.best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
 
 
-def test_nothing_is_shown_of_what_has_no_word_of_the_question() -> None:
-    assert best_passages(word_weights("Which fertiliser suits orchids?"), PLANTS, set()) == ()
-    assert best_passages(word_weights("?"), (), set()) == ()
-
-
 def test_the_search_decides_what_is_shown_and_the_closest_sentence_what_comes_first() -> None:
     pages = [
         source(n, f"Page {n}", f"Kiwis {words}.")
@@ -57,17 +52,6 @@ def test_passages_are_short_and_three_at_most() -> None:
         assert sum(len(unit.text) for unit in each.units) <= MAX_PASSAGE_CHARS
         assert each.best.text.startswith("Kiwis ripen")
         assert each.best in each.units
-
-
-def test_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
-    text = "The limit for meals is {} euros."
-    old, new = (
-        source(1, "Meals", text.format(45), updated="2024-01-01"),
-        source(2, "Meals", text.format(60), updated="2026-01-01"),
-    )
-    again = source(3, "Copy", text.format(60), updated="2025-01-01")
-    found = best_passages(word_weights("What is the limit for meals?"), (old, new, again), set())
-    assert [each.best.source.id for each in found] == [2, 1]
 
 
 def test_words_of_the_question_before_decide_among_equals() -> None:

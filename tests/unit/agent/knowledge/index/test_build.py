@@ -6,8 +6,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from agent.knowledge.index import tables
 from agent.knowledge.index.build import MAX_FAILURES
@@ -130,14 +128,6 @@ def test_one_document_leaves_room_for_others(index: KnowledgeIndex, docs: Path) 
     assert [passage.document for passage in index.search("walrus", limit=1)] == ["walrus.md"]
 
 
-def test_chinese_and_japanese_are_found_by_parts_of_words(index: KnowledgeIndex, docs: Path) -> None:
-    (docs / "ja.md").write_text("# 休暇\n\n有給休暇は年間二十日です。\n")
-    (docs / "zh.md").write_text("# 报销\n\n出差餐费每天最多六十欧元。\n")
-    index.index([docs])
-    assert index.search("有給休暇は何日ですか")[0].document == "ja.md"
-    assert index.search("餐费上限是多少")[0].document == "zh.md"
-
-
 def test_any_text_is_a_query(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     for query in ["", " ", "?!", '"', "\0", "NEAR(", "a AND OR NOT", "text:*", "\ud800", "x" * 100_000]:
@@ -148,12 +138,6 @@ def test_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     assert index.search("canteen", limit=0) == ()
     assert len(index.search("canteen deploys", limit=1)) == 1
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(query=st.text(max_size=80))
-def test_no_text_is_query_syntax(index: KnowledgeIndex, query: str) -> None:
-    assert index.search(query) == ()
 
 
 def test_failing_statement_leaves_nothing_half_done(index: KnowledgeIndex, docs: Path) -> None:

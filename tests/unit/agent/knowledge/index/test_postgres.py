@@ -71,18 +71,6 @@ def test_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[PostgresI
     assert reports == {"first": IndexReport(added=2), "second": IndexReport(unchanged=2)}
 
 
-def test_common_words_alone_do_not_hide_what_has_several(shared: tuple[PostgresIndex, str], docs: Path) -> None:
-    index, _ = shared
-    section = "## Step {n}\n\nDeploy the {what} number {n}."
-    text = "\n\n".join(section.format(n=n, what="pipeline" if n % 2 else "service") for n in range(1_200))
-    (docs / "long.md").write_text(f"# Long\n\n{text}\n")
-    (docs / "both.md").write_text("# Both\n\nDeploy the pipeline of the service: the pipeline, then the service.\n")
-    (docs / "rare.md").write_text("# Rare\n\nFrobnication is described elsewhere.\n")
-    index.index([docs])
-    found = [passage.document for passage in index.search("frobnication deploy pipeline service", limit=4)]
-    assert {"both.md", "rare.md"} <= set(found)
-
-
 def test_both_indexes_give_the_same_passages_the_same_scores(
     shared: tuple[PostgresIndex, str], tmp_path: Path, docs: Path
 ) -> None:

@@ -25,17 +25,11 @@ def test_headings_part_chunks_and_give_place_and_line() -> None:
     assert found[1].text == "## *One* two\n\nText."
 
 
-def test_heading_without_text_is_no_chunk() -> None:
+def test_headings_without_text_comments_and_scripts_are_left_out() -> None:
     assert [c.heading for c in chunks("# A\n\n## B\n\ntext\n\n## C\n")] == ["B"]
-
-
-def test_text_before_any_heading_is_kept() -> None:
-    assert chunks("plain\n")[0] == Chunk(text="plain")
-
-
-def test_comments_and_scripts_in_markdown_are_left_out() -> None:
     found = chunks("# A\n\n<!-- note to assistant -->\n\nbody\n\n<script>\nx()\n</script>\n")
     assert found[0].text == "# A\n\nbody"
+    assert chunks("plain\n")[0] == Chunk(text="plain")
 
 
 def test_long_lists_part_between_items() -> None:

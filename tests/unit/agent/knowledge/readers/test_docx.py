@@ -123,27 +123,6 @@ def test_locked_entry_is_named() -> None:
         text_of(bytes(data))
 
 
-@pytest.mark.parametrize(
-    ("xml", "text"),
-    [
-        (
-            "<w:p><w:r><w:t>A&#160;</w:t></w:r><w:del><w:r><w:delText>B</w:delText></w:r></w:del><w:ins>{run}</w:ins></w:p>",
-            "A C",
-        ),
-        ("<w:p><w:sdt><w:sdtPr/><w:sdtContent>{run}</w:sdtContent></w:sdt></w:p>", "C"),
-        ("<w:sdt><w:sdtContent><w:p><w:smartTag>{run}</w:smartTag></w:p></w:sdtContent></w:sdt>", "C"),
-        ("<w:p><w:fldSimple>{run}</w:fldSimple></w:p>", "C"),
-        ("<w:p><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>{run}</w:sdtContent></w:sdt></w:p>", ""),
-    ],
-)
-def test_what_was_inserted_or_stands_in_a_control_is_read(xml: str, text: str) -> None:
-    written = xml.format(run="<w:r><w:t>C</w:t></w:r>")
-    document, stream = Document(), io.BytesIO()
-    document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w')}>{written}</w:body>")[0])
-    document.save(stream)
-    assert text_of(stream.getvalue()).replace("\xa0", " ").strip() == text
-
-
 NOTE = "<w:p><w:r><w:t>Costs 5</w:t></w:r><w:r><w:footnoteReference w:id='2'/></w:r></w:p>"
 BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxContent></w:pict>"
 
@@ -151,6 +130,17 @@ BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxC
 @pytest.mark.parametrize(
     ("xml", "text"),
     [
+        (
+            "<w:p><w:r><w:t>A&#160;</w:t></w:r><w:del><w:r><w:delText>B</w:delText></w:r></w:del><w:ins><w:r>{run}</w:r></w:ins></w:p>",
+            "A C",
+        ),
+        ("<w:p><w:sdt><w:sdtPr/><w:sdtContent><w:r>{run}</w:r></w:sdtContent></w:sdt></w:p>", "C"),
+        ("<w:sdt><w:sdtContent><w:p><w:smartTag><w:r>{run}</w:r></w:smartTag></w:p></w:sdtContent></w:sdt>", "C"),
+        ("<w:p><w:fldSimple><w:r>{run}</w:r></w:fldSimple></w:p>", "C"),
+        (
+            "<w:p><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r>{run}</w:r></w:sdtContent></w:sdt></w:p>",
+            "",
+        ),
         (
             "<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr>{run}</w:r></w:p>",
             "10^(C)",
@@ -177,7 +167,7 @@ def test_word_is_read_as_it_is_printed(xml: str, text: str) -> None:
     document.save(stream)
     note = "<w:footnote w:id='2'><w:p><w:r><w:t>For a year.</w:t></w:r></w:p></w:footnote>"
     notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
-    assert text_of(with_footnotes(stream.getvalue(), notes)).strip() == text
+    assert text_of(with_footnotes(stream.getvalue(), notes)).replace("\xa0", " ").strip() == text
 
 
 def with_footnotes(data: bytes, notes: str) -> bytes:

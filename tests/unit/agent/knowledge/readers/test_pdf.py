@@ -91,12 +91,9 @@ def test_words_whose_letters_dance_are_joined() -> None:
     assert parse_document("a.pdf", by_hand(dancing, courier)).text == words
 
 
-def test_scanned_pdf_is_named_not_silently_empty(tmp_path: Path) -> None:
+def test_scanned_or_locked_pdf_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="has no text"):
         read_document(pdf(tmp_path / "s.pdf", "", ""))
-
-
-def test_locked_pdf_is_named(tmp_path: Path) -> None:
     made = FPDF()
     made.set_encryption(owner_password="owner", user_password="word")
     made.add_page()

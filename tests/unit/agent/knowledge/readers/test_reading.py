@@ -117,16 +117,6 @@ def test_html_of_documentation_builders_keeps_no_signs_beside_headings() -> None
     assert (document.title, document.text) == ("Install", "# Install\n\nRun [it](/x).\n")
 
 
-def test_the_title_of_a_page_has_its_entities_read() -> None:
-    page = b"<title>Tom &amp; Jerry</title><p>Text.</p>"
-    assert parse_document("x.html", page, changed=0).title == "Tom & Jerry"
-
-
-def test_html_without_heading_takes_its_title() -> None:
-    assert read("x.htm", "<title>Only this</title><p>Text</p>").title == "Only this"
-    assert read("x-y.htm", "<p>Text</p>").title == "X y"
-
-
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
@@ -205,14 +195,6 @@ def test_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
     else:
         said = document.text
     assert said.encode("utf-8").strip()
-
-
-def test_2_gb_log_is_named_without_being_read(tmp_path: Path) -> None:
-    file = tmp_path / "app.log"
-    with file.open("wb") as stream:
-        stream.truncate(2_000_000_000)
-    with pytest.raises(ReadError, match="is too big \\(2000 MB"):
-        read_document(file)
 
 
 def test_programs_keep_their_name_and_rst_has_its_title(tmp_path: Path) -> None:
@@ -294,6 +276,8 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("a-b.md", "```sh\n# install it\n```\n\n## Summary\n\nx", "A b"),
         ("a-b.md", "Real title\n==========\n\n# Other\n", "Real title"),
         ("a.html", "<title>untitled</title><p>x</p>", "A"),
+        ("x.htm", "<title>Tom &amp; Jerry</title><p>Text</p>", "Tom & Jerry"),
+        ("x-y.htm", "<p>Text</p>", "X y"),
         ("a.html", "<title>Microsoft Word - x.doc</title><p>x</p>", "A"),
         ("install-guide.html.erb", "<% x %><p>Text</p>", "Install guide"),
         ("a.mdx", "export const x = 1\n\n# Cards\n\n<Card>Text</Card>", "Cards"),

@@ -79,11 +79,6 @@ def test_packed_bomb_is_not_unpacked() -> None:
         read_sitemap(bomb, max_pages=1)
 
 
-def test_packed_sitemap_is_read() -> None:
-    data = gzip.compress(urls("<loc>https://a.example/</loc>"))
-    assert list(read_sitemap(data, max_pages=1).pages) == ["https://a.example/"]
-
-
 def test_sitemap_is_told_from_a_page_by_its_first_element() -> None:
     assert looks_like_sitemap(b"\xef\xbb\xbf" + urls())
     assert looks_like_sitemap(b"  <sitemapindex>")

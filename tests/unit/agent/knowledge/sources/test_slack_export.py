@@ -82,9 +82,14 @@ def test_private_channel_is_for_itself(index: KnowledgeIndex, export: Path) -> N
 
 def test_damage_is_named_and_the_rest_goes_on(export: Path) -> None:
     (export / "ops" / "2026-01-03.json").write_text("{broken")
+    with (export / "ops" / "2026-01-04.json").open("wb") as file:
+        file.truncate(60_000_000)
     run = IndexRun()
     assert len(list(SlackExport(folder=export).documents(run))) == 3
-    assert run.failed == [("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read")]
+    assert run.failed == [
+        ("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read"),
+        ("slack/ops/2026-01-04.json", "is too big"),
+    ]
 
 
 def test_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export: Path) -> None:
@@ -94,12 +99,3 @@ def test_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export: P
     report = index.index([source])
     assert (report.removed, [name for name, _ in report.failed]) == (0, [str(export)])
     assert len(index.documents()) == 3
-
-
-def test_day_that_is_too_big_is_named_unread(export: Path) -> None:
-    with (export / "ops" / "2026-01-03.json").open("r+b") as file:
-        file.truncate(60_000_000)
-    (export / "ops" / "notes.txt").write_text("no day")
-    run = IndexRun()
-    assert len(list(SlackExport(folder=export).documents(run))) == 3
-    assert run.failed == [("slack/ops/2026-01-03.json", "is too big")]

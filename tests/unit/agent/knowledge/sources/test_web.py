@@ -222,15 +222,6 @@ def test_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: LocalSi
     assert site.asked == ["/robots.txt", "/sitemap.xml", "/open"]
 
 
-def test_what_robots_txt_forbids_now_leaves_the_index(index: KnowledgeIndex, site: LocalSite) -> None:
-    site.pages["/a"] = html("Alpha.")
-    web = source(site, f"{site.url}/a")
-    index.index([web])
-    site.pages["/robots.txt"] = Reply(body=b"User-agent: Orion\nDisallow: /", kind="text/plain")
-    assert len(index.index([web]).failed) == 1
-    assert index.documents() == ()
-
-
 @pytest.mark.parametrize(
     ("robots", "reason"),
     [
