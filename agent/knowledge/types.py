@@ -3,10 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Final, Protocol
 
-MAX_SUFFIX_CHARS: Final = 20  # a longer one is part of a name
 PATH: Final = " › "  # between the headings of a path
 UNREAD: Final = "unread:"  # prefix of the notes about documents that were not read, or only in part
 FETCHED: Final = "fetched:"  # prefix of the notes about fetched documents; the document's key follows
@@ -172,10 +170,6 @@ class IndexRun:
     new_notes: dict[str, str] = field(default_factory=dict)
     skipped: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _ids: set[str] = field(default_factory=set)
-
-    def skip(self, source: str, name: str) -> None:
-        """Count a file of a source that is not read because of its format."""
-        self.skipped[source][PurePath(name.lower()).suffix[:MAX_SUFFIX_CHARS]] += 1
 
     def unique_id(self, inside: str, prefix: str) -> str:
         """Return the path inside a source, with the source's name in front if an earlier source has the same path."""

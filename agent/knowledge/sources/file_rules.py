@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from agent.knowledge.readers.reading import format_of
+from agent.knowledge.types import IndexRun
 from agent.thread.audience import NOBODY, PUBLIC, parse_audience
 
 FILE_NAME: Final = "orion-audience.toml"
@@ -61,6 +62,7 @@ class Audiences:
         return audience
 
 
+_MAX_SUFFIX_CHARS: Final = 20  # a longer one is part of a name
 _PACKAGES: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 """Folders of installed packages: thousands of files that people do not ask about."""
 
@@ -70,14 +72,14 @@ def is_left_out(name: str) -> bool:
     return name.startswith(".") or name in _PACKAGES
 
 
-def is_document(path: PurePath) -> bool:
-    """Return whether a path is read, according to its name and the folders above it."""
-    return format_of(path.name) is not None and not is_left_out_path(path)
-
-
-def is_left_out_path(path: PurePath) -> bool:
-    """Return whether a path belongs to Orion, is hidden, or lies in a folder that is skipped."""
-    return path.name == FILE_NAME or any(map(is_left_out, path.parts))
+def is_document(path: PurePath, source: str, run: IndexRun) -> bool:
+    """Return whether a path is read, by its name and the folders above it. Count files of other formats."""
+    if path.name == FILE_NAME or any(map(is_left_out, path.parts)):
+        return False
+    if format_of(path.name) is None:
+        run.skipped[source][path.suffix.lower()[:_MAX_SUFFIX_CHARS]] += 1
+        return False
+    return True
 
 
 def is_storable(name: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from agent.knowledge.readers.reading import read_bytes
-from agent.knowledge.sources.file_rules import Audiences, is_document, is_left_out, is_left_out_path, is_storable
+from agent.knowledge.sources.file_rules import Audiences, is_document, is_left_out, is_storable
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexRun, Readable, ReadError
 
@@ -47,10 +47,8 @@ class Folders:
         for folder, names, files in os.walk(root, onerror=self._note_unreadable):
             names[:] = sorted(name for name in names if not is_left_out(name))
             for name in sorted(files):
-                if is_document(PurePath(name)):
+                if is_document(PurePath(name), str(root), self._run):
                     yield Path(folder, name)
-                elif not is_left_out_path(PurePath(name)):
-                    self._run.skip(str(root), name)
 
     def _note_unreadable(self, error: OSError) -> None:
         self._run.failed.append((str(error.filename), f"cannot be opened ({error.strerror})"))

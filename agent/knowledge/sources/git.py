@@ -14,7 +14,7 @@ from typing import IO, Final
 from urllib.parse import quote
 
 from agent.knowledge.readers.reading import check_size
-from agent.knowledge.sources.file_rules import FILE_NAME, Audiences, is_document, is_left_out_path, is_storable
+from agent.knowledge.sources.file_rules import FILE_NAME, Audiences, is_document, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
@@ -103,11 +103,7 @@ class GitSource:
 
     def _is_document(self, path: str, run: IndexRun) -> bool:
         pure = PurePosixPath(path)
-        if not pure.is_relative_to(self.folder):
-            return False
-        if not is_document(pure):
-            if not is_left_out_path(pure):
-                run.skip(self.key, path)
+        if not (pure.is_relative_to(self.folder) and is_document(pure, self.key, run)):
             return False
         if not is_storable(path):
             run.failed.append((ascii(path), "has a name that is not UTF-8"))
