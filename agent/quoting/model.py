@@ -100,15 +100,12 @@ def _answer(context: WriteContext) -> str:
     if is_from_own_words(question):
         return NOT_FOUND
     language = context.question.reply_language
-    if asks_for_documents(question):
-        listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
-        if listed is not None:
-            return render_units(listed, units_of(listed), language)
-    if asks_for_file(context.question):
-        files = [source for source in context.sources if source.origin == ORIGIN]
-        if files:
-            read = ((file, units_of(file)) for file in files)
-            return "\n\n".join(render_units(file, next(windows(units)), language) for file, units in read if units)
+    listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
+    if listed and asks_for_documents(question):
+        return render_units(listed, units_of(listed), language)
+    files = [(source, units_of(source)) for source in context.sources if source.origin == ORIGIN]
+    if files and asks_for_file(context.question):
+        return "\n\n".join(render_units(file, next(windows(units)), language) for file, units in files if units)
     weights = word_weights(question, " ".join(earlier_subjects(question, context.history)))
     passages = _passages(context, weights)
     if not passages:
@@ -129,19 +126,15 @@ def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[Rank
 
 def _barred_units(context: WriteContext) -> set[QuotableUnit]:
     """Return the units not to quote: those shown, and those of the last draft that feedback names, or all of it."""
-    draft = _letters(context.previous_draft) if context.feedback else ""
-    named, shown = _letters(context.feedback), _letters(context.kept)
-    if not (draft or shown):
-        return set()
 
-    def is_in(unit: QuotableUnit, text: str) -> bool:
-        letters = _letters(unit.text)[:_MAX_COMPARED_CHARS]
-        return len(letters) >= _MIN_COMPARED_CHARS and letters in text
+    def units_in(text: str) -> set[QuotableUnit]:
+        text = _letters(text)
+        every = (unit for source in context.sources for unit in units_of(source)) if text else ()
+        begins = ((unit, _letters(unit.text)[:_MAX_COMPARED_CHARS]) for unit in every)
+        return {unit for unit, begin in begins if len(begin) >= _MIN_COMPARED_CHARS and begin in text}
 
-    units = [unit for source in context.sources for unit in units_of(source)]
-    drafted = {unit for unit in units if is_in(unit, draft)}
-    rejected = {unit for unit in drafted if is_in(unit, named)} or drafted
-    return rejected | {unit for unit in units if is_in(unit, shown)}
+    drafted = units_in(context.previous_draft if context.feedback else "")
+    return (drafted & units_in(context.feedback) or drafted) | units_in(context.kept)
 
 
 def _letters(text: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from typing import Final, Literal
 
 from markdown_it import MarkdownIt
@@ -88,9 +88,8 @@ class _Reader:
     def _read_list(self, node: SyntaxTreeNode, depth: int) -> None:
         kind: Kind = "step" if node.type == "ordered_list" else "item"
         for item in node.children:
-            parts = [
-                part for each in item.children for part in (each.children if each.type == "blockquote" else [each])
-            ]
+            quotations = (each.children if each.type == "blockquote" else [each] for each in item.children)
+            parts = chain.from_iterable(quotations)
             for number, (is_text, some) in enumerate(groupby(parts, lambda part: part.type == "paragraph")):
                 if not is_text:
                     for part in some:

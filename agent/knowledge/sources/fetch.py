@@ -76,8 +76,6 @@ class WebReply:
 
 @dataclass(slots=True, kw_only=True)
 class _Server:
-    """State of one server in this run."""
-
     robots: Protego | ReadError | None = None
     last_request_at: float = float("-inf")
     failures_in_row: int = 0

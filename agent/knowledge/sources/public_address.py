@@ -29,8 +29,7 @@ def is_public(text: str) -> bool:
     """Return whether an address, and every IPv4 address embedded in it, is public."""
     return all(
         each.is_global
-        and not (each.is_multicast or each.is_reserved or each.is_unspecified)
-        and not (isinstance(each, IPv6Address) and each.is_site_local)
+        and not (each.is_multicast or each.is_reserved or each.is_unspecified or getattr(each, "is_site_local", False))
         for each in _effective_addresses(ip_address(text))
     )
 
@@ -91,14 +90,13 @@ class CheckedNetwork(httpcore2.NetworkBackend):
             raise AddressRefusedError
         failure: Exception = httpcore2.ConnectError()
         for address in allowed:
+            left = self.seconds_left(timeout)
             try:
-                stream = self._inner.connect_tcp(
-                    address, port, self.seconds_left(timeout), local_address, socket_options
+                return _Bounded(
+                    self._inner.connect_tcp(address, port, left, local_address, socket_options), self.seconds_left
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
-            else:
-                return _Bounded(stream, self.seconds_left)
         raise failure
 
     def seconds_left(self, timeout: float | None) -> float:
