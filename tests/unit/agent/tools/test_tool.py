@@ -71,22 +71,13 @@ async def test_short_results_stay_as_they_are() -> None:
     assert result == replace(await found({"q": "a"}), call_id="1", tool="find", input={"q": "a"})
 
 
-async def test_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
+async def test_call_that_cannot_be_made_or_hangs_is_a_result_that_says_why() -> None:
     with capture_logs() as logs:
-        result = await called(found, name=SECRET)
-    assert not result.ok
-    assert result.hints == ("The tools are: find.",)
+        unknown = await called(found, name=SECRET)
+    assert (unknown.ok, unknown.hints) == (False, ("The tools are: find.",))
     assert SECRET not in str(logs)
-
-
-async def test_bad_parameters_are_a_result_that_says_what_is_wrong() -> None:
-    result = await called(found, q=7)
-    assert result.error == "Bad parameters: 'q' is not of type 'string'."
-
-
-async def test_tool_that_hangs_is_stopped() -> None:
-    result = await called(never)
-    assert result.error == "No result within 0.05 seconds."
+    assert (await called(found, q=7)).error == "Bad parameters: 'q' is not of type 'string'."
+    assert (await called(never)).error == "No result within 0.05 seconds."
 
 
 @pytest.mark.parametrize("run", [broken, own_timeout])

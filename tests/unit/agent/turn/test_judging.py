@@ -205,42 +205,34 @@ async def test_judge_that_leaves_claims_out_or_fails_is_logged_without_a_text() 
     assert "impatient" not in json.dumps(logs)
 
 
-async def test_turn_without_calls_left_does_not_ask_and_does_not_pass() -> None:
-    told = await turn([answers(SURE, DOUBTFUL)], [], budget=Budget(model_calls=1))
-    assert isinstance(told.outcome, Partial)
-    assert told.judge_requests == []
-
-
 async def test_decisions_leave_calls_for_the_judge() -> None:
     told = await turn([answers(SURE)], [], budget=Budget(model_calls=6))
     assert told.server.phases() == ["write"]
 
 
-async def test_what_is_left_of_a_failed_draft_goes_before_the_judge_too() -> None:
-    wrong = "Each key may send 950 requests a minute [1]."
-    told = await turn([answers(SURE, wrong, DOUBTFUL)] * 3, [verdicts("Nothing of that kind.")])
+WRONG = "Each key may send 950 requests a minute [1]."
+
+
+@pytest.mark.parametrize(
+    ("drafts", "judgements", "budget", "text", "calls"),
+    [
+        ([answers(SURE, DOUBTFUL)], [], Budget(model_calls=1), SURE, 0),
+        ([answers(SURE, WRONG, DOUBTFUL)] * 3, [verdicts("Nothing of that kind.")], None, SURE, 1),
+        ([answers(SURE, DOUBTFUL, MORE)] * 3, [verdicts(None, "No word.")] * 3, None, f"{SURE} {DOUBTFUL}", 1),
+    ],
+    ids=["no calls left", "the rest of a failed draft", "confirmed before"],
+)
+async def test_only_what_the_judge_confirmed_is_kept(
+    drafts: list[Scripted], judgements: list[Scripted], budget: Budget | None, text: str, calls: int
+) -> None:
+    told = await turn(drafts, judgements, budget=budget)
     assert isinstance(told.outcome, Partial)
-    assert told.outcome.answer.text == SURE
-    assert len(told.judge_requests) == 1
-
-
-async def test_what_the_judge_confirmed_is_not_asked_again_for_the_rest() -> None:
-    drafts = [answers(SURE, DOUBTFUL, MORE)] * 3
-    told = await turn(drafts, [verdicts(None, "No word of it.")] * 3)
-    assert isinstance(told.outcome, Partial)
-    assert told.outcome.answer.text == f"{SURE} {DOUBTFUL}"
-    assert len(told.judge_requests) == 1
-
-
-async def test_rest_that_never_gets_confirmed_is_not_shown() -> None:
-    wrong = "Each key may send 950 requests a minute [1]."
-    told = await turn([answers(wrong, DOUBTFUL)] * 3, [HANGS])
-    assert isinstance(told.outcome, Failed)
+    assert told.outcome.answer.text == text
+    assert len(told.judge_requests) == calls
 
 
 async def test_draft_that_reached_the_judge_beats_one_that_did_not() -> None:
-    wrong = "Each key may send 950 requests a minute [1]."
-    drafts = [answers(SURE, wrong), answers(SURE, DOUBTFUL, MORE), answers(wrong)]
+    drafts = [answers(SURE, WRONG), answers(SURE, DOUBTFUL, MORE), answers(WRONG)]
     told = await turn(drafts, [verdicts("No.", "No.")])
     assert isinstance(told.outcome, Partial)
     feedback = told.server.requests[-1]["messages"][-1]["content"]

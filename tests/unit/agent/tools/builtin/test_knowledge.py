@@ -60,18 +60,6 @@ async def test_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: 
     assert "More passages" not in (await search.run({"query": "kiwis"})).content
 
 
-async def test_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:
-    result = await tools["search"].run({"query": "zebra", "limit": 3})
-    assert (result.ok, result.sources) == (True, ())
-    assert result.hints
-
-
-async def test_the_list_is_one_source(tools: dict[str, Tool]) -> None:
-    result = await tools["list_documents"].run({})
-    assert result.sources == (Source(id=0, title=LIST_TITLE, text="- Alpha (a.md), updated 2026-01-02"),)
-    assert result.content.startswith("1 documents:\n- Alpha")
-
-
 async def test_an_empty_or_long_list_says_so(
     index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,21 +79,24 @@ def test_limit_of_the_turn_is_above_that_of_the_tools() -> None:
     assert MAX_RESULT_CHARS > knowledge.MAX_TEXT_CHARS + 500
 
 
-async def test_document_is_read_whole(tools: dict[str, Tool]) -> None:
+async def test_nothing_found_is_a_result_with_hints(tools: dict[str, Tool]) -> None:
+    result = await tools["search"].run({"query": "zebra", "limit": 3})
+    assert (result.ok, result.sources, len(result.hints)) == (True, (), 1)
+    with pytest.raises(ToolFailed, match="no document of that name") as failed:
+        await tools["get_document"].run({"document": "gamma"})
+    assert len(failed.value.hints) == 2
+
+
+async def test_document_is_read_whole_or_says_that_it_is_cut(
+    tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = await tools["list_documents"].run({})
+    assert listed.sources == (Source(id=0, title=LIST_TITLE, text="- Alpha (a.md), updated 2026-01-02"),)
+    assert listed.content.startswith("1 documents:\n- Alpha")
     result = await tools["get_document"].run({"document": "alpha"})
     assert result.content == "Alpha (a.md)"
     assert result.sources[0].url == "https://docs.example/a.md"
     assert result.sources[0].text.endswith("The canteen opens at noon.\n")
-
-
-async def test_long_document_is_cut_and_says_so(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge, "MAX_TEXT_CHARS", 10)  # a limit, not behaviour
     result = await tools["get_document"].run({"document": "a.md"})
-    assert "the first 10 of" in result.content
-    assert len(result.sources[0].text) == 10
-
-
-async def test_an_unknown_document_is_a_result_with_hints(tools: dict[str, Tool]) -> None:
-    with pytest.raises(ToolFailed, match="no document of that name") as failed:
-        await tools["get_document"].run({"document": "gamma"})
-    assert len(failed.value.hints) == 2
+    assert ("the first 10 of" in result.content, len(result.sources[0].text)) == (True, 10)
