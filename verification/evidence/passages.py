@@ -16,7 +16,7 @@ from propcache.api import cached_property
 
 from verification.text.language import detect_language
 from verification.text.words import Term, folded_words, normalise_text, stem_list, terms
-from verification.values.dates import MONTHS, Moment, moments
+from verification.values.dates import MONTHS, WEEKDAYS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, spans_inside
 from verification.values.numbers import Quantity, quantities
 
@@ -33,6 +33,8 @@ _ABBREVIATED = re.compile(
 )
 _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
+_IN_NAME = re.compile(r"(?<=\w)\.(?=\w)")
+_NOON = re.compile(r"\d ?[ap]\. ?m\.\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +197,18 @@ def _split_line(line: str, language: str) -> list[str]:
 
 
 def is_false_boundary(text: str, start: int, position: int) -> bool:
-    """Return True if the cut at ``position`` follows an abbreviation or is inside a date ("am 3. Mai")."""
+    """Return True if the cut at ``position`` does not end a sentence.
+
+    It is inside a name ("Rocket.Chat") or a date ("am 3. Mai"), or follows an abbreviation ("5 p.m. EST").
+    """
     tail = max(start, position - 12)
     if not text[tail:position].rstrip().endswith("."):
         return False
-    if _ABBREVIATED.search(text, tail, position):
+    if _IN_NAME.match(text, position - 1) or _ABBREVIATED.search(text, tail, position):
         return True
     following = _NEXT_WORD.match(text, position)
+    if following and _NOON.search(text, tail, position):
+        return following[1].casefold() in WEEKDAYS or (len(following[1]) > 1 and following[1].isupper())
     is_day = following is not None and (following[1].casefold() in MONTHS or following[1][0].islower())
     return is_day and bool(_DAY_ENDS.search(text, tail, position))
 

@@ -61,6 +61,15 @@ def test_german_ordinal_ends_no_sentence() -> None:
     assert [text[start:end] for start, end in spans] == ["Der 5. Werktag galt bis 2023.", "Jetzt gilt der 3. Werktag."]
 
 
-def test_an_abbreviated_word_ends_no_sentence() -> None:
-    for text, language in (("They pay £320, excl. VAT [1].", "en"), ("Das kostet 168 € inkl. MwSt. im Mai.", "de")):
-        assert len(sentence_spans(text, language)) == 1
+@pytest.mark.parametrize(
+    ("text", "language", "count"),
+    [
+        ("They pay £320, excl. VAT [1].", "en", 1),
+        ("Das kostet 168 € inkl. MwSt. im Mai.", "de", 1),
+        ("From 5:00 p.m. to 11:00 p.m. EST, also at 9 p.m. Tuesday [1].", "en", 1),
+        ("It opens at 9 a.m. It closes at 5 p.m. The gate stays open.", "en", 3),
+        ("They do not name Rocket.Chat, Node.js or Booking.com [1].", "en", 1),
+    ],
+)
+def test_a_sentence_ends_neither_at_an_abbreviation_nor_inside_a_name(text: str, language: str, count: int) -> None:
+    assert len(sentence_spans(text, language)) == count
