@@ -183,25 +183,3 @@ async def unsigned(url: str, body: Mapping[str, str]) -> int:
     headers = {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=badger"}
     async with aiohttp.ClientSession() as attacker, attacker.post(url, json=body, headers=headers) as reply:
         return reply.status
-
-
-async def test_drain_lets_a_running_turn_end(tmp_path: Path) -> None:
-    gate = asyncio.Event()
-    drafts = [says("<answer>Each API key may make 600", " requests a minute [1].</answer>", before_end=gate)]
-    async with workspace() as opened, ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server:
-        environment = serve_environment(
-            opened, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-test", ORION_MODEL="m"
-        )
-        log = tmp_path / "log"
-        async with process(["serve"], environment, log) as served:
-            await connected(opened)
-            ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-            await server.wait_for_requests(2)
-            served.send_signal(signal.SIGTERM)
-            await wait_until(lambda: "turns_draining" in log.read_text(), "it drains")
-            gate.set()
-            assert await served.wait() == 0
-            assert len(answers(opened, ts, ts)) == 1
-        assert [
-            word for word in ("API key", "sk-test", opened.bot_token, opened.app_token) if word in log.read_text()
-        ] == []

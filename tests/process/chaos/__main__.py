@@ -12,65 +12,40 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from tests.process.chaos.crowds import Crowd, crowd, drain
-from tests.process.chaos.fleets import struck_cluster, struck_sentinel
+from tests.process.chaos.redis_process import Mortal, struck_cluster, struck_sentinel
 from tests.process.chaos.report import Row, show, summed
 from tests.process.chaos.restarts import restarts
-from tests.process.chaos.storm import Aftermath, Weather, storm
+from tests.process.chaos.storm import Weather, storm
 
 WHOLE_S = 300.0
 Scenario = Callable[[Path, random.Random, float], Awaitable[Row]]
+Fleets = Callable[[random.Random], AbstractAsyncContextManager[Mortal]]
 
 
-async def in_a_storm(folder: Path, dice: random.Random, scale: float) -> Row:
-    return await _weathered("storm", storm(folder, dice, stormy(scale)), "Redis deaths")
-
-
-async def with_streams(folder: Path, dice: random.Random, scale: float) -> Row:
-    weather = replace(stormy(scale), streams=True)
-    return await _weathered("streams", storm(folder, dice, weather), "Redis deaths")
-
-
-def stormy(scale: float) -> Weather:
-    threads = max(4, round(50 * scale))
-    deaths = 2 if scale > 0.5 else 1
-    return Weather(
+async def in_a_storm(
+    folder: Path, dice: random.Random, scale: float, *, name: str = "storm", over: Fleets | None = None
+) -> Row:
+    """Over one Redis or, smaller since nine more servers want their share of the machine, over a fleet."""
+    began, threads = time.monotonic(), max(4, round((20 if over else 50) * scale))
+    weather = Weather(
         questions=threads * 10,
         threads=threads,
-        ask_for_s=60 * scale,
-        freezes=max(1, round(5 * scale)),
-        redis_deaths=deaths,
-        rages_s=100 * scale,
+        ask_for_s=(40 if over else 60) * scale,
+        freezes=1 if over else max(1, round(5 * scale)),
+        redis_deaths=2 if over or scale > 0.5 else 1,
+        rages_s=(70 if over else 100) * scale,
+        streams=name == "streams",
     )
-
-
-async def in_a_cluster(folder: Path, dice: random.Random, scale: float) -> Row:
-    return await _weathered("cluster", storm(folder, dice, over_fleets(scale), struck_cluster(dice)), "fail-overs")
-
-
-async def behind_a_sentinel(folder: Path, dice: random.Random, scale: float) -> Row:
-    return await _weathered("sentinel", storm(folder, dice, over_fleets(scale), struck_sentinel(dice)), "fail-overs")
-
-
-def over_fleets(scale: float) -> Weather:
-    """Smaller than over one Redis: nine more servers want their share of the machine."""
-    threads = max(4, round(20 * scale))
-    return Weather(
-        questions=threads * 10, threads=threads, ask_for_s=40 * scale, freezes=1, redis_deaths=2, rages_s=70 * scale
-    )
-
-
-async def _weathered(name: str, storming: Awaitable[Aftermath], deaths: str) -> Row:
-    began = time.monotonic()
-    after = await storming
-    done = (
-        f"{after.kills} kill -9 of 3 workers, {after.freezes} freezes, {after.redis_deaths} {deaths}, "
-        f"{after.events} events"
-    )
+    after = await storm(folder, dice, weather, over(dice) if over else None)
+    deaths = f"{after.redis_deaths} {'fail-overs' if over else 'Redis deaths'}"
+    done = f"{after.kills} kill -9 of 3 workers, {after.freezes} freezes, {deaths}, {after.events} events"
     return Row(name=name, done=done, ledger=after.ledger, seconds=time.monotonic() - began)
 
 
@@ -82,26 +57,12 @@ async def killed_again_and_again(folder: Path, dice: random.Random, scale: float
     return Row(name="restarts", done=done, ledger=summed(ledgers), seconds=time.monotonic() - began)
 
 
-async def in_one_channel(folder: Path, dice: random.Random, scale: float) -> Row:
-    mentions = max(20, round(100 * scale))
-    return await _crowded("burst", "at once in one channel", folder, dice, Crowd(mentions=mentions, channels=1))
-
-
-async def over_twenty_channels(folder: Path, dice: random.Random, scale: float) -> Row:
-    mentions = max(20, round(100 * scale))
-    return await _crowded("channels", "at once over 20 channels", folder, dice, Crowd(mentions=mentions, channels=20))
-
-
-async def a_thousand(folder: Path, dice: random.Random, scale: float) -> Row:
-    seconds = 60 * scale
-    what = Crowd(mentions=max(20, round(1000 * scale)), channels=20, seconds=seconds, workers=2)
-    return await _crowded("thousand", f"within {seconds:.0f} s over 20 channels, 2 workers", folder, dice, what)
-
-
-async def _crowded(name: str, how: str, folder: Path, dice: random.Random, what: Crowd) -> Row:
+async def in_a_crowd(folder: Path, dice: random.Random, scale: float, *, name: str, what: Crowd) -> Row:
     began = time.monotonic()
+    what = replace(what, mentions=max(20, round(what.mentions * scale)), seconds=what.seconds * scale)
     found = await crowd(folder, dice, what)
-    done = f"{what.mentions} mentions {how}; {found.told()}"
+    how = f"within {what.seconds:.0f} s" if what.seconds else "at once"
+    done = f"{what.mentions} mentions {how}, channels: {what.channels}, workers: {what.workers}; {found.told()}"
     return Row(name=name, done=done, ledger=found.ledger, seconds=time.monotonic() - began, wrong=found.wrong())
 
 
@@ -113,16 +74,19 @@ async def asked_to_end(folder: Path, dice: random.Random, scale: float) -> Row:
     return Row(name="drain", done=done, ledger=ending.ledger, seconds=time.monotonic() - began, wrong=wrong)
 
 
+CROWDS = {
+    "burst": Crowd(mentions=100, channels=1),
+    "channels": Crowd(mentions=100, channels=20),
+    "thousand": Crowd(mentions=1000, channels=20, seconds=60, workers=2),
+}
 SCENARIOS: dict[str, Scenario] = {
     "drain": asked_to_end,
-    "burst": in_one_channel,
-    "channels": over_twenty_channels,
+    **{name: partial(in_a_crowd, name=name, what=what) for name, what in CROWDS.items()},
     "storm": in_a_storm,
     "restarts": killed_again_and_again,
-    "thousand": a_thousand,
-    "cluster": in_a_cluster,
-    "sentinel": behind_a_sentinel,
-    "streams": with_streams,
+    "cluster": partial(in_a_storm, name="cluster", over=struck_cluster),
+    "sentinel": partial(in_a_storm, name="sentinel", over=struck_sentinel),
+    "streams": partial(in_a_storm, name="streams"),
 }
 ON_DEMAND = frozenset({"thousand", "cluster", "sentinel", "streams"})
 """Not among the five minutes; ``--only`` runs them."""

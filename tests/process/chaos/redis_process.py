@@ -1,18 +1,23 @@
-"""A Redis or Valkey of a chaos run, on a private socket: killed with -9 and started again over the same files."""
+"""The Redis of a chaos run: one on a private socket that is killed with -9, or a fleet whose primary is what dies."""
 
 import asyncio
+import random
 import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agent.thread.store import hash_tag
 from bot.redis.server import find_server, probe_server
+from tests.support.redis_fleet import Fleet, cluster, sentinel
 from tests.support.waiting import wait_until
 
 AWAY_S = 0.7
+SHARDS = 16
 
 
 class Mortal(Protocol):
@@ -74,3 +79,32 @@ async def redis_process() -> AsyncIterator[RedisProcess]:
     finally:
         server.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StruckFleet:
+    """A fleet of which one primary at a time dies; its replica takes over, and the dead one comes back as replica."""
+
+    fleet: Fleet
+    dice: random.Random
+
+    @property
+    def url(self) -> str:
+        return self.fleet.url
+
+    async def die(self) -> None:
+        thread = f"T0LOCAL:{self.dice.random()}"
+        await self.fleet.fail_over(hash_tag(thread, shards=SHARDS) if self.fleet.clustered else "")
+        await self.fleet.restore()
+
+
+@asynccontextmanager
+async def struck_cluster(dice: random.Random) -> AsyncIterator[StruckFleet]:
+    async with cluster() as fleet:
+        yield StruckFleet(fleet=fleet, dice=dice)
+
+
+@asynccontextmanager
+async def struck_sentinel(dice: random.Random) -> AsyncIterator[StruckFleet]:
+    async with sentinel() as fleet:
+        yield StruckFleet(fleet=fleet, dice=dice)

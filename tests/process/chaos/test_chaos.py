@@ -2,22 +2,58 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.process.chaos.crew import Member
 from tests.process.chaos.crowds import drain
 from tests.process.chaos.ledger import answered, left_behind
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
 from tests.process.chaos.report import Row, summed
 from tests.process.chaos.restarts import restarts
-from tests.process.chaos.scene import BLOCKS, PLANNED, REST, scene
+from tests.process.chaos.scene import BLOCKS, PLANNED, REST, Asked, Scene, scene
 from tests.process.chaos.storm import Weather, storm
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.chaos
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A question whose answer is streamed, and the process that is killed over it."""
+
+    at: Scene
+    first: Member
+    asked: Asked
+
+    def own(self) -> list[dict[str, Any]]:
+        return [m for m in self.at.workspace.messages(self.asked.channel, self.asked.ts) if m.get("bot_id")]
+
+    async def killed_and_answered(self) -> None:
+        """Kill the process. The next one answers, and nothing is left to clear."""
+        self.at.crew.kill(self.first)
+        self.at.crew.start(Role(name="second", socket=True, lease_s=1.0), self.at.settings)
+        await wait_until(lambda: answered(self.at.workspace, self.asked), "it is answered", 60)
+        await wait_until(lambda: not left_behind(self.at.workspace, self.at.asked), "nothing is left to clear")
+
+
+@asynccontextmanager
+async def streamed(folder: Path, decisions: Any, drafts: Any) -> AsyncIterator[Stream]:
+    async with (
+        redis_process() as redis,
+        ScriptedOpenAI(decisions=decisions, drafts=drafts) as model,
+        scene(folder, redis.url, model, random.Random(1), streams=True) as at,
+    ):
+        first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: at.workspace.connections, "the first takes events", 60)
+        yield Stream(at, first, at.ask())
 
 
 async def test_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Path) -> None:
@@ -38,49 +74,25 @@ async def test_what_outlasts_the_grace_is_answered_once_by_the_next(tmp_path: Pa
 async def test_killed_in_mid_stream_it_is_finished_in_place_by_the_next(tmp_path: Path) -> None:
     never, whole = asyncio.Event(), says(BLOCKS, after=REST)
     drafts = [says(BLOCKS, before_end=never, after=REST), whole, whole]
-    async with (
-        redis_process() as redis,
-        ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=drafts) as model,
-        scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
-    ):
-        first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
-        await wait_until(lambda: at.workspace.connections, "the first takes events", 60)
-        asked = at.ask()
-        here = at.workspace.messages
-        await at.workspace.wait_for(
-            lambda: [m for m in here(asked.channel, asked.ts) if m.get("bot_id") and "600" in m["text"]], 30
-        )
-        at.crew.kill(first)
-        grown = [m for m in here(asked.channel, asked.ts) if m.get("bot_id")]
-        at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
-        await wait_until(lambda: answered(at.workspace, asked), "it is answered", 60)
-        ended = [m for m in here(asked.channel, asked.ts) if m.get("bot_id")]
-        assert [m["ts"] for m in ended] == [m["ts"] for m in grown]
-        await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")
+    async with streamed(tmp_path, lambda _: RESPOND, drafts) as stream:
+        await stream.at.workspace.wait_for(lambda: [m for m in stream.own() if "600" in m["text"]], 30)
+        grown = [m["ts"] for m in stream.own()]
+        await stream.killed_and_answered()
+        assert [m["ts"] for m in stream.own()] == grown
         never.set()
 
 
 async def test_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
-    never, whole = asyncio.Event(), says(BLOCKS, after=REST)
-    killed = asyncio.Event()
-    async with (
-        redis_process() as redis,
-        ScriptedOpenAI(
-            decisions=[PLANNED, *[RESPOND] * 3], drafts=lambda _: whole if killed.is_set() else says(before_end=never)
-        ) as model,
-        scene(tmp_path, redis.url, model, random.Random(1), streams=True) as at,
-    ):
-        first = at.crew.start(Role(name="first", socket=True, lease_s=1.0), at.settings)
-        await wait_until(lambda: at.workspace.connections, "the first takes events", 60)
-        asked = at.ask()
-        here = at.workspace.messages
-        await at.workspace.wait_for(lambda: "in_progress" in str([m.get("blocks") for m in here("C0HELP", asked.ts)]))
-        at.crew.kill(first)
+    never, killed, whole = asyncio.Event(), asyncio.Event(), says(BLOCKS, after=REST)
+
+    def draft(_: object) -> Scripted:
+        return whole if killed.is_set() else says(before_end=never)
+
+    async with streamed(tmp_path, [PLANNED, *[RESPOND] * 3], draft) as stream:
+        await stream.at.workspace.wait_for(lambda: "in_progress" in str([m.get("blocks") for m in stream.own()]))
         killed.set()
-        at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
-        await wait_until(lambda: answered(at.workspace, asked), "it is answered", 60)
-        await wait_until(lambda: not left_behind(at.workspace, at.asked), "nothing is left to clear")
-        (ended,) = [m for m in here("C0HELP", asked.ts) if m.get("bot_id")]
+        await stream.killed_and_answered()
+        (ended,) = stream.own()
         assert "task_card" not in {block["type"] for block in ended["blocks"]}
         never.set()
 

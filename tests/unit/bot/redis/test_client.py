@@ -127,10 +127,12 @@ async def test_cluster_is_named_by_some_of_its_nodes() -> None:
         await hasty.aclose()
 
 
-async def test_cluster_can_be_spoken_to_over_tls() -> None:
+async def test_cluster_and_watched_primary_can_be_spoken_to_over_tls() -> None:
     async with client_of("rediss+cluster://10.0.0.1:7000") as client:
         assert isinstance(client, Cluster)
         assert issubclass(client.connection_kwargs["connection_class"], SSLConnection)
+    async with client_of("rediss+sentinel://10.0.0.1/queue") as client:
+        assert issubclass(client.connection_pool.connection_class, SSLConnection)
 
 
 async def test_sentinels_name_the_service_and_the_database() -> None:
@@ -150,11 +152,6 @@ async def test_sentinels_name_the_service_and_the_database() -> None:
         assert hasty.connection_pool.service_name == "queue"
         assert hasty.connection_pool.connection_kwargs["socket_timeout"] == 0.25
         await hasty.aclose()
-
-
-async def test_watched_primary_can_be_spoken_to_over_tls() -> None:
-    async with client_of("rediss+sentinel://10.0.0.1/queue") as client:
-        assert issubclass(client.connection_pool.connection_class, SSLConnection)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +196,7 @@ async def test_burst_of_events_finds_connections_enough(redis_url: str) -> None:
     async with client_of(redis_url) as redis:
 
         async def holding() -> object:
-            return await redis.brpop(["nothing"], timeout=0.5)
+            return await redis.brpop(["nothing"], timeout=0.1)
 
         async with asyncio.TaskGroup() as group:
             waiting = [group.create_task(holding()) for _ in range(300)]
