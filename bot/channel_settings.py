@@ -137,13 +137,7 @@ class ChannelFile:
             self.faults = (f"{self.path.name}: {error}",)
             log.warning("channel_settings_unreadable", reason=str(error))
             return
-        self._channels, self.faults = self._parse(tables)
-        if self.faults:
-            log.warning("channel_settings_wrong", faults=list(self.faults))
-
-    def _parse(self, tables: Mapping[str, Any]) -> tuple[dict[str, ChannelSettings], tuple[str, ...]]:
-        parsed: dict[str, ChannelSettings] = {}
-        faults: list[str] = []
+        parsed, faults = dict[str, ChannelSettings](), list[str]()
         for channel, values in tables.items():
             try:
                 parsed[channel] = parse_settings(channel, values)
@@ -151,15 +145,16 @@ class ChannelFile:
                 faults.append(str(fault))
                 if channel in self._channels:
                     parsed[channel] = self._channels[channel]
-        return parsed, tuple(faults)
+        self._channels, self.faults = parsed, tuple(faults)
+        if faults:
+            log.warning("channel_settings_wrong", faults=faults)
 
 
 def parse_settings(channel: str, values: Any) -> ChannelSettings:
     """Return the settings in a channel's table. Raises ``ChannelSettingsError``."""
     if not _CHANNEL.fullmatch(channel):
-        raise ChannelSettingsError(
-            why=f"[{channel}] is not the id of a channel, such as C0123ABCD or T0ACME/C0123ABCD."
-        )
+        why = f"[{channel}] is not the id of a channel, such as C0123ABCD or T0ACME/C0123ABCD."
+        raise ChannelSettingsError(why)
     if not isinstance(values, dict):
         raise ChannelSettingsError(why=f"{channel} is not a table; write [{channel}] on a line of its own.")
     try:

@@ -317,13 +317,11 @@ def model_address(settings: Settings) -> ServerAddress:
     key, headers = settings.openai_api_key.get_secret_value(), _headers(settings)
     if not settings.azure_openai_endpoint:
         return ServerAddress(base_url=settings.openai_base_url, api_key=key, headers=headers)
+    azure_key, token = settings.azure_openai_api_key, settings.azure_openai_ad_token.get_secret_value()
     return ServerAddress(
-        base_url=settings.azure_openai_endpoint,
-        api_key=settings.azure_openai_api_key.get_secret_value() or key,
-        azure_api_version=settings.openai_api_version,
-        azure_token=settings.azure_openai_ad_token.get_secret_value(),
-        headers=headers,
-    )
+        base_url=settings.azure_openai_endpoint, api_key=azure_key.get_secret_value() or key, azure_token=token,
+        azure_api_version=settings.openai_api_version, headers=headers,
+    )  # fmt: skip
 
 
 def embedding_address(settings: Settings) -> tuple[ServerAddress, str] | None:

@@ -133,13 +133,11 @@ def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Cli
     channel = string(body, "channel", "id") or string(body, "container", "channel_id")
     thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
     return Click(
-        services=services,
-        body=body,
-        team=context.team_id or "",
+        services=services, body=body, team=context.team_id or "",
         user=string(body, "user", "id") or string(body, "event", "user"),
         place=ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts or channel),
         ts=string(body, "message", "ts") or string(body, "container", "message_ts"),
-    )
+    )  # fmt: skip
 
 
 def acknowledge_after(services: Services, handle: ClickHandler) -> Callable[..., Awaitable[None]]:
@@ -174,13 +172,8 @@ def read_shortcut(body: Mapping[str, Any]) -> Incoming | None:
     text = read_message(message).text
     if not (team and channel and user and ts) or not (text or files):
         return None
+    thread = ThreadKey(team=team, channel=channel, thread_ts=string(message, "thread_ts") or ts)
     return Incoming(
-        kind="question",
-        thread=ThreadKey(team=team, channel=channel, thread_ts=string(message, "thread_ts") or ts),
-        user=user,
-        ts=ts,
-        addressed="mention",
-        text=text,
-        event_ids=(f"msg:{team}:{channel}:{ts}",),
-        files="some" if files else "none",
-    )
+        kind="question", thread=thread, user=user, ts=ts, addressed="mention", text=text,
+        event_ids=(f"msg:{team}:{channel}:{ts}",), files="some" if files else "none",
+    )  # fmt: skip

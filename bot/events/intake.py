@@ -129,13 +129,8 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     if incoming.kind != "stop" or incoming.text:  # a press of the button has no message; both events of a mention do
         version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
         keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
-    shared = mapping(envelope).get("is_ext_shared_channel")
-    incoming = replace(
-        incoming,
-        thread=replace(thread, team=team),
-        event_ids=tuple(keys),
-        vouched=isinstance(shared, bool),
-    )
+    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
+    incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
     external = shared and not access.allow_external
     refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
     return AccessDenied(reason=refusal, incoming=incoming) if refusal else incoming

@@ -88,10 +88,8 @@ class PrivateAsking:
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return a text naming the sources that not everyone in the place may see; empty if all may."""
-        sources = sources_of(record)
-        visible = await self.services.visibility.visible_sources(
-            sources, Viewers(team=place.team, channel=place.channel)
-        )
+        sources, viewers = sources_of(record), Viewers(team=place.team, channel=place.channel)
+        visible = await self.services.visibility.visible_sources(sources, viewers)
         # The words of the direct chat stay there: such a source is stored as public.
         open_ids = {source.id for source in visible if source.origin != "thread"}
         hidden = [f"• {escape(source.title)}" for source in sources if source.id not in open_ids]

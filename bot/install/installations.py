@@ -232,16 +232,11 @@ def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
         raise DeliveryFailed(_ORG_WIDE_REASON, permanent=True)
     seconds = reply.get("expires_in")
     found = Installation(
-        team=team or string(reply, "team", "id"),
-        name=string(reply, "team", "name"),
-        bot_token=string(reply, "access_token"),
-        bot_user=string(reply, "bot_user_id"),
-        bot_id="",
-        scopes=string(reply, "scope"),
-        refresh_token=string(reply, "refresh_token"),
+        team=team or string(reply, "team", "id"), name=string(reply, "team", "name"), scopes=string(reply, "scope"),
+        bot_token=string(reply, "access_token"), bot_user=string(reply, "bot_user_id"), bot_id="",
+        refresh_token=string(reply, "refresh_token"), installed_at=time.time(),
         expires_at=time.time() + seconds if isinstance(seconds, int) and seconds > 0 else 0.0,
-        installed_at=time.time(),
-    )
+    )  # fmt: skip
     if not found.team or not found.bot_token:
         raise DeliveryFailed(_INCOMPLETE_REASON, permanent=True)
     return found

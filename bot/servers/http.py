@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from aiohttp import web
@@ -218,14 +218,6 @@ def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes, cl
         return False
 
 
-def _clock_fault(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, int | str]:
-    """Return what to log of a signature that is valid but for its age: this host's clock may be off."""
-    stamp = headers.get("X-Slack-Request-Timestamp", "")
-    if not _STAMP.fullmatch(stamp) or not has_valid_signature(secret, headers, body, _ClockAt(int(stamp))):
-        return {}
-    return {"seconds_off": round(time.time()) - int(stamp), "remedy": SET_CLOCK}
-
-
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
     try:
         # A client that sends a byte a minute must not hold a connection for ever.
@@ -234,12 +226,17 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     except TimeoutError:
         return web.Response(status=408)
     if not has_valid_signature(intake.signing_secret, request.headers, body):
-        fault = _clock_fault(intake.signing_secret, request.headers, body)
+        stamp, fault = request.headers.get("X-Slack-Request-Timestamp", ""), dict[str, int | str]()
+        then = _ClockAt(int(stamp)) if _STAMP.fullmatch(stamp) else None
+        if then and has_valid_signature(intake.signing_secret, request.headers, body, then):  # but for its age
+            fault = {"seconds_off": round(time.time()) - then.stamp, "remedy": SET_CLOCK}
         log.warning("slack_signature_refused", body_length=len(body), **fault)
         return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
-        trouble = "" if _has_event_type(asked.body) else "shape"
+        is_event = "event" in asked.body or asked.body.get("type") == "event_callback"
+        has_type = string(asked.body, "event", "type") and isinstance(asked.body.get("type"), str)
+        trouble = "shape" if is_event and not has_type else ""  # Bolt would fail on a missing type later
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as exc:
         # Bolt reads its context from the payload and does not check the types of its fields.
         trouble = type(exc).__name__
@@ -247,9 +244,3 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
         log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
         return web.Response(status=400)
     return await to_aiohttp_response(await intake.app.async_dispatch(asked))
-
-
-def _has_event_type(payload: Mapping[str, Any]) -> bool:  # Bolt would fail on a missing type later
-    if "event" not in payload and payload.get("type") != "event_callback":
-        return True
-    return bool(string(payload, "event", "type")) and isinstance(payload.get("type"), str)

@@ -97,11 +97,9 @@ class Limits:
 def limits_of(settings: Settings) -> Limits:
     """Return the limits that the settings name."""
     return Limits(
-        user=settings.daily_tokens_user,
-        channel=settings.daily_tokens_channel,
-        workspace=settings.daily_tokens_workspace,
-        admins=settings.admins,
-    )
+        user=settings.daily_tokens_user, channel=settings.daily_tokens_channel,
+        workspace=settings.daily_tokens_workspace, admins=settings.admins,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +258,8 @@ class Pausing:
     async def pause(self, reason: str = "") -> Pause:
         """Pause from now on. A pause in force keeps its start and gets the new reason."""
         before = await self.current()
-        pause = Pause(
-            since=before.since if before else self.clock(), reason=" ".join(reason.split())[:MAX_REASON_LENGTH]
-        )
+        since, words = before.since if before else self.clock(), " ".join(reason.split())
+        pause = Pause(since=since, reason=words[:MAX_REASON_LENGTH])
         await self.redis.set(self.key(), json.dumps(asdict(pause)))
         return pause
 
