@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
     from bot.queue.dead_letters import DeadLetter
     from bot.reports.report import Places, Report
     from bot.settings import Settings
-    from observability.stats import Summary
     from observability.stats_table import Prices
 
 app = typer.Typer()
@@ -134,16 +133,16 @@ def stats(
     as_json: output.JsonOption = False,
 ) -> None:
     """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
+    from observability.stats import Stats
     from observability.stats_table import cost, stats_table
 
     known = _prices(prices)
-    port, summary, others = output.with_redis(lambda redis, prefix: _read(redis, prefix, days, local), local)
+    summary = output.with_redis(lambda redis, prefix: Stats(redis, prefix=prefix).read(days), local)
+    of = "workspaces served" if local is None else f"local workspace on port {local}"
     if as_json:
-        output.print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
-        return
-    output.print_table(stats_table(summary, by, of=_name(port), prices=known))
-    for other in others:
-        output.note(f"The {_name(other)} has figures of its own: orion stats --local {other}", "dim")
+        output.print_json({"of": of, **summary.to_json(), "cost": cost(summary, known)})
+    else:
+        output.print_table(stats_table(summary, by, of=of, prices=known))
 
 
 def _prices(named: Path | None) -> Prices:
@@ -175,26 +174,6 @@ def dashboards() -> None:
     for title in made.added:
         output.print_text(f"added  {title}")
     output.print_text(f"The dashboard {NAME} has {len(made.added) + len(made.present)} charts: {made.url}")
-
-
-async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
-    """Return the workspace (None: the Orion that serves Slack), its figures, and other workspaces with figures."""
-    from observability.stats import Stats
-
-    summary = await Stats(redis, prefix=prefix).read(days)
-    # Figures of another Orion do no harm, so this command alone looks further (decision 15).
-    if summary.turns or port is not None:
-        return port, summary, []
-    found = {
-        other: await Stats(redis, prefix=output.local_prefix(other)).read(days)
-        for other in await output.local_ports(redis)
-    }
-    having = [other for other, figures in found.items() if figures.turns]
-    return (having[0], found[having[0]], having[1:]) if having else (port, summary, [])
-
-
-def _name(port: int | None) -> str:
-    return "workspaces served" if port is None else f"local workspace on port {port}"
 
 
 @app.command()

@@ -78,19 +78,12 @@ def retrieval(
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
-    With ORION_KNOWLEDGE_URL over PostgreSQL (in a temporary schema), else over SQLite. With a server for embeddings
-    (ORION_EMBED_MODEL) also by meaning; its vectors take some minutes for thousands of documents.
+    With a server for embeddings (ORION_EMBED_MODEL) also by meaning; its vectors take some minutes for thousands of
+    documents.
     """
-    from agent.knowledge.types import KnowledgeAwayError
     from bot.evals.retrieval import evaluate_retrieval
 
-    settings = output.configure(log="ERROR")
-    try:
-        report = output.run(evaluate_retrieval(file, settings))
-    except (KnowledgeAwayError, ValueError):
-        message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or unset it for SQLite."
-        raise WrongUse(message) from None
-    _show(report, as_json=as_json)
+    _show(output.run(evaluate_retrieval(file, output.configure(log="ERROR"))), as_json=as_json)
 
 
 @app.command()

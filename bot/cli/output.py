@@ -6,7 +6,6 @@ Every command imports this first, so it loads logging, terminal libraries and Re
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -30,7 +29,6 @@ FOUND_NONE = (
 )
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
-_FIGURES = re.compile(r"orion-local-(\d{1,5}):stats:.*")
 
 LocalOption = Annotated[
     int | None,
@@ -45,12 +43,6 @@ JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about 
 def local_prefix(port: int) -> str:
     """Prefix of the local workspace's keys on ``port``, so that trying Orion out is safe (decision 15)."""
     return f"orion-local-{port}"
-
-
-async def local_ports(redis: Redis) -> list[int]:
-    """Return ports of local workspaces with figures in this Redis. It reads all key names: for a small Redis."""
-    names = [str(name) async for name in redis.scan_iter(match="orion-local-*:stats:*", count=1000)]
-    return sorted({int(found[1]) for name in names if (found := _FIGURES.fullmatch(name))})
 
 
 def configure(*, log: str = "WARNING", **options: Any) -> Settings:

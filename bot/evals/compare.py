@@ -11,15 +11,15 @@ from bot.evals.files import read_json
 
 Report = Mapping[str, Any]
 
-# fmt: off
-_MORE_IS_BETTER: Final = frozenset({
-    "answered_as_expected", "answered_share", "refused_as_expected", "refused_share", "as_expected",
-    "balanced_accuracy", "precision", "recall", "ndcg_at_10", "mrr_at_10", "recall_at_5",
-})
-_LESS_IS_BETTER: Final = frozenset({
-    "false_accepts", "false_rejects", "false_accept_rate", "false_reject_rate", "false_alarms", "p50_ms", "p95_ms",
-})
-# fmt: on
+_FIGURES: Final = {  # True: more is better
+    **dict.fromkeys((
+        "answered_as_expected", "answered_share", "refused_as_expected", "refused_share", "as_expected",
+        "balanced_accuracy", "precision", "recall", "ndcg_at_10", "mrr_at_10", "recall_at_5",
+    ), True),
+    **dict.fromkeys((
+        "false_accepts", "false_rejects", "false_accept_rate", "false_reject_rate", "false_alarms", "p50_ms", "p95_ms",
+    ), False),
+}  # fmt: skip
 _TIMES: Final = frozenset({"p50_ms", "p95_ms"})
 # If these differ, the questions differ.
 _SIZES: Final = ("rows", "groups", "should_answer", "should_refuse", "should_pass", "should_fail", "docs", "queries")
@@ -65,46 +65,35 @@ def _reports(path: Path) -> Sequence[Report]:
 def _same_measurement(before: Report, after: Report) -> None:
     if (file := str(after["file"])) != str(before["file"]):
         raise WrongUse(why=f"One report is about {before['file']} and the other about {file}: nothing can be compared.")
-    if _names(before) != _names(after):
+    named = {*_FIGURES, *_ROWS_THAT_WENT_WRONG}
+    if before.keys() & named != after.keys() & named:
         message = f"The reports about {file} are of two kinds: compare answers with answers, verifier with verifier."
         raise WrongUse(message)
-    for name in _SIZES:
-        if before.get(name) != after.get(name):
-            message = (
-                f"{file} had {before.get(name)} {name.replace('_', ' ')} and now has {after.get(name)}: not the same."
-            )
-            raise WrongUse(message)
-
-
-def _names(report: Report) -> set[str]:
-    return report.keys() & (_MORE_IS_BETTER | _LESS_IS_BETTER | set(_ROWS_THAT_WENT_WRONG))
+    if other := next((name for name in _SIZES if before.get(name) != after.get(name)), ""):
+        was, now = before.get(other), after.get(other)
+        raise WrongUse(why=f"{file} had {was} {other.replace('_', ' ')} and now has {now}: not the same.")
 
 
 def _changes(of: str, before: Report, after: Report) -> list[dict[str, Any]]:
     """Each figure of both reports; ``of`` is the kind of rows it counts, empty for all."""
     found = []
-    for name in after:
-        if name in before and name in _MORE_IS_BETTER | _LESS_IS_BETTER:
-            was, now = _number(before[name]), _number(after[name])
-            direction = "better" if (now > was) == (name in _MORE_IS_BETTER) else "worse"
-            change = "same" if was == now else direction
-            found.append({"of": of, "figure": name, "before": was, "after": now, "change": change})
-    return found
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongUse(why=f"A report has {value!r} where a number should be.")
-    return value
+    for name in after.keys() & before.keys() & _FIGURES.keys():
+        was, now = before[name], after[name]
+        if not all(isinstance(value, int | float) for value in (was, now)):
+            raise WrongUse(why=f"A report has {was!r} and {now!r} where numbers should be.")
+        direction = "same" if was == now else "better" if (now > was) is _FIGURES[name] else "worse"
+        found.append({"of": of, "figure": name, "before": was, "after": now, "change": direction})
+    return sorted(found, key=lambda change: [*_FIGURES].index(change["figure"]))
 
 
 def _wrong(report: Report) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in _ROWS_THAT_WENT_WRONG:
-        for row in report.get(name) or ():
-            named = row if isinstance(row, Mapping) else {"id": row, "as": name}
-            found[str(named.get("id"))] = describe_result(named)
-    return found
+    """Return the rows that went wrong by their ids, each with what became of it."""
+    rows = [
+        row if isinstance(row, Mapping) else {"id": row, "as": name}
+        for name in _ROWS_THAT_WENT_WRONG
+        for row in report.get(name) or ()
+    ]
+    return {str(row.get("id")): describe_result(row) for row in rows}
 
 
 def describe_result(row: Mapping[str, Any]) -> str:

@@ -3,12 +3,10 @@
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
-from uuid import uuid4
 
 from pydantic import Field, TypeAdapter
 
@@ -43,11 +41,10 @@ class Collection(Given):
 
 
 async def evaluate_retrieval(path: Path, settings: Settings) -> dict[str, Any]:
-    """Return the report on one file. Raises ``WrongUse`` for the file, ``KnowledgeAwayError`` for a database."""
-    database = settings.knowledge_url.get_secret_value()
+    """Return the report on one file, over an index of its own. Raises ``WrongUse``."""
     collection = validate(TypeAdapter(Collection), read_json(path), str(path))
     asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
-    with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
+    with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, SqliteIndex.open(Path(folder, "index")) as index:
         async with open_meaning(settings, index) as meaning:
             rankings, times = await _search_all(collection, asked, Path(folder), index)
 
@@ -57,7 +54,6 @@ async def evaluate_retrieval(path: Path, settings: Settings) -> dict[str, Any]:
 
     return {
         "file": path.name,
-        "index": "postgresql" if database else "sqlite",
         "semantic": meaning is not None,
         "docs": len(collection.docs),
         "queries": len(asked),
@@ -111,19 +107,3 @@ async def _search_all(
         times.append((time.perf_counter() - began) * 1000)
         rankings[query_id] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
     return rankings, times
-
-
-@contextmanager
-def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
-    """Open a separate index, and delete it afterwards."""
-    if not database:
-        with SqliteIndex.open(folder / "index.sqlite3") as in_file:
-            yield in_file
-        return
-    from agent.knowledge.index.postgres import PostgresIndex  # noqa: PLC0415 - only where a database is named
-
-    with PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}") as shared:  # the index in use stays as it is
-        try:
-            yield shared
-        finally:
-            shared.erase()

@@ -29,29 +29,13 @@ def turns(url: str, port: int | None, count: int) -> None:
     asyncio.run(run())
 
 
-def test_beside_a_local_workspace_its_figures_are_shown(terminal: Terminal, redis_url: str) -> None:
-    turns(redis_url, 8765, 3)
-    shown = terminal.orion("stats")
-    assert "local workspace on port 8765" in shown.out
-    assert shown.err == ""
-    assert terminal.orion("stats", "--json").json["turns"] == 3
-
-
-def test_what_serves_slack_comes_first_and_each_can_be_named(terminal: Terminal, redis_url: str) -> None:
+def test_figures_are_those_of_what_serves_slack_or_of_a_local_workspace(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, None, 1)
     turns(redis_url, 8765, 3)
     assert terminal.orion("stats", "--json").json["of"] == "workspaces served"
     named = terminal.orion("stats", "--local", "8765", "--json").json
     assert (named["of"], named["turns"]) == ("local workspace on port 8765", 3)
     assert terminal.orion("stats", "--local", "9", "--json").json["turns"] == 0
-
-
-def test_second_local_workspace_is_named(terminal: Terminal, redis_url: str) -> None:
-    turns(redis_url, 8765, 3)
-    turns(redis_url, 8766, 1)
-    shown = terminal.orion("stats")
-    assert "port 8765" in shown.out
-    assert "orion stats --local 8766" in shown.err
 
 
 def test_cost_is_told_by_a_file_of_prices(terminal: Terminal, redis_url: str) -> None:
@@ -66,10 +50,6 @@ def test_cost_is_told_by_a_file_of_prices(terminal: Terminal, redis_url: str) ->
     assert "$3.00" in terminal.orion("stats", "--by", "model", "--prices", prices).out
     for wrong in (("--by", "moon"), ("--prices", terminal.write("q.toml", "m = 3"))):
         assert terminal.orion("stats", *wrong).code == 2
-
-
-def test_without_any_figures_those_of_slack_are_meant(terminal: Terminal) -> None:
-    assert "workspaces served" in terminal.orion("stats").out
 
 
 def test_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: Terminal, redis_url: str) -> None:
@@ -104,7 +84,7 @@ def test_report_of_a_local_workspace_shows_questions_and_without_slack_others_ar
         asyncio.run(keep(prefix))
     shown = terminal.orion("report", "--local", "8765").out
     assert "What of it" in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    counted = terminal.orion("report", "--json")
-    assert (counted.json["unanswered"], counted.json["unanswered_not_shown"]) == ([], {"direct": 0, "private": 1})
+    counted = terminal.orion("report")
+    assert "What of it" not in counted.out
+    assert "not shown: 1" in counted.out
     assert "SLACK_BOT_TOKEN" in counted.err

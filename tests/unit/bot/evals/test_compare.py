@@ -80,7 +80,7 @@ def test_each_figure_knows_its_good_direction(name: str, before: float, after: f
         ({**ANSWERS, "file": "other.jsonl"}, "one report is about q.jsonl and the other about other.jsonl"),
         ({**VERIFIER, "file": "q.jsonl"}, "are of two kinds"),
         ({**ANSWERS, "rows": 5}, "had 4 rows and now has 5"),
-        ({**ANSWERS, "answered_share": "half"}, "'half' where a number should be"),
+        ({**ANSWERS, "answered_share": "half"}, "'half' where numbers should be"),
     ],
 )
 def test_what_was_not_measured_alike_is_refused(after: dict[str, Any], said: str) -> None:
