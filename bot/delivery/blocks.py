@@ -37,6 +37,7 @@ MAX_MESSAGE_LENGTH = 12_000  # of all blocks of one message together; more is re
 MAX_TEXT_LENGTH = 2_900  # Slack allows 3,000 in a text object
 _MAX_TITLE_LENGTH = 120
 _SEPARATOR = "  ·  "
+_VERBATIM: Block = {"verbatim": True}  # so that Slack makes no links of hosts and no mentions of names
 _COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
 _MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
 _MARKS: dict[Mark, str] = {
@@ -100,7 +101,7 @@ def blocks_under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Bl
 
 def section(text: str) -> Block:
     """Return a mrkdwn section. Its text must be shorter than 3,000 characters."""
-    return {"type": "section", "text": _mrkdwn(text), "expand": True}
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, **_VERBATIM}, "expand": True}
 
 
 def context(lines: Sequence[str], language: str | None = None) -> Block:
@@ -111,12 +112,7 @@ def context(lines: Sequence[str], language: str | None = None) -> Block:
             elements[-1] += f"\n{line}"
         else:
             elements.append(line)
-    return {"type": "context", "elements": [_mrkdwn(element) for element in elements]}
-
-
-def _mrkdwn(text: str) -> Block:
-    """Return a verbatim text object, so that Slack makes no links of hosts and no mentions of names."""
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": one, **_VERBATIM} for one in elements]}
 
 
 def join_lines(lines: Sequence[str], room: int, language: str | None = None, between: str = "\n") -> str:

@@ -61,21 +61,14 @@ class Delivery:
     workspace: SlackWorkspace
     today: Callable[[], date] = today_utc
     checks: PendingChecks | None = None
+    calls: SlackCalls = field(init=False)
+    reader: ThreadReader = field(init=False)
     sessions: AgentSessions = field(init=False)
     _placeholders: dict[tuple[ThreadKey, str], Posted] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        self.calls, self.reader = self.workspace.calls, ThreadReader(self.workspace)
         self.sessions = AgentSessions(self.calls)
-
-    @property
-    def calls(self) -> SlackCalls:
-        """The calls of Slack's Web API in this workspace."""
-        return self.workspace.calls
-
-    @property
-    def reader(self) -> ThreadReader:
-        """Reads what Slack has."""
-        return ThreadReader(self.workspace)
 
     async def check_later(self, place: ThreadKey, question_ts: str) -> None:
         """Look again later whether this question has one answer, or end the session (``ENDS_SESSION``)."""

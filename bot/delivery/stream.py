@@ -158,6 +158,16 @@ class AnswerStream:
             self._grew.set()
         return True
 
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[None]:
+        """Send changes while the block runs."""
+        async with background_tasks() as group:
+            keeper = group.create_task(self.send_changes(), name="stream")
+            try:
+                yield
+            finally:
+                keeper.cancel()
+
     async def send_changes(self) -> None:
         """Send additions at Slack's pace until cancelled or until the lease is lost."""
         while True:
@@ -266,17 +276,3 @@ class AnswerStream:
         if reason != "closed":
             log.warning("stream_broken", reason=reason, length=self._length)
         self._broken = reason
-
-
-@asynccontextmanager
-async def streaming(stream: AnswerStream | None) -> AsyncIterator[AnswerStream | None]:
-    """Send a stream's changes while the block runs."""
-    if stream is None:
-        yield None
-        return
-    async with background_tasks() as group:
-        keeper = group.create_task(stream.send_changes(), name="stream")
-        try:
-            yield stream
-        finally:
-            keeper.cancel()

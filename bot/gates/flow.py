@@ -179,11 +179,6 @@ class Flow:
     unasked: UnaskedAnswers
     gates: Mapping[Kind | Literal["overheard"], Sequence[Gate]] = field(default_factory=lambda: GATES)
 
-    @property
-    def at(self) -> TeamServices:
-        """The parts that serve this workspace."""
-        return self.answering.at
-
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Carry out the message. Returns its ending in the mailbox. Raises ``LeaseLost`` and ``RedisError``."""
         lease.require()  # after a pause of this process, another worker may run the turn already
@@ -191,7 +186,7 @@ class Flow:
         if message is None:
             return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
         if isinstance(message, PendingCheck):
-            return await run_check(message, claimed, lease, self.at.stores, self.at.delivery)
+            return await run_check(message, claimed, lease, self.answering.at.stores, self.answering.at.delivery)
         try:
             job = await self._job(claimed, lease, message)
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
@@ -200,7 +195,7 @@ class Flow:
                 overheard = job.incoming.addressed == "overheard"
                 # A newer version's message may be of another kind: it passes, and nothing is done.
                 for gate in self.gates.get("overheard" if overheard else job.incoming.kind, ()):
-                    if (ending := await gate(job, self.at)) is not None:
+                    if (ending := await gate(job, self.answering.at)) is not None:
                         return ending
                 return await (self.unasked if overheard else self.answering).answer(job)
         except asyncio.CancelledError:
@@ -216,23 +211,23 @@ class Flow:
         _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
-        job, access = await self._job(claimed, lease, message), self.at.access
+        job, access = await self._job(claimed, lease, message), self.answering.at.access
         if message.refused or cached_refusal(visit_of(message, job.facts), access) or not job.addressed:
             return
         if message.kind == "hand_off":
-            await notify_failure(job, self.at)
+            await notify_failure(job, self.answering.at)
         else:
             await self.answering.notify_given_up(job, reason)
 
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = incoming.turn_id
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
-            await self.at.stores.budgets.release(turn_id, incoming)
-        facts = await read_facts(self.at.stores, incoming, turn_id)
+            await self.answering.at.stores.budgets.release(turn_id, incoming)
+        facts = await read_facts(self.answering.at.stores, incoming, turn_id)
         if incoming.costs_tokens:  # the time of an admin's pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        spoken = self.at.channels.of(incoming.thread.team, incoming.thread.channel).language
+        spoken = self.answering.at.channels.of(incoming.thread.team, incoming.thread.channel).language
         return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts, spoken=spoken)
 
 

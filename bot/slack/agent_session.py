@@ -29,10 +29,10 @@ class AgentSessions:
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
         """Offer the Stop button unless a status already did. Raises the errors of ``lease_check``."""
-        if self._is_supported():
+        if self.calls.is_supported(SESSION_METHOD):
             lease_check()
             try:
-                await self.calls.call_once(SESSION_METHOD, _body(place, "processing"))
+                await self.calls.call_once(SESSION_METHOD, _body(place, status="processing"))
             except DeliveryFailed as failure:
                 log.info("session_not_set", reason=failure.reason)
 
@@ -41,35 +41,27 @@ class AgentSessions:
 
         Raises what ``lease_check`` raises, too.
         """
-        if title and self._is_supported():
+        if title and self.calls.is_supported(SESSION_METHOD):
             # A title sent with a status names only a session that begins, and this one has begun.
             with suppress(DeliveryFailed):
-                named = {
-                    "channel_id": place.channel,
-                    "thread_ts": place.thread_ts,
-                    "title": mask_secrets(title)[:MAX_TITLE_CHARS],
-                }
-                await self.calls.call_once(RENAME_METHOD, named)
+                await self.calls.call_once(RENAME_METHOD, _body(place, title=mask_secrets(title)[:MAX_TITLE_CHARS]))
         lease_check()
-        active, nothing = _body(place, "active"), _body(place, "")
+        active = _body(place, status="active")
         try:
-            if self._is_supported():
+            if self.calls.is_supported(SESSION_METHOD):
                 await self.calls.call_once(SESSION_METHOD, active)
                 return
         except DeliveryFailed as failure:
             log.info("session_not_set", reason=failure.reason)
         try:
             # An empty status has the same effect, and may be sent more than fifty times a minute.
-            await self.calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
+            await self.calls.write(STATUS_METHOD, _body(place, status=""), lease_check=lease_check)
         except DeliveryFailed as failure:
             log.info("status_not_cleared", reason=failure.reason)
-            if not (failure.permanent and self._is_supported()):
+            if not (failure.permanent and self.calls.is_supported(SESSION_METHOD)):
                 raise
             await self.calls.write(SESSION_METHOD, active, lease_check=lease_check)
 
-    def _is_supported(self) -> bool:
-        return self.calls.is_supported(SESSION_METHOD)
 
-
-def _body(place: ThreadKey, status: str) -> dict[str, str]:
-    return {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": status}
+def _body(place: ThreadKey, **values: str) -> dict[str, str]:
+    return {"channel_id": place.channel, "thread_ts": place.thread_ts, **values}

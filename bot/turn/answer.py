@@ -12,7 +12,7 @@ its mailbox: once Redis is back, any worker claims it and begins at the first st
 """
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,7 +32,7 @@ from agent.thread.state import (
 from agent.turn.loop import state_after_stop
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
-from bot.delivery.stream import AnswerStream, streaming
+from bot.delivery.stream import AnswerStream
 from bot.queue.lease import OK, Ending, LeaseLost, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
@@ -265,7 +265,8 @@ class Answering:
             job = replace(job, context=before_question.history[: len(context)])  # as it is in the history now
             before = earlier_stream(job)
             await delete_plan(self.at, job, before)
-            async with streaming(open_stream(self.at, job, before, status)) as stream:
+            stream = open_stream(self.at, job, before, status)
+            async with stream.sending() if stream else nullcontext():
                 return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
 
     def _status(self, job: Job) -> WorkingStatus:
@@ -300,7 +301,7 @@ class Answering:
                     save=lambda state: self.at.stores.threads.save(
                         job.place, job.without_context(state), fence=job.claimed.fence
                     ),
-                    more=await self.at.search.tools(job.incoming),
+                    more=await self.at.search.tools(job.incoming) if job.incoming.action_token else (),
                     stage=live_view.stream,
                 )
             if (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
@@ -356,8 +357,7 @@ class Answering:
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
         streamed, stream = (live_view.streamed, live_view.stream) if live_view else (earlier_stream(job), None)
         key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
-        place = self.at.handoff.in_channel(job.place)
-        ask_human = await place.label(job.place, key.language) if unanswered else ""
+        ask_human = await self.at.handoff.in_channel(job.place).label(job.place, key.language) if unanswered else ""
         answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
         messages = await self.at.delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))

@@ -136,12 +136,11 @@ class TurnObserver:
         self._elapsed_s()
         began = time.monotonic()
         async with background_tasks() as tasks:
-            saving = tasks.create_task(self._save_record(outcome))
+            tasks.create_task(self._save_record(outcome))
             try:
                 yield
             finally:
                 self.recorder.timings["deliver"] = (time.monotonic() - began) * 1000
-            await saving
 
     async def _save_record(self, outcome: TurnOutcome) -> None:
         record = self.recorder.record(self.question, outcome, turn_id=self.turn_id, model=self.engine.model.name)

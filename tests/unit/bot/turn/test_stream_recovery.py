@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.stream import Streams, streaming
+from bot.delivery.stream import Streams
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
 from bot.queue.lease import OK
@@ -133,7 +133,7 @@ async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> Non
     async with local_slack() as slack:
         place, _ = slack.ask()
         stream, _ = stream_in(place, Streams(slack.calls, each_s=0.2))
-        async with streaming(stream):
+        async with stream.sending():
             for text in ("One.", "Two.", "Three."):
                 await stream.show(text, text)
                 await wait_until(lambda: slack.made("chat.appendStream") >= 1, "the first is sent")
@@ -147,7 +147,7 @@ async def test_limited_piece_is_sent_again_after_a_while() -> None:
         place, _ = slack.ask()
         stream, _ = stream_in(place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
         slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
-        async with streaming(stream):
+        async with stream.sending():
             await stream.show("One.", "One.")
             await wait_until(lambda: slack.made("chat.appendStream") == 1, "it was refused")
             await stream.show("Two.", "Two.")
