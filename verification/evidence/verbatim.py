@@ -28,7 +28,7 @@ _WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s
 _MIN_LETTERS: Final = 8
 _LOOK_BACK: Final = 24
 _MAX_MATCHES: Final = 4  # a hostile source may repeat the words endlessly
-_MAX_PASSAGE: Final = 420  # characters of a shown passage: some five lines in a dialog
+_MAX_PASSAGE: Final = 500  # characters of a shown passage: some six lines in a dialog
 
 Span = tuple[int, int]
 
@@ -133,29 +133,48 @@ def without_citations(claim: str) -> str:
 
 
 def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
-    """Return the passage, cut to fit around the first word that the claim shares, with the spans of shared words."""
+    """Return the passage with the spans of the words that the claim shares; of a long one the sentences with most."""
     language = analyse(passage).language
     wanted = frozenset(term.stem for term in terms(claim, language) if term.stem)
-    shared = [term for term in terms(passage, language) if term.stem in wanted]
-    start = max(0, shared[0].start - _MAX_PASSAGE // 4) if shared and len(passage) > _MAX_PASSAGE else 0
-    text = passage[start : start + _MAX_PASSAGE]
-    if start + len(text) < len(passage):
-        text = (text.rpartition(" ")[0] or text) + "…"
-    if start:
-        start += text.find(" ")  # the first word is cut
-        text = "…" + text[text.find(" ") + 1 :]
+    text = _sentences_with(wanted, passage) if len(passage) > _MAX_PASSAGE else passage
     spans: list[Span] = []
-    for term in shared:
-        begin, end = term.start - start, term.end - start
-        if begin < 0:
+    for term in terms(text, language):
+        if term.stem not in wanted:
             continue
-        if end > len(text.rstrip("…")):
-            break
-        if spans and begin <= spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        if spans and term.start <= spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], max(term.end, spans[-1][1]))
         else:
-            spans.append((begin, end))
+            spans.append((term.start, term.end))
     return HighlightedPassage(text, tuple(spans))
+
+
+def _sentences_with(wanted: frozenset[str], passage: str) -> str:
+    """Return the sentences that together have most of the wanted stems, with "…" for what was left out."""
+    analysed = analyse(passage)
+    left, room = wanted, _MAX_PASSAGE
+    chosen: set[int] = set()
+    while fitting := [
+        (len(left & stems), -index)
+        for index, ((start, end), stems) in enumerate(zip(analysed.spans, analysed.sentence_stems, strict=True))
+        if index not in chosen and left & stems and end - start <= room
+    ]:
+        index = -max(fitting)[1]
+        chosen.add(index)
+        left -= analysed.sentence_stems[index]
+        room -= analysed.spans[index][1] - analysed.spans[index][0]
+    if not chosen:  # the sentences are too long
+        first = next((term.start for term in terms(passage, analysed.language) if term.stem in wanted), 0)
+        start = max(0, first - _MAX_PASSAGE // 4)
+        text = passage[start : start + _MAX_PASSAGE]
+        if start + _MAX_PASSAGE < len(passage):
+            text = f"{text.rpartition(' ')[0] or text}…"
+        return f"…{text.partition(' ')[2] or text}" if start else text
+    parts: list[str] = []
+    for index in sorted(chosen):
+        if index and index - 1 not in chosen:
+            parts.append("…")
+        parts.append(passage[slice(*analysed.spans[index])])
+    return " ".join([*parts, *(() if max(chosen) == len(analysed.spans) - 1 else ("…",))])
 
 
 _TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"

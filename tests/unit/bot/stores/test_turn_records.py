@@ -76,6 +76,11 @@ def test_a_passage_is_shown_as_a_page_shows_it_and_cut_between_words() -> None:
     quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 4),))
     assert [one.text for one in passages_of(quoted, (page,))] == ["- Ask Ann first."]
     assert [one.text for one in passages_of(judged, (page,))] == [text.partition("\n\n")[2].replace("\n", " ")]
+    late = (
+        f"{'Payroll is made by bank transfer twice a month. ' * 12}Claims are paid by the 25th. {'More follows. ' * 9}"
+    )
+    (end,) = passages_of(claim("Claims are paid by the 25th [2].", lines=((2, 1),)), (replace(page, text=late),))
+    assert end.text == "… Claims are paid by the 25th. …"
     words = " ".join(f"word{number}" for number in range(200))
     (cut,) = passages_of(claim("Here is word150 [2].", lines=((2, 1),)), (replace(page, text=words),))
     assert set(cut.text.strip("…").split()) <= set(words.split())
