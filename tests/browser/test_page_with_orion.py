@@ -76,27 +76,6 @@ async def test_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_ur
         await expect(page.get_by_role("heading", name="Rate limits")).to_be_visible()
 
 
-async def test_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path: Path, redis_url: str) -> None:
-    async with AsyncExitStack() as stack:
-        drafts = [says(WRONG), says(GOOD)]
-        server = await stack.enter_async_context(ScriptedOpenAI(decisions=[RESPOND], drafts=drafts))
-        key = SecretStr("sk-test-0123456789abcdef")
-        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, openai_api_key=key, model="scripted")
-        setting = await stack.enter_async_context(running(settings))
-        page = await stack.enter_async_context(page_of(setting, "/"))
-        await page.evaluate("location.hash = '#/C0HELP'")
-        await expect(page.get_by_role("heading", level=1)).to_have_text("#help")
-        await page.evaluate("location.hash = '#/D0ORION'")
-        await ask(page, "#channel-composer", "How many requests per minute may an API key make?")
-        answer = page.locator("#thread .message").nth(1)  # a newcomer's first answer opens by itself
-        await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
-        assert "900" not in await page.locator("#app").inner_text()
-        await answer.get_by_role("button", name="Inspect").click()
-        inspector = page.locator("#inspector")
-        for text in ("2 attempts", "claim_supported", "900", "repaired bold"):
-            await expect(inspector).to_contain_text(text)
-
-
 async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     steps = [{"description": "Find the limit of a key"}, {"description": "Compare it <!here>"}]

@@ -13,28 +13,6 @@ from tests.support.staged_page import staged
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
-async def test_mention_is_offered_sent_and_answered_in_its_thread(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        page = await stage.open("/#/C0HELP")
-        stage.workspace.faults.delay("chat.postMessage", 0.7)
-        await page.keyboard.type("@or")
-        await expect(page.locator(".suggest [role=option]")).to_have_text(["OrionAnswers from your documents"])
-        await page.keyboard.press("Enter")
-        await page.keyboard.type("how long?")
-        await page.keyboard.press("Shift+Enter")
-        await page.keyboard.type("second line")
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#timeline .status-text")).to_have_text("Orion is thinking")
-        await expect(page.locator("#timeline .status-step")).to_have_text("Looking it up…")
-        await page.get_by_role("button", name="1 reply").click()
-        await expect(page.locator("#thread .message").nth(1).locator(".body")).to_contain_text("You said: how long?")
-        await expect(page.locator(".status")).to_have_count(0)
-        assert stage.workspace.messages(HELP)[0]["text"] == f"{MENTION} how long?\nsecond line"
-        await page.locator("#thread-composer").fill("and then?")
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#thread .message")).to_have_count(3)
-
-
 async def test_example_questions_are_asked_by_a_click_and_answered_where_they_stand(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open()
@@ -228,25 +206,6 @@ async def test_own_messages_are_edited_and_deleted(browser: Browser) -> None:
         await expect(message).to_contain_text("This message was deleted.")
 
 
-async def test_it_works_on_a_narrow_screen(browser: Browser) -> None:
-    async with staged(browser, width=420) as stage:
-        long = "x" * 300
-        stage.workspace.post(YOU, HELP, f"{MENTION} {long}")
-        call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=f"```{long}```")
-        page = await stage.open("/#/C0GENERAL")
-        await page.get_by_role("button", name="Show channels").click()
-        await page.locator("[data-channel=C0HELP]").click()
-        await expect(page.get_by_role("heading", level=1)).to_have_text("#help")
-        assert await page.evaluate("document.documentElement.scrollWidth") == 420
-        await page.get_by_role("button", name="1 reply").click()
-        box = await page.locator("#pane").bounding_box()
-        assert box is not None
-        assert box["width"] == 420
-        await expect(page.get_by_role("main").get_by_role("heading", name="Thread")).to_have_attribute(
-            "aria-level", "1"
-        )
-
-
 async def test_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
     async with staged(browser, scheme="dark") as stage:
         page = await stage.open()
@@ -269,14 +228,6 @@ async def test_source_opens_at_the_cited_section(browser: Browser, tmp_path: Pat
         await expect(stage.page.get_by_role("region", name="Table")).to_have_attribute("tabindex", "0")
         await stage.page.goto(f"{stage.workspace.url}/docs/plain.txt#L2-L3")
         await expect(stage.page.locator(".cited")).to_have_text("two\nthree\n")
-
-
-async def test_the_home_tab_shows_what_was_published(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        page = await stage.open()
-        await expect(page.locator("#presence")).to_have_text("Orion is online")
-        await page.get_by_role("tab", name="Home").click()
-        await expect(page.locator("#home .block-header")).to_have_text("What I know")
 
 
 async def test_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(browser: Browser) -> None:

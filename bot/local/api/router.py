@@ -56,7 +56,10 @@ class WebApi:
             raise ApiError(error="unknown_method", extra={"req_method": method})
         _authorize(workspace, method, _bearer(request) or asked.text("token"))  # Slack takes a token as an argument too
         workspace.rates.charge(method, asked.text("channel"))
-        answer = METHODS[method].answer(asked)
+        try:
+            answer = METHODS[method].answer(asked)
+        except (KeyError, ValueError):  # an argument of another form
+            raise ApiError(error="invalid_arguments") from None
         if fault and fault.kind == "lost_response":  # only now: the effect stays, as with a real broken connection
             raise _Cut
         return answer

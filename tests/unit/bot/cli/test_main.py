@@ -110,14 +110,6 @@ def test_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
     assert "no_markdown_bold" in done.err
 
 
-def test_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
-    name = terminal.write("in.jsonl", '{"id": 1, "text": "Hello!"}\n{bad\n')
-    done = terminal.orion("verify", "--jsonl", name, "out.jsonl")
-    assert (done.code, done.out) == (1, "")
-    assert "1 of 2 rows got no verdict" in done.err
-    assert "line 2 is not JSON" in done.err
-
-
 def test_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:
     done = terminal.orion("verify", terminal.write("a.md", "It is open until noon [7]."))
     assert done.code == 1

@@ -8,9 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from agent.outcome import OutcomeName
-from bot.errors import WrongUse
 from bot.evals.answers import EvalReply, LabelledQuestion, ask_all, count_results, plain
-from bot.evals.rows import read_rows
 from bot.settings import load_settings
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
@@ -154,10 +152,3 @@ async def test_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_pa
     assert [source.title for source in answered.sources] == ["Limits"]
     assert (away.result, away.attempts, away.is_judged) == ("error", 0, False)
     assert run.pushed == ""
-
-
-def test_question_without_a_label_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"id": "a", "question": "How?"}\n')
-    with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1: 'expect': Field required"):
-        list(read_rows(path, LabelledQuestion))

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from playwright.async_api import async_playwright
 
 from agent.outcome import OutcomeName
 from bot.evals import report as eval_report
 from bot.evals.answers import EvalReply, EvalRun, LabelledQuestion
 from bot.evals.report import report_page
-from tests.support.browser import ARGUMENTS, browser_path
 from verification.types import Source
 
 HOSTILE = (
@@ -160,30 +158,3 @@ def test_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None:
 
 def test_no_questions_make_a_page_too() -> None:
     assert "No draft failed a rule." in report_page(run_of())
-
-
-@pytest.mark.browser
-async def test_browser_shows_it_without_a_script_what_went_wrong_first(tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text(
-        report_page(run_of(*REPLIES, replied(text=HOSTILE * 9, id="g", question=HOSTILE))), encoding="utf-8"
-    )
-    errors: list[str] = []
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
-        page = await browser.new_page(viewport={"width": 360, "height": 800})
-        page.on("console", lambda message: errors.append(message.text))
-        page.on("request", lambda request: errors.append(request.url) if request.url != path.as_uri() else None)
-        await page.goto(path.as_uri())
-        assert await page.title() == "Answers to questions.jsonl"
-        assert await page.evaluate("document.documentElement.scrollWidth") == 360
-        rows = page.locator("table.asked tbody tr")
-        assert await rows.locator("visible=true").count() > 0
-        assert [(await row.get_attribute("class")) for row in await rows.all()][:4] == [
-            "error",
-            "wrong",
-            "wrong",
-            "wrong",
-        ]
-        await browser.close()
-    assert errors == []

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.errors import WrongUse
 from bot.evals.retrieval import evaluate_retrieval, ndcg, recall, reciprocal_rank
 from tests.support.documents import SMALL
 from tests.support.orion_running import settings_in
@@ -48,24 +47,3 @@ async def test_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) ->
     path = tmp_path / "small.json"
     path.write_text(json.dumps({**SMALL, "qrels": {}}))
     assert (await evaluate_retrieval(path, settings_in(tmp_path, "")))["ndcg_at_10"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        ([], "object"),
-        ({"docs": {}}, "'queries'"),
-        ({**SMALL, "docs": {"a": "text"}}, r"'docs\.a'"),
-        ({**SMALL, "docs": {"a": {"title": 3, "text": "x"}}}, r"'docs\.a\.title'"),
-        ({**SMALL, "docs": {"a": {"title": "x"}}}, r"'docs\.a\.text'"),
-        ({**SMALL, "queries": {"q1": None}}, r"'queries\.q1'"),
-        ({**SMALL, "qrels": {"q1": ["a"]}}, r"'qrels\.q1'"),
-        ({**SMALL, "qrels": {"q1": {"a": "1"}}}, r"'qrels\.q1\.a'"),
-        ({**SMALL, "qrels": {"q1": {"a": -1}}}, r"'qrels\.q1\.a'"),
-    ],
-)
-async def test_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(raw))
-    with pytest.raises(WrongUse, match=rf"bad\.json.*{said}"):
-        await evaluate_retrieval(path, settings_in(tmp_path, ""))

@@ -83,13 +83,6 @@ def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None
     assert "https://docs.example/limits" in verdict.chunks[0]
 
 
-@pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff\xfe", b"NaN", b"{}", b'["x"]'])
-def test_source_file_that_is_no_json_is_told(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_bytes(content)
-    with pytest.raises(WrongUse, match=r"s\.json"):
-        read_sources(tmp_path / "s.json")
-
-
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\N{ZERO WIDTH NO-BREAK SPACE}café".encode())))
     assert read_text("-") == "café"

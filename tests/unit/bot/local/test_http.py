@@ -49,17 +49,6 @@ async def test_plain_bolt_app_answers_over_signed_http() -> None:
             await workspace.wait_for(lambda: all(one.acknowledged for one in workspace.workspace.deliveries.log))
 
 
-async def test_wrong_secret_is_refused_by_the_app_and_retried() -> None:
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace:
-        echo = EchoApp(workspace, signing_secret="another")
-        async with served(echo.app.server(host="127.0.0.1").web_app) as url:
-            workspace.http.url = url
-            workspace.post(YOU, CHAT, "hello")
-            (delivery,) = workspace.workspace.deliveries.log
-            await workspace.wait_for(lambda: delivery.given_up)
-            assert delivery.reasons == ["http_error"] * 4
-
-
 async def test_every_request_is_signed_and_retries_say_so() -> None:
     seen: list[tuple[bytes, dict[str, str]]] = []
 

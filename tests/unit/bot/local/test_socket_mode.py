@@ -14,19 +14,6 @@ from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoin
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))
 
 
-async def test_plain_bolt_app_answers_a_mention_in_its_thread() -> None:
-    async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
-        ts = workspace.post(YOU, HELP, f"{MENTION} hello")
-        thread = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
-        assert thread[0]["text"] == "You said: hello"
-        assert thread[0]["thread_ts"] == ts
-        assert thread[0]["bot_id"] == "B0ORION"
-        assert thread[0]["metadata"]["event_type"] == "orion_answer"
-        await workspace.wait_for(lambda: all(one.acknowledged for one in workspace.workspace.deliveries.log))
-        kinds = {event["type"] for event in echo.events}
-        assert kinds == {"app_mention", "message"}
-
-
 async def test_mention_comes_as_two_events_with_one_ts() -> None:
     workspace = LocalWorkspace()
     ts = workspace.post(YOU, HELP, f"{MENTION} hello")
@@ -47,14 +34,6 @@ async def test_direct_message_is_one_event_and_its_own_messages_are_sent_but_ign
         assert [one.event["type"] for one in log] == ["message", "message"]
         assert log[1].event["bot_id"] == "B0ORION"
         assert [event["text"] for event in echo.events] == ["hello there"]
-
-
-async def test_disconnect_makes_the_app_come_back_on_a_new_connection() -> None:
-    async with running(LocalWorkspace()) as workspace, echoing(workspace):
-        await workspace.workspace.sockets.disconnect()
-        await workspace.wait_for(lambda: workspace.workspace.sockets.opened == 2 and workspace.connections == 1)
-        ts = workspace.post(YOU, HELP, f"{MENTION} again")
-        await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
 
 
 @asynccontextmanager
@@ -136,13 +115,6 @@ async def test_the_envelope_carries_what_slack_puts_round_an_event() -> None:
             {"type": "text", "text": " hello"},
         ]
         await received(socket)
-
-
-async def test_pings_come_back_with_their_payload() -> None:
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
-        await socket.ping(b"sdk-ping-pong:1.5")
-        pong = await socket.receive()
-        assert (pong.type, bytes(pong.data)) == (aiohttp.WSMsgType.PONG, b"sdk-ping-pong:1.5")
 
 
 async def test_nonsense_from_the_app_is_ignored() -> None:

@@ -58,17 +58,6 @@ async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
     lasting.threads.close()
 
 
-def test_statuses_are_checked() -> None:
-    workspace = idle()
-    ts = PersonActions(workspace).post(YOU, HELP, "question")
-    where = {"channel_id": HELP, "thread_ts": ts}
-    method = "assistant.threads.setStatus"
-    assert refused(workspace, method, **where) == "invalid_arguments"
-    assert refused(workspace, method, **where, status="a", loading_messages=["x"] * 11) == "invalid_arguments"
-    assert refused(workspace, method, channel_id=HELP, thread_ts="1.000001", status="a") == "thread_not_found"
-    assert refused(workspace, method, channel_id="C404", thread_ts=ts, status="a") == "channel_not_found"
-
-
 def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread() -> None:
     workspace = idle()
     prompts = [{"title": "Try", "message": "How?"}]
@@ -79,35 +68,6 @@ def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread()
     assert workspace.threads.prompts == {CHAT: {"title": "Ask", "prompts": prompts}}
     assert refused(workspace, method, channel_id=CHAT, prompts=prompts * 5) == "invalid_arguments"
     assert refused(workspace, method, channel_id=CHAT, prompts=[{"title": "x"}]) == "invalid_arguments"
-
-
-def test_sessions_have_four_states_and_a_title() -> None:
-    workspace = idle()
-    ts = PersonActions(workspace).post(YOU, HELP, "question")
-    where = {"channel_id": HELP, "thread_ts": ts}
-    assert refused(workspace, "agents.sessions.rename", **where, title="early") == "session_not_found"
-    call(workspace, "agents.sessions.setStatus", **where, status="processing", title="Question")
-    call(workspace, "agents.sessions.rename", **where, title="Best")
-    session = workspace.threads.sessions[(HELP, ts)]
-    assert (session.status, session.title) == ("processing", "Best")
-    assert refused(workspace, "agents.sessions.setStatus", **where, status="odd") == "invalid_arguments"
-    assert (
-        refused(workspace, "agents.sessions.setStatus", **where, status="active", title="x" * 201)
-        == "invalid_arguments"
-    )
-    assert refused(workspace, "agents.sessions.rename", **where, title="x" * 201) == "invalid_arguments"
-
-
-def test_the_stop_button_tells_the_thread_and_its_streams() -> None:
-    workspace = idle()
-    people = PersonActions(workspace)
-    ts = people.post(YOU, CHAT, "question")
-    stream = call(workspace, "chat.startStream", channel=CHAT, thread_ts=ts)["ts"]
-    people.stop_session(CHAT, ts)
-    event = workspace.deliveries.log[-1].event
-    assert event["type"] == "agent_session_stopped"
-    assert (event["channel"], event["thread_ts"], event["user"]) == (CHAT, ts, YOU)
-    assert event["streaming_message_ts"] == [stream]
 
 
 def test_modal_opens_by_a_trigger_once_and_in_time() -> None:

@@ -5,7 +5,7 @@ import pytest
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import Channel
 from bot.local.page.people import PersonActions
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, refused
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, refused
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,6 @@ def test_markdown_text_becomes_a_markdown_block_and_blocks_get_ids() -> None:
     (block,) = message["blocks"]
     assert (block["type"], block["text"]) == ("markdown", "**hi**")
     assert block["block_id"]
-
-
-def test_reply_to_a_reply_joins_its_thread() -> None:
-    workspace = idle()
-    people = PersonActions(workspace)
-    root = people.post(YOU, HELP, "root")
-    reply = people.post(YOU, HELP, "reply", root)
-    answer = call(workspace, "chat.postMessage", channel=HELP, text="x", thread_ts=reply)
-    assert answer["message"]["thread_ts"] == root
 
 
 def test_update_changes_what_is_given_and_keeps_the_rest() -> None:
@@ -131,22 +122,3 @@ def test_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app() -> None:
         assert refused(workspace, "chat.postEphemeral", channel=HELP, **arguments) == error
     with pytest.raises(ApiError):
         call(workspace, "chat.update", channel=HELP, ts=ts, text="x")
-
-
-def test_permalinks_name_channel_message_and_thread() -> None:
-    workspace = idle()
-    workspace.url = "http://127.0.0.1:1"
-    people = PersonActions(workspace)
-    root = people.post(YOU, HELP, "root")
-    reply = people.post(YOU, HELP, "reply", root)
-    link = call(workspace, "chat.getPermalink", channel=HELP, message_ts=root)["permalink"]
-    assert link == f"http://127.0.0.1:1/archives/{HELP}/p{root.replace('.', '')}"
-    assert f"thread_ts={root}" in call(workspace, "chat.getPermalink", channel=HELP, message_ts=reply)["permalink"]
-
-
-def test_another_apps_message_comes_with_its_bot_id() -> None:
-    workspace = idle()
-    PersonActions(workspace).post_as_other_app(HELP, f"{MENTION} hello")
-    mention, message = (one.event for one in workspace.deliveries.log)
-    assert mention["bot_id"] == message["bot_id"] == "B0OTHER"
-    assert message["app_id"] == "A0OTHER"

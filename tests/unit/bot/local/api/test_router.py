@@ -1,5 +1,3 @@
-import asyncio
-
 import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
@@ -114,25 +112,3 @@ async def test_lost_response_has_had_its_effect_a_reset_has_not() -> None:
             posted.append(len(workspace.messages(HELP)))
         assert posted == [1, 1]
         assert [one.error for one in workspace.calls] == ["connection_cut", "connection_cut"]
-
-
-async def test_hanging_call_goes_on_when_released() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
-        workspace.faults.hang("auth.test")
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(client_of(workspace).api_call("auth.test"))
-            await workspace.wait_for(lambda: workspace.calls)
-            assert not workspace.calls[0].done
-            await asyncio.sleep(0)
-            workspace.faults.release()
-        assert task.result()["ok"] is True
-
-
-async def test_slow_server_does_what_a_caller_asked_that_is_gone() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
-        workspace.faults.delay("chat.postMessage", 0.3)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.1):
-                await client_of(workspace).chat_postMessage(channel=HELP, text="late")
-        await workspace.wait_for(lambda: workspace.messages(HELP))
-        assert workspace.messages(HELP)[-1]["text"] == "late"

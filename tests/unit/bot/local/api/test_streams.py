@@ -105,12 +105,3 @@ def test_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
         == "message_not_in_streaming_state"
     )
     assert call(workspace, "chat.update", channel=CHAT, ts=ts, text="b", blocks=[])["text"] == "b"
-
-
-def test_streams_of_others_and_odd_session_states_are_refused() -> None:
-    workspace = idle()
-    theirs = PersonActions(workspace).post(YOU, CHAT, "mine")
-    own = started(workspace)
-    cases = [({"ts": theirs}, "message_not_owned_by_app"), ({"ts": own, "session_status": "odd"}, "invalid_arguments")]
-    for arguments, error in cases:
-        assert refused(workspace, "chat.stopStream", channel=CHAT, **arguments) == error
