@@ -22,10 +22,6 @@ TTL_S = 30 * 24 * 3600
 CLUSTER_SHARDS = 16  # a constant: two workers with different values would not see each other's work
 
 
-class StateConflict(StateNotSaved):
-    """Another writer saved since this state was loaded."""
-
-
 class StateFenced(StateNotSaved):
     """The turn that wanted to save lost its lease: another turn owns the thread, or will."""
 
@@ -110,4 +106,4 @@ class ThreadStore:
             raise StateNotSaved(message) from error
         if answer == 1:
             return saved
-        raise StateConflict(str(key)) if answer == 0 else StateFenced(str(key))
+        raise StateFenced(str(key)) if answer else StateNotSaved(f"{key}: another writer saved first")

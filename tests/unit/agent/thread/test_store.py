@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from agent.actions import Step
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from agent.thread.state import PendingQuestion, Plan, StateNotSaved, ThreadState
-from agent.thread.store import TTL_S, LeaseFence, StateConflict, StateFenced, ThreadStore, hash_tag
+from agent.thread.store import TTL_S, LeaseFence, StateFenced, ThreadStore, hash_tag
 from bot.queue.lease import Claimed
 from bot.queue.queue import Mailbox
 from verification.types import Source
@@ -71,13 +71,13 @@ async def test_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis) ->
 async def test_of_two_that_save_one_wins(store: ThreadStore, redis_client: Redis) -> None:
     loaded = await store.load(KEY)
     first = await store.save(KEY, replace(loaded, mission="first"))
-    with pytest.raises(StateConflict):
+    with pytest.raises(StateNotSaved, match="another writer"):
         await store.save(KEY, replace(loaded, mission="second"))
     assert (await store.load(KEY)).mission == "first"
     third = await store.save(KEY, replace(first, mission="third 🙂\ud83d"))
     assert (await store.load(KEY)).mission == "third 🙂?"
     assert await redis_client.delete(store.key(KEY))
-    with pytest.raises(StateConflict):
+    with pytest.raises(StateNotSaved, match="another writer"):
         await store.save(KEY, third)
 
 
