@@ -177,8 +177,6 @@ class Progress:
         """Return the name of the exceeded limit, or an empty text. The deadline is a time-out around the whole turn."""
         if self.used.model_calls >= self.budget.model_calls:
             return "model_calls"
-        if self.used.tool_calls > self.budget.tool_calls:
-            return "tool_calls"
         return "tokens" if self.used.tokens >= self.budget.tokens else ""
 
     def say(self, key: str, **gaps: str) -> str:
