@@ -37,7 +37,6 @@ from bot.redis.server import (
     probe_server,
     server_binaries,
 )
-from bot.settings import Settings
 from tests.support.orion_running import settings_in
 from tests.support.waiting import wait_until
 
@@ -107,10 +106,6 @@ asyncio.run(main())
 """
 
 
-def named(home: Path, redis_url: str) -> Settings:
-    return Settings(home=home, redis_url=SecretStr(redis_url))
-
-
 @contextmanager
 def user(home: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", USER, str(home)]
@@ -145,11 +140,13 @@ async def home(tmp_path: Path) -> AsyncIterator[Path]:
         pass
 
 
-async def test_what_was_confirmed_is_there_again(home: Path) -> None:
+async def test_what_was_confirmed_is_there_again_for_its_owner_alone(home: Path) -> None:
     async with connect(home) as redis:
         await redis.set("question", "ä")
-        assert (await redis.config_get("append*"))["appendfsync"] == "always"
-        assert (await redis.config_get("maxmemory-policy"))["maxmemory-policy"] == "noeviction"
+        settings = {name: (await redis.config_get(name))[name] for name in ("appendfsync", "maxmemory-policy", "port")}
+        assert settings == {"appendfsync": "always", "maxmemory-policy": "noeviction", "port": "0"}
+        folder = home / "redis"
+        assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "redis.sock")] == [0o700, 0o700]
     async with connect(home) as redis:
         assert await redis.get("question") == "ä"
 
@@ -185,21 +182,6 @@ async def test_the_server_outlives_a_killed_parent_and_is_found_again(home: Path
         assert await redis.get("users") == "1"
 
 
-async def test_killed_server_is_started_again_with_all_that_was_confirmed(home: Path) -> None:
-    async with connect(home) as redis:
-        for number in range(100):
-            await redis.rpush("list", number)
-        os.kill(await pid_of(redis), signal.SIGKILL)
-
-        async def complete() -> bool:
-            try:
-                return await redis.llen("list") == 100
-            except RedisError:
-                return False
-
-        await wait_until(complete, "the server is back")
-
-
 async def test_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
     """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -230,24 +212,20 @@ async def test_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: 
     ("last_words", "cause"),
     [("# Can't recover from AOF write error. Exiting...", "cannot write to its disk"), ("", "killed or crashed")],
 )
-async def test_why_the_server_died_is_told(home: Path, last_words: str, cause: str) -> None:
+async def test_killed_server_is_started_again_with_all_that_was_confirmed_and_the_cause_is_logged(
+    home: Path, last_words: str, cause: str
+) -> None:
     async with connect(home) as redis:
-        await redis.ping()
+        for number in range(100):
+            await redis.rpush("list", number)
         os.kill(await pid_of(redis), signal.SIGKILL)
         with (home / "redis" / "server.log").open("a") as log:
             log.write(last_words)
         with capture_logs() as logs:
-            assert await redis.ping()
+            assert await redis.llen("list") == 100
     (died,) = [line for line in logs if line["event"] == "embedded_redis_died"]
     assert cause in died["cause"]
     assert died["free_bytes"] > 0
-
-
-async def test_only_its_owner_reaches_it(home: Path) -> None:
-    async with connect(home) as redis:
-        assert (await redis.config_get("port"))["port"] == "0"
-        assert stat.S_IMODE((home / "redis").stat().st_mode) == 0o700
-        assert stat.S_IMODE((home / "redis" / "redis.sock").stat().st_mode) == 0o700
 
 
 async def test_home_too_deep_for_a_socket_gets_a_short_one_that_others_find(tmp_path: Path) -> None:
@@ -281,7 +259,7 @@ async def test_home_that_cannot_hold_the_files_gives_a_clear_error(tmp_path: Pat
 
 
 async def test_redis_url_is_used_and_nothing_is_started(redis_url: str, redis_client: Redis, tmp_path: Path) -> None:
-    async with open_redis(named(tmp_path / "home", redis_url)) as redis:
+    async with open_redis(settings_in(tmp_path / "home", redis_url)) as redis:
         await redis.set("a", "b")
     assert await redis_client.get("a") == "b"
     assert not (tmp_path / "home").exists()
