@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import structlog
@@ -31,44 +32,7 @@ DAY_S: Final = 86_400
 BUDGET_TTL_S: Final = 2 * DAY_S
 RESERVATION_TTL_S: Final = 900  # longer than a turn: a crashed one releases its share
 FIRST_RESERVATION: Final = 2_000  # tokens of a turn, until one of the day has ended
-# Reservations are one field of the day's hash, {turn: [expiry, tokens, field, …]}. ARGV: now, expiry, turn, tokens of a
-# first turn, number of limits, then field and limit of each, then the fields of the turn.
-# What is damaged counts as nothing: one entry must not stop a worker.
-_HELD: Final = """
-local function number(name) return tonumber(redis.call('HGET', KEYS[1], name) or 0) or 0 end
-local is_whole, held = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'reserved') or '{}')
-if not is_whole or type(held) ~= 'table' then held = {} end
-"""
-_RESERVE: Final = (
-    _HELD
-    + """
-local reserved = {}
-for turn, one in pairs(held) do
-  if type(one) ~= 'table' or tonumber(one[1]) <= tonumber(ARGV[1]) or turn == ARGV[3] then held[turn] = nil
-  else for i = 3, #one do reserved[one[i]] = (reserved[one[i]] or 0) + one[2] end end
-end
-local fits, turns = 1, number('turns')
-for i = 6, 4 + 2 * ARGV[5], 2 do
-  if number(ARGV[i]) + (reserved[ARGV[i]] or 0) >= tonumber(ARGV[i + 1]) then fits = 0 end
-end
-if fits == 1 then
-  local one = {ARGV[2], turns > 0 and math.ceil(number('workspace') / turns) or tonumber(ARGV[4])}
-  for i = 6 + 2 * ARGV[5], #ARGV do one[#one + 1] = ARGV[i] end
-  held[ARGV[3]] = one
-end
-redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
-return fits
-"""
-)
-_RELEASE: Final = (
-    _HELD
-    + """
-if not held[ARGV[1]] then return end
-held[ARGV[1]] = nil
-redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-"""
-)
+_RESERVATIONS: Final = Path(__file__).with_name("reservations.lua").read_text(encoding="utf-8")
 _HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
 log = structlog.get_logger()
 
@@ -144,14 +108,12 @@ class Budgets:
             yield True
             return
         key, now = self.key(incoming.thread.team), self.clock()
-        arguments: list[str | float] = [now, now + RESERVATION_TTL_S, turn_id, FIRST_RESERVATION, len(limits)]
-        arguments += [part for pair in limits for part in pair]
+        arguments: list[str | float] = [turn_id, BUDGET_TTL_S, now, now + RESERVATION_TTL_S, FIRST_RESERVATION]
+        arguments += [len(limits), *(part for pair in limits for part in pair)]
         arguments += [_field(holder, incoming) for holder in _HOLDERS]
-        reserved: Any = self.redis.eval(_RESERVE, 1, key, *arguments)
-        is_reserved = bool(await reserved)
-        await self.redis.expire(key, BUDGET_TTL_S)
+        is_reserved = await self.redis.register_script(_RESERVATIONS)(keys=[key], args=arguments)
         try:
-            yield is_reserved
+            yield bool(is_reserved)
         finally:
             await self.release(turn_id, incoming)
 
@@ -170,8 +132,8 @@ class Budgets:
         if not self.limits.are_set:
             return
         try:
-            released: Any = self.redis.eval(_RELEASE, 1, self.key(incoming.thread.team), turn_id, BUDGET_TTL_S)
-            await released
+            script, key = self.redis.register_script(_RESERVATIONS), self.key(incoming.thread.team)
+            await script(keys=[key], args=[turn_id, BUDGET_TTL_S])
         except RedisError as error:  # the reservation expires
             log.warning("tokens_not_released", error_type=type(error).__name__)
 
