@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -161,11 +161,12 @@ def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -
     documents, figures = output.run(_docs(settings, local))
     overdue = AnswerBook(folder=settings.answers).overdue(today) if settings.answers else []
     if as_json:
-        listed = {
-            "documents": list(map(_document_json, documents)),
-            "sources": list(map(_source_json, figures.sources)),
-        }
-        output.print_json({**listed, "overdue_answers": [answer.question for answer in overdue]})
+        sources = [{"kind": s.kind, "where": s.where, **asdict(s.held), **asdict(s.state)} for s in figures.sources]
+        output.print_json({
+            "documents": list(map(asdict, documents)),
+            "sources": sources,
+            "overdue_answers": [answer.question for answer in overdue],
+        })  # fmt: skip
         return
     _print_docs(documents, figures)
     for answer in overdue:
@@ -183,35 +184,6 @@ async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, 
         raise WrongUse(_NO_WORKSPACE.format(port=local, home=settings.home, known=known))
     async with open_index(corpus, wait_s=0.0) as (opened, _):
         return opened.documents(), figures_of(opened, corpus.names)
-
-
-def _document_json(document: Document) -> Mapping[str, Any]:
-    names = ("id", "title", "url", "updated_at", "audience", "source", "passages")
-    return {name: getattr(document, name) for name in names}
-
-
-def _source_json(source: SourceFigures) -> Mapping[str, Any]:
-    from bot.documents.figures import NO_READER
-
-    held, state = source.held, source.state
-    return {
-        "kind": source.kind,
-        "where": source.where,
-        **{name: getattr(held, name) for name in ("documents", "passages", "oldest", "newest")},
-        "bytes": state.size,
-        "synced_at": _format_iso(state.synced),
-        "tried_at": _format_iso(state.tried),
-        "seconds": state.seconds,
-        "not_read": [{"document": name, "reason": reason} for name, reason in state.failed],
-        "not_read_more": state.failures - len(state.failed),
-        "skipped": [
-            {"suffix": s.suffix, "files": s.files, "reason": s.advice or NO_READER} for s in source.skipped_files
-        ],
-    }
-
-
-def _format_iso(seconds: float) -> str | None:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 
 def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> None:

@@ -23,6 +23,7 @@ from bot.local.page.api import MAX_BODY_BYTES, Handler, PageApi
 from bot.local.page.people import PersonActions
 from bot.local.workspace import Setup, WorkspaceState, load, save
 
+HOST: Final = "127.0.0.1"
 STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
 # A stream changes the workspace many times a second; a crash may cost a visitor three seconds.
@@ -32,7 +33,7 @@ _FOR_APPS: Final = ("/api/", "/link/", "/files-pri/")
 
 
 class LocalWorkspace(PersonActions):
-    """One workspace with its server. Person-side methods come from ``People``."""
+    """One workspace with its server. What people do in it comes from ``PersonActions``."""
 
     def __init__(self, **setup: Any) -> None:
         """``setup`` are fields of ``Setup``."""
@@ -61,7 +62,7 @@ class LocalWorkspace(PersonActions):
         """Open Socket Mode connections."""
         return len(self.workspace.sockets.connections)
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
+    async def start(self, port: int = 0, *, or_free: bool = False) -> None:
         """Open the port (0 = any free one; with ``or_free`` also where it is taken) and begin to deliver events."""
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         self.workspace.deliveries.group = group
@@ -69,14 +70,13 @@ class LocalWorkspace(PersonActions):
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         try:
-            await web.TCPSite(runner, host, port).start()
+            await web.TCPSite(runner, HOST, port).start()
         except OSError as error:
             if not or_free or error.errno != errno.EADDRINUSE:
                 raise
-            await web.TCPSite(runner, host, 0).start()
+            await web.TCPSite(runner, HOST, 0).start()
         bound = runner.addresses[0]
-        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        self.workspace.url = f"http://{'127.0.0.1' if shown == '0.0.0.0' else shown}:{bound[1]}"  # noqa: S104 - compared, not bound
+        self.workspace.url = f"http://{HOST}:{bound[1]}"
         if folder := self.workspace.setup.kept:
             file = folder / f"workspace-{bound[1]}.json"
             load(self.workspace, file)
@@ -134,9 +134,8 @@ class LocalWorkspace(PersonActions):
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse requests to another host name, and actions that another page sends."""
-        bound, headers, own = self.url.removeprefix("http://"), request.headers, f"http://{request.host}"
-        port = bound.rpartition(":")[2]
-        names = {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
+        headers, own, port = request.headers, f"http://{request.host}", self.url.rpartition(":")[2]
+        names = {f"{HOST}:{port}", f"localhost:{port}"}
         # A site that points its name at this machine must not read documents through a visitor's browser.
         if not request.path.startswith(_FOR_APPS) and request.host not in names:
             raise web.HTTPForbidden(text="not by this name")
