@@ -22,6 +22,7 @@ from agent.model.protocol import ModelError, WriteContext
 from agent.model.tag_stream import TagStream, TypedText
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.tasks import background_tasks
+from agent.turn.draft_text import check_draft
 from agent.turn.early import DISCARDED, EarlyDraft, request_draft
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
 from agent.turn.judging import AttemptJudge
@@ -37,7 +38,6 @@ from agent.turn.replies import (
     to_answer,
     verification_failure,
 )
-from agent.turn.rules import check_draft
 from observability.logging import Length
 from verification.check import is_better
 from verification.feedback import retry_text

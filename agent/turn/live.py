@@ -16,8 +16,7 @@ import structlog
 
 from agent.model.prompts import NOT_FOUND
 from agent.tasks import background_tasks
-from agent.turn.renumbering import citation_order, renumber
-from agent.turn.rules import check_draft
+from agent.turn.draft_text import check_draft, citation_order, renumber
 from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.judgement import only_unconfirmed
 from verification.rules.citations import citations

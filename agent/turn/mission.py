@@ -22,9 +22,9 @@ from agent.thread.state import Plan, SavedFindings, SavedResult, state_with_answ
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
+from agent.turn.draft_text import check_draft
 from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.progress import Progress
-from agent.turn.rules import check_draft
 from observability.logging import Length
 from verification.markup.link_targets import links
 from verification.markup.mrkdwn import strip_mrkdwn

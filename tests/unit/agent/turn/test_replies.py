@@ -16,8 +16,8 @@ from agent.model.prompts import NOT_FOUND
 from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
+from agent.turn.draft_text import citation_order, renumber
 from agent.turn.progress import Policy
-from agent.turn.renumbering import citation_order, renumber
 from tests.support.fakes import PassageTool, ScriptedModel, take_turn
 from verification.judgement import Judgement
 from verification.rules.citations import citations

@@ -1,17 +1,24 @@
-"""Renumbers an answer's citations for its readers: from 1, in the order of their first use.
+"""Checks the text of a draft, and numbers its citations for its readers: from 1, in the order of their first use.
 
 The model cites by the number that ``Progress.add_source`` gave a source. A growing answer keeps its numbers.
 """
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
+import structlog
+
+from verification.check import check
 from verification.markup.scanner import fences, segments
 from verification.markup.tables import is_drawn
 from verification.rules.citations import citations
 from verification.types import Source
 
+log = structlog.get_logger()
+
+check_draft: Final = partial(check, on_crash=lambda rule, error: log.error("rule_crashed", rule=rule, exc_info=error))
 _LINKED: Final = re.compile(r"\[\\\[(\d{1,9})\\\]\]\(")
 _IN_CELL: Final = re.compile(r"\[(\d{1,9})\]")
 
