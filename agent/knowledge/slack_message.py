@@ -5,6 +5,7 @@ payload gives a text, no longer than a Slack message may be.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from agent.payload import mapping, objects, string
 
 MAX_TEXT_CHARS: Final = 40_000  # Slack's own limit for a message
 _MAX_DEPTH: Final = 8
-_TOKEN: Final = re.compile(r"<(?:([@#!])([^<>|]*)|([a-z][a-z0-9+.-]*:[^<>|]*))(?:\|([^<>]*))?>", re.IGNORECASE)
+_TOKEN: Final = re.compile(r"<(?:([@#!])([^<>|]+)|([a-z][a-z0-9+.-]*:[^<>|]*))(?:\|([^<>]*))?>", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"^https?://")
 # A mention inside these is only quoted: fences, code, quotations, link labels.
 _QUOTED: Final = re.compile(
@@ -75,8 +76,9 @@ def plain_text(wire: str, reader: str = "") -> str:
     quoted = [found.span() for found in _QUOTED.finditer(wire)] if reader else []
 
     def plain(token: re.Match[str]) -> str:
-        live = not any(start <= token.start() < end for start, end in quoted)
-        return "" if live and token[1] == "@" and token[2] == reader else _plain_token(token)
+        before = bisect(quoted, (token.start(), len(wire)))  # of thousands of quotations and mentions
+        is_live = not before or quoted[before - 1][1] <= token.start()
+        return "" if is_live and token[1] == "@" and token[2] == reader else _plain_token(token)
 
     return unescape_wire(_TOKEN.sub(plain, wire)).strip()[:MAX_TEXT_CHARS]
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from agent.files import ORIGIN as FILE
@@ -83,14 +83,20 @@ def best_passages(
 
 def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
     """Return the best window; among equals, the one that begins closest before the first of the best sentences."""
-    passages: list[RankedPassage] = []
-    for units in windows(section):
-        shares = [_share(weights, (unit,)) for unit in units]
-        closest = max(shares)
-        best, covered = units[shares.index(closest)], _share(weights, units)
-        passage = RankedPassage(units=tuple(units), best=best, covered=covered, closest=closest)
-        passages.append(replace(passage, is_excerpt=len(units) < len(section)))
-    return max(reversed(passages), key=lambda each: (each.score, -section.index(each.best)))
+    shares = [_share(weights, (unit,)) for unit in section]
+    ranked: list[tuple[float, int, int, RankedPassage]] = []
+    for start, units in enumerate(windows(section)):
+        end = start + len(units)
+        at = max(range(start, end), key=shares.__getitem__)
+        passage = RankedPassage(
+            units=tuple(units),
+            best=section[at],
+            covered=_share(weights, units),
+            closest=shares[at],
+            is_excerpt=len(units) < len(section),
+        )
+        ranked.append((passage.score, -at, start, passage))
+    return max(ranked, key=itemgetter(0, 1, 2))[3]
 
 
 def _closest_newest(passage: RankedPassage) -> tuple[float, int]:

@@ -37,7 +37,7 @@ _SAMPLE: Final = 4_096
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters: with more it is in another encoding
 _ZERO_SHARE: Final = 0.001  # of the bytes: browsers and editors ignore a stray zero
 _CODE: Final = re.compile(
-    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`\n]+?(?P=tick)(?!`)",
+    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
 # Comments, and code of static site generators, which a reader of the page never sees, each with the sign that ends it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -182,6 +183,7 @@ def test_a_mention_in_a_rich_quote_or_fence_is_quoted() -> None:
         ("<mailto:a@b.example|a@b.example>", "a@b.example"),
         ("ask <@UBEN> in <#C9|ops> or <#C8|>", "ask <@UBEN> in #ops or <#C8>"),
         ("<!here> at <!date^1700000000^{date}|Nov 14>", "@here at Nov 14"),
+        ("<!> and <@>", "<!> and <@>"),
     ],
 )
 def test_wire_text_reads_as_its_author_wrote_it(wire: str, words: str) -> None:
@@ -194,6 +196,12 @@ def test_ids_become_names() -> None:
     names = {"U1": "@Ann", "S1": "@oncall", "C1": "#help"}
     assert with_names(words, names) == "@Ann asked @oncall and <@U2> in #help or #ops @here"
     assert with_names(words, {}, unknown="@someone").startswith("@someone asked @someone")
+
+
+def test_message_of_many_quotations_and_mentions_is_read_quickly() -> None:
+    began = time.process_time()
+    read_message({"text": "\n> a <@UANN>" * 3_000}, ORION)
+    assert time.process_time() - began < 0.5
 
 
 def test_files_of_a_shared_message_come_along() -> None:

@@ -81,6 +81,7 @@ def test_elements_and_characters_are_limited() -> None:
 
 UNCLOSED = {
     "md": ["<!--", "{%", "{{<", "{{ x", "<%", "`", "```\n", "[a](", "*a ", "> ", "- ", "|a", "---\n", "<a "],
+    "markdown": ["x" + "`" * 9_000, "`" * 9_000 + "x"],
     "mdx": ["{/*", "<A ", "import "],
     "html": ["<sup>", "<sub><b>", "<!--", "<title", "<div>", "<table><tr><td>", "<p>", "&#", "<meta "],
     "html.erb": ["<%", "{{"],
