@@ -41,6 +41,11 @@ _COMMANDS: Final[Mapping[str, Command]] = {
     for word in say(f"command_{command}", language).split("|")
 }
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
+log = structlog.get_logger()
+DELETED: Final = "deleted"
+TWIN_WAIT_S: Final = 0.2
+"""Wait of a mention without its files for the ``message`` event of the same message."""
+log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -238,13 +243,6 @@ def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadK
 def _is_allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
     names = {string(message, key) for key in ("bot_id", "user", "app_id")} - {""}
     return bool(names & access.allow_bots)
-
-
-log = structlog.get_logger()
-
-DELETED: Final = "deleted"
-TWIN_WAIT_S: Final = 0.2
-"""Wait of a mention without its files for the ``message`` event of the same message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,13 @@ _INSTALL_KINDS: Final = frozenset(
 )
 # The queue's own structure: rebuilt from the mailboxes, entry by entry.
 _STRUCTURE: Final = frozenset({"lease", "teams", "ready", "bell", "fence", "swept", "swept_to", "replicated", "orions"})
+DEFAULT_PREFIX: Final = "orion"
+ORIONS_KEY: Final = "orion:orions"
+_REFUSED: Final = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
+_SEVERAL: Final = (
+    "Several Orions use this Redis: {names}. Set SLACK_BOT_TOKEN, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET, to say "
+    "which one is meant."
+)
 log = structlog.get_logger()
 
 
@@ -119,15 +126,6 @@ async def _make_ready(redis: Redis, target: str, mailboxes: Mapping[str, str]) -
         await redis.zrem(f"{old_tag}:lease", thread)
         await redis.delete(f"{old_tag}:ready:{team}")
         await redis.zrem(f"{old_tag}:teams", team)
-
-
-DEFAULT_PREFIX: Final = "orion"
-ORIONS_KEY: Final = "orion:orions"
-_REFUSED: Final = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
-_SEVERAL: Final = (
-    "Several Orions use this Redis: {names}. Set SLACK_BOT_TOKEN, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET, to say "
-    "which one is meant."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

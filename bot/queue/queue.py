@@ -32,6 +32,17 @@ LUA = Path(__file__).parent / "lua"
 BELL_TTL_S = 60
 UNREADABLE_ID = "unreadable"
 MAX_BELL_ENTRIES = 64
+LEASE_S = 15.0
+MAX_TRIES = 5
+# A message that was tried too often is claimed a few times more, only to notify the person who asked.
+EXTRA_NOTIFY_TRIES = 3
+# A message under which workers died gets its last tries without another such message on the same worker.
+SOLO_TRIES = 2
+SEEN_TTL_S = 24 * 3600
+MARK_TTL_S = SEEN_TTL_S  # an effect can be repeated while its message can return: as long as its event ids are known
+DEAD_TTL_S = 30 * 24 * 3600
+MAX_DEAD_LETTERS = 10_000
+_SAID = re.compile(r"\d{10}\.\d{6}")
 
 
 def load_script(redis: Redis, name: str) -> AsyncScript:
@@ -89,20 +100,6 @@ class Wakeup:
             pipe.ltrim(self.key, 0, MAX_BELL_ENTRIES - 1)
             pipe.expire(self.key, BELL_TTL_S)
             await pipe.execute()
-
-
-LEASE_S = 15.0
-MAX_TRIES = 5
-# A message that was tried too often is claimed a few times more, only to notify the person who asked.
-EXTRA_NOTIFY_TRIES = 3
-# A message under which workers died gets its last tries without another such message on the same worker.
-SOLO_TRIES = 2
-SEEN_TTL_S = 24 * 3600
-MARK_TTL_S = SEEN_TTL_S  # an effect can be repeated while its message can return: as long as its event ids are known
-DEAD_TTL_S = 30 * 24 * 3600
-MAX_DEAD_LETTERS = 10_000
-
-_SAID = re.compile(r"\d{10}\.\d{6}")
 
 
 class Depth(NamedTuple):

@@ -29,6 +29,46 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 AnyConnection = TypeVar("AnyConnection", bound=AbstractConnection)
+# Errors that redis-py raises while the cluster changes under it.
+OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
+CLUSTER, SENTINEL = "+cluster", "+sentinel"
+REDIS_PORT, SENTINEL_PORT = 6379, 26379
+SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one: fail-over waits for it
+# Settings of every client: replies are ``str``, short hiccups are retried, nothing hangs for long.
+PATIENT: dict[str, Any] = {
+    "decode_responses": True,
+    "encoding_errors": "replace",  # one damaged entry must not fail a reply that holds others
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "health_check_interval": 30,
+    "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
+    # Without this each new connection reads redis-py's version from the disk to send it: most of its cost.
+    "driver_info": None,
+}
+# A burst of events waits for one of these. A connection per event would cost more than its commands, and a file.
+WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
+REFUSING: dict[str, Any] = {"max_connections": 2_000}  # redis-py's own 100 are refused in a burst
+# Causes for the log and `orion doctor`, by the first word of the reply or by the error's type.
+PLAIN_CAUSES = {
+    "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
+    "WRONGPASS": "Redis refuses the user or password of REDIS_URL",
+    "NOAUTH": "Redis wants a password: put it into REDIS_URL",
+    "NOPERM": "Redis does not let this user run what Orion needs: docs/operating.md lists commands, keys and channels",
+    "NoPermissionError": "Redis does not let this user run what Orion needs: docs/operating.md lists them",
+    "ReadOnlyError": "this Redis is a read-only replica: name the primary, or the Sentinels (redis+sentinel://…)",
+    "MISCONF": "Redis cannot write to its disk (full?); nothing is acknowledged until it can",
+    "OutOfMemoryError": "Redis is full (maxmemory); nothing is acknowledged until it has room",
+    "MovedError": "this Redis is a node of a cluster: write redis+cluster://host:port,…",
+    "MasterNotFoundError": "the Sentinels name no primary (a fail-over under way, or another service name)",
+    "ClusterDownError": "the cluster is down or failing over",
+    "ConnectionError": "Redis cannot be reached: is it up, and is REDIS_URL right?",
+    "TimeoutError": "Redis does not answer in time",
+}
+# Errors that pass once Redis is back or has a primary again. Any other is a fault of the command or its caller.
+OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
+CONFIRM_TIMEOUT_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
+REPLICA_COUNT_TTL_S = 10.0  # INFO per question would be a round trip more; a new replica may be noticed late
+MARK_TTL_S = 60  # never read: the mark only serves as the later write
 
 
 class DirectWrites(AbstractConnection):
@@ -55,10 +95,6 @@ class DirectWrites(AbstractConnection):
 def with_direct_writes(connection_class: type[AnyConnection]) -> type[AnyConnection]:
     """Return this class of redis-py's, with direct writes."""
     return type(connection_class.__name__, (DirectWrites, connection_class), {})
-
-
-# Errors that redis-py raises while the cluster changes under it.
-OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
 
 
 @contextmanager
@@ -132,44 +168,6 @@ class Subscription(ClusterPubSub):
 
     execute_command = _raising_outages(ClusterPubSub.execute_command)
     get_message = _raising_outages(ClusterPubSub.get_message)
-
-
-CLUSTER, SENTINEL = "+cluster", "+sentinel"
-REDIS_PORT, SENTINEL_PORT = 6379, 26379
-SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one: fail-over waits for it
-
-# Settings of every client: replies are ``str``, short hiccups are retried, nothing hangs for long.
-PATIENT: dict[str, Any] = {
-    "decode_responses": True,
-    "encoding_errors": "replace",  # one damaged entry must not fail a reply that holds others
-    "socket_timeout": 5,
-    "socket_connect_timeout": 2,
-    "health_check_interval": 30,
-    "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-    # Without this each new connection reads redis-py's version from the disk to send it: most of its cost.
-    "driver_info": None,
-}
-# A burst of events waits for one of these. A connection per event would cost more than its commands, and a file.
-WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
-REFUSING: dict[str, Any] = {"max_connections": 2_000}  # redis-py's own 100 are refused in a burst
-# Causes for the log and `orion doctor`, by the first word of the reply or by the error's type.
-PLAIN_CAUSES = {
-    "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
-    "WRONGPASS": "Redis refuses the user or password of REDIS_URL",
-    "NOAUTH": "Redis wants a password: put it into REDIS_URL",
-    "NOPERM": "Redis does not let this user run what Orion needs: docs/operating.md lists commands, keys and channels",
-    "NoPermissionError": "Redis does not let this user run what Orion needs: docs/operating.md lists them",
-    "ReadOnlyError": "this Redis is a read-only replica: name the primary, or the Sentinels (redis+sentinel://…)",
-    "MISCONF": "Redis cannot write to its disk (full?); nothing is acknowledged until it can",
-    "OutOfMemoryError": "Redis is full (maxmemory); nothing is acknowledged until it has room",
-    "MovedError": "this Redis is a node of a cluster: write redis+cluster://host:port,…",
-    "MasterNotFoundError": "the Sentinels name no primary (a fail-over under way, or another service name)",
-    "ClusterDownError": "the cluster is down or failing over",
-    "ConnectionError": "Redis cannot be reached: is it up, and is REDIS_URL right?",
-    "TimeoutError": "Redis does not answer in time",
-}
-# Errors that pass once Redis is back or has a primary again. Any other is a fault of the command or its caller.
-OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
 
 
 @asynccontextmanager
@@ -262,11 +260,6 @@ def plain_cause(error: RedisError) -> str:
     first = "NOPERM" if "ACL failure in script" in str(error) else str(error).partition(" ")[0]
     kind = type(error).__name__
     return PLAIN_CAUSES.get(first) or PLAIN_CAUSES.get(kind) or kind
-
-
-CONFIRM_TIMEOUT_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
-REPLICA_COUNT_TTL_S = 10.0  # INFO per question would be a round trip more; a new replica may be noticed late
-MARK_TTL_S = 60  # never read: the mark only serves as the later write
 
 
 class NotReplicated(RedisError):  # noqa: N818 - a fact, not an error: the write is stored, but on one server only

@@ -31,8 +31,6 @@ from bot.errors import WrongUse
 from bot.redis.client import PATIENT, WAITING, DirectWrites, client_of
 from bot.settings import Settings
 
-log = structlog.get_logger()
-
 SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included
 MIN_FREE_BYTES = 1_000_000  # with less the disk is about to be full: the log names it as the cause
 # With `appendfsync always` the server exits when a write fails: it confirms nothing that is not on disk.
@@ -40,6 +38,18 @@ DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
 FULL = "cannot write to its disk (full?): no question is taken until it can"
 START_S = 30.0  # a large append-only file takes seconds to read; while it loads the wait starts again
 POLL_S = 0.02
+NO_URL = (
+    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://user:password@host:6379, unix:///path, "
+    "redis+sentinel://host:26379,host:26379/service/0 or redis+cluster://host:6379,host:6379"
+)
+EVICTS: Final = "throws questions away when its memory is full (maxmemory-policy {policy})"
+EVICTS_REMEDY: Final = "Set `maxmemory-policy noeviction`."
+_OLD: Final = (
+    "this Redis ({version}) lacks GETEX: Orion needs Redis 6.2 or newer, or Valkey. Install one of these and name "
+    "it in REDIS_URL, or leave REDIS_URL away: Orion brings a private server."
+)
+_PROBE: Final = "orion:no_such_key"
+log = structlog.get_logger()
 
 
 class EmbeddedRedisError(Exception):
@@ -226,19 +236,6 @@ async def probe_server(socket: Path) -> Literal["ready", "loading", "silent"]:
         return "loading" if "is loading" in str(error) else "silent"  # redis-py has one class of its own, and wraps it
 
 
-NO_URL = (
-    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://user:password@host:6379, unix:///path, "
-    "redis+sentinel://host:26379,host:26379/service/0 or redis+cluster://host:6379,host:6379"
-)
-EVICTS: Final = "throws questions away when its memory is full (maxmemory-policy {policy})"
-EVICTS_REMEDY: Final = "Set `maxmemory-policy noeviction`."
-_OLD: Final = (
-    "this Redis ({version}) lacks {command}: Orion needs Redis 6.2 or newer, or Valkey. Install one of these and name "
-    "it in REDIS_URL, or leave REDIS_URL away: Orion brings a private server."
-)
-_PROBE: Final = "orion:no_such_key"
-
-
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     """Open a client, not yet connected if ``REDIS_URL`` is set. Raises ``WrongUse`` and ``EmbeddedRedisError``."""
@@ -257,17 +254,15 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 
 async def missing_command(redis: Redis) -> str:
     """Sentence about a command that the server lacks and what to do, or an empty string. Raises ``RedisError``."""
-    # Both came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0.
-    for command, probe in {"GETEX": redis.getex, "GETDEL": redis.getdel}.items():
-        try:
-            await probe(_PROBE)
-        except ResponseError as error:
-            if "unknown command" not in str(error).lower():
-                raise
-            version = "unknown version"
-            with suppress(RedisError):
-                version = (await redis.info("server")).get("redis_version", version)
-            return _OLD.format(version=version, command=command)
+    try:
+        await redis.getex(_PROBE)  # came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0
+    except ResponseError as error:
+        if "unknown command" not in str(error).lower():
+            raise
+        version = "unknown version"
+        with suppress(RedisError):
+            version = (await redis.info("server")).get("redis_version", version)
+        return _OLD.format(version=version)
     return ""
 
 

@@ -28,6 +28,9 @@ from bot.slack.web_api import SET_CLOCK
 HEADER_TIMEOUT_S: Final = 10.0
 IDLE_TIMEOUT_S: Final = 30.0
 MIN_CONNECTIONS: Final = 32
+MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
+_STAMP: Final = re.compile(r"[0-9]{1,12}")
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
 log = structlog.get_logger()
 
 
@@ -107,11 +110,6 @@ class LimitedProtocol(asyncio.Protocol):
             return
         transport.set_protocol(self._handler)
         self._handler.connection_made(transport)
-
-
-MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
-_STAMP: Final = re.compile(r"[0-9]{1,12}")
-_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
 
 
 class ProcessStatus:

@@ -34,6 +34,13 @@ RESERVATION_TTL_S: Final = 900  # longer than a turn: a crashed one releases its
 FIRST_RESERVATION: Final = 2_000  # tokens of a turn, until one of the day has ended
 _RESERVATIONS: Final = Path(__file__).with_name("reservations.lua").read_text(encoding="utf-8")
 _HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
+MAX_REASON_LENGTH = 300
+MAX_POSTS_A_DAY: Final = 20  # in one channel
+QUIET_AFTER_DISLIKES: Final = 2
+QUIET_TTL_S: Final = 86_400
+MUTED_TTL_S: Final = 365 * 86_400
+WORK_TTL_S: Final = 300  # longer than a turn: a crashed worker frees the channel
+_DAY_TTL_S: Final = 2 * 86_400
 log = structlog.get_logger()
 
 
@@ -190,9 +197,6 @@ def duration_text(seconds: int) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 - an hour
 
 
-MAX_REASON_LENGTH = 300
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """A pause in force. ``since`` is seconds since 1970, ``reason`` an admin's words, perhaps none."""
@@ -247,14 +251,6 @@ def read_pause(stored: bytes | str | None) -> Pause | None:
         return Pause(since=float(fields["since"]), reason=string(fields, "reason"))
     except (ValueError, KeyError, TypeError):
         return Pause(since=0.0)
-
-
-MAX_POSTS_A_DAY: Final = 20  # in one channel
-QUIET_AFTER_DISLIKES: Final = 2
-QUIET_TTL_S: Final = 86_400
-MUTED_TTL_S: Final = 365 * 86_400
-WORK_TTL_S: Final = 300  # longer than a turn: a crashed worker frees the channel
-_DAY_TTL_S: Final = 2 * 86_400
 
 
 @dataclass(frozen=True, slots=True)

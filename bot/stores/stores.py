@@ -27,6 +27,11 @@ from verification.types import Answer, Repair, Source, Violation
 
 NO_LIMITS = Limits()
 TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
+MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
+"""Marks of a turn: the decided answer, the start of a visible wait, that a stream may have begun, the stream's ts,
+the thread's messages as read from Slack."""
+_MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
+_ROW, _USED = 0, 2  # replies by their place: the thread's row, its new life time, the budgets' counters, the keys
 log = structlog.get_logger()
 
 
@@ -99,21 +104,14 @@ class Stores:
             log.warning("state_save_failed", thread=str(thread), reason=type(error).__name__)
 
 
-MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
-"""Marks of a turn: the decided answer, the start of a visible wait, that a stream may have begun, the stream's ts,
-the thread's messages as read from Slack."""
-_MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
-_ROW, _USED = 0, 2  # replies by their place: the thread's row, its new life time, the budgets' counters, the keys
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Facts about one message.
 
-    ``person`` and ``shared`` (other organisations read the channel) are None if the cache has no entry. ``thread_mode``
-    is None if Orion was never addressed in the thread. ``stop_ts`` is the ts of a stop after the message. ``resumed``
-    is the end of the last pause, in seconds since 1970. ``exhausted`` names an exhausted budget. ``outbox`` and the
-    fields after it are the marks that earlier delivery tries of the turn left (``Job.mark``).
+    ``person`` and ``shared`` (other organisations read the channel) come from a cache and may be missing;
+    ``thread_mode`` is missing if Orion was never addressed there. ``stop_ts`` is the ts of a stop after the message.
+    ``resumed`` is the end of the last pause, in seconds since 1970. ``exhausted`` names an exhausted budget. ``outbox``
+    and the fields after it are the marks that earlier delivery tries of the turn left (``Job.mark``).
     """
 
     state: ThreadState = field(default_factory=ThreadState)

@@ -22,6 +22,10 @@ from verification.types import Answer, Claim, Repair, Source, Violation
 MAX_PASSAGES: Final = 4
 _MAX_HEAD_LENGTH: Final = 200
 _MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
+RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
+MAX_LISTED = 200  # turns on a list for admins
+_FAILED = frozenset({"failed", "out_of_budget"})
+UNANSWERED = _FAILED | {"refused"}
 
 
 class NamedPassage(NamedTuple):
@@ -76,11 +80,6 @@ def _quoted_lines(words: str, page: Sequence[str]) -> range:
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
-
-RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
-MAX_LISTED = 200  # turns on a list for admins
-_FAILED = frozenset({"failed", "out_of_budget"})
-UNANSWERED = _FAILED | {"refused"}
 
 
 @dataclass(slots=True)

@@ -47,8 +47,7 @@ def old_server() -> Iterator[Path]:
     directory = Path(tempfile.mkdtemp(prefix="orion-t-"))
     path, config = directory / "redis.sock", directory / "conf"
     config.write_text(
-        f'port 0\nunixsocket {path}\nsave ""\ndir {directory}\nmaxmemory-policy allkeys-lru\n'
-        'rename-command GETEX ""\nrename-command GETDEL ""\n'
+        f'port 0\nunixsocket {path}\nsave ""\ndir {directory}\nmaxmemory-policy allkeys-lru\nrename-command GETEX ""\n'
     )
     with subprocess.Popen([find_server(), config], stdout=subprocess.DEVNULL) as server:
         try:
