@@ -70,7 +70,11 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
         return True
     asked = (other for passage in evidence.known for other in passage.moments)
-    if any(_is_near(moment, other, _MAX_DAYS_FROM_QUESTION) or _is_in_month(moment, other) for other in asked):
+    if any(
+        _is_near(moment, other, _MAX_DAYS_FROM_QUESTION)
+        or (other.month is not None and not other.day and moment.month == other.month)
+        for other in asked
+    ):
         return True
     # A calendar determines the weekday of a date; no source needs to state it.
     if moment.weekday and any(_is_near(moment, other, 0) for each in evidence.passages for other in each.moments):
@@ -140,8 +144,11 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
     given_values = {*claim_values, *(_value(each) for talk in conversation for each in talk.quantities)}
     # Two numbers that the claim neither has nor calculates with give any small number by chance.
     calculates = bool(claim.words & all_words("more") or compile_pattern(_CALCULATION_WORDS).search(claim.text))
-    for passage in near if calculates else ():
-        yield from _sums([_value(other) for other in passage.quantities[:_MAX_NUMBERS]])
+    for passage in near if calculates else ():  # the sums of a sentence's values that have the same unit or none
+        summands = [_value(other) for other in passage.quantities[:_MAX_NUMBERS]]
+        for unit in {value.unit for value in summands}:
+            alike = [value.number for value in summands if value.unit in {unit, None}]
+            yield from [_Value(sum(alike), unit)] if len(alike) > 1 else []
     yield from _times_per_period(quantity, values, evidence)
     for one, other in combinations(values, 2):
         yield from _shares(one, other)
@@ -170,14 +177,6 @@ def _value(quantity: Quantity) -> _Value:
     """The number in its unit. It is a count if it counts something, and has no unit if it may measure anything."""
     counts = (bool(quantity.noun) or quantity.worded) and quantity.noun not in all_words("more")
     return _Value(quantity.readings[0], quantity.unit or (_COUNT if counts else None))
-
-
-def _sums(values: list[_Value]) -> Iterator[_Value]:
-    """Yield the sums of all values of a sentence that have the same unit or none."""
-    for unit in {value.unit for value in values}:
-        alike = [value.number for value in values if value.unit in {unit, None}]
-        if len(alike) > 1:
-            yield _Value(sum(alike), unit)
 
 
 def _of_one(value: _Value) -> Iterator[_Value]:
@@ -267,10 +266,6 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
     years = (moment.year or 0) - (other.year or 0)
     months = (moment.month or 0) - (other.month or 0) if moment.month else 0
     return bool(moment.year) == bool(other.year) and ("months", abs(12 * years + months)) in lengths
-
-
-def _is_in_month(moment: Moment, other: Moment) -> bool:
-    return other.month is not None and not other.day and moment.month == other.month
 
 
 def _is_near(moment: Moment, other: Moment, days: int) -> bool:

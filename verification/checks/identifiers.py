@@ -117,7 +117,8 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
     unknown = [
         address
         for address in reversed(addresses)
-        if not (_FREE.fullmatch(address) or address in filled or _is_known_address(address, folded, urls))
+        if not (_FREE.fullmatch(address) or address in filled or normalise_url(address) in urls)
+        and not re.search(rf"(?<![\w-]){re.escape(address.casefold().rstrip('/'))}(?![\w-])", folded)
     ]
     for address in unknown[:_MAX_COMMANDS]:
         detail, remedy = f"{address} is not in {where}", f"Drop {address}, or the code."
@@ -130,8 +131,10 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
         yield Finding(kind="identifier", span=span, detail=detail, remedy=remedy)
     elif words := _unknown_words(text, folded, filled):
         detail = f"the code has {', '.join(words[:_MAX_NAMED])}, which {where} does not show"
-        # A shell command or a header may be adapted. A called or assigned name or a number may not.
-        certainty: Certainty = "unfounded" if any(_is_precise(word, text) for word in words) else "doubtful"
+        # A shell command or a header may be adapted. A number, a dotted, called or assigned name may not.
+        is_precise = any(word.isdecimal() or re.search(r"\w[._]\w", word) for word in words)
+        is_precise = is_precise or any(re.search(rf"{re.escape(word)}\s?[(=]", text) for word in words)
+        certainty: Certainty = "unfounded" if is_precise else "doubtful"
         remedy = f"Show the code as {where} has it."
         yield Finding(kind="identifier", span=(0, len(text)), detail=detail, remedy=remedy, certainty=certainty)
 
@@ -161,12 +164,6 @@ def _commands(source: str) -> Iterator[tuple[str, bool]]:
         yield " ".join((match[1] or match[2]).strip("$ ").split()), not match[1]
 
 
-def _is_known_address(address: str, folded: str, urls: frozenset[str]) -> bool:
-    """Return True if the sources have the address as a whole word, or it is a source's own address."""
-    plain = re.escape(address.casefold().rstrip("/"))
-    return normalise_url(address) in urls or bool(re.search(rf"(?<![\w-]){plain}(?![\w-])", folded))
-
-
 def _unknown_words(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
     """The names and numbers of the code that appear in no source."""
     variables = set(_VARIABLE.findall(text))
@@ -178,11 +175,6 @@ def _unknown_words(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
         if not (word in known | variables or word.casefold() in _PLAIN or word.partition(".")[0] in variables)
         and not _is_known_word(word.casefold(), folded)
     )
-
-
-def _is_precise(word: str, text: str) -> bool:
-    """Return True for a number, a dotted name, or a name that is called or assigned to."""
-    return word.isdecimal() or bool(re.search(r"\w[._]\w", word) or re.search(rf"{re.escape(word)}\s?[(=]", text))
 
 
 def _is_known_word(word: str, folded: str) -> bool:

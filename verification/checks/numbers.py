@@ -248,10 +248,7 @@ def wrong_results(evidence: Evidence) -> Iterator[Finding]:
 @lru_cache(maxsize=64)
 def equations(passage: Passage) -> tuple[Equation, ...]:
     """The calculations that a text writes with signs between the numbers."""
-    return tuple(_equations(passage))
-
-
-def _equations(passage: Passage) -> Iterator[Equation]:
+    found: list[Equation] = []
     run, signs, bracketed, colon = list(passage.quantities[:1]), list[str](), False, 0
     for one, other in pairwise((*passage.quantities[:MAX_VALUES], None)):
         gap = passage.text[one.end : other.start] if one and other else ""
@@ -267,7 +264,10 @@ def _equations(passage: Passage) -> Iterator[Equation]:
         units = (_NEXT_WORD.match(passage.text, each.end) for each in run)
         in_coins = any(word[1].casefold() in HUNDREDTHS for word in units if word)
         # "520 € : 390 € + 130 €", as the French write a colon
-        for first in sorted({0, colon}) if signs else ():
-            if signs[first:]:
-                yield Equation(tuple(run[first:]), tuple(signs[first:]), said, bracketed, in_coins)
+        found += [
+            Equation(tuple(run[first:]), tuple(signs[first:]), said, bracketed, in_coins)
+            for first in sorted({0, colon})
+            if signs[first:]
+        ]
         run, signs, bracketed, colon = [other] if other else [], [], False, 0
+    return tuple(found)

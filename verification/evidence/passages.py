@@ -157,8 +157,7 @@ def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     position = 0
     for line in text.split("\n"):
-        start, end = position, position + len(line)
-        position = end + 1
+        start, position = position, position + len(line) + 1
         for begin, stop in pairwise(_sentence_cuts(text, start, line, language or "en")):
             piece = text[begin:stop]
             if bare := piece.lstrip():
@@ -168,17 +167,14 @@ def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
 
 def _sentence_cuts(text: str, start: int, line: str, language: str) -> list[int]:
     """The places in the text where a line begins, is split into sentences, and ends."""
-    cuts = [start]
-    position = start
-    end = start + len(line)
+    cuts, position, end = [start], start, start + len(line)
     for piece in _split_line(line, language):
         position += len(piece)
         # "Der 5. Werktag" is far more common in German than a sentence that ends in a small number.
         is_ordinal = language == "de" and _DAY_ENDS.search(text, max(cuts[-1], position - 5), position)
         if position < end and not is_ordinal and not is_false_boundary(text, cuts[-1], position):
             cuts.append(position)
-    cuts.append(end)
-    return cuts
+    return [*cuts, end]
 
 
 def _split_line(line: str, language: str) -> list[str]:

@@ -97,15 +97,13 @@ def _is_verbatim_row(row: str, texts: Iterable[str], is_source: Callable[[str], 
 def _is_source_sentence(words: str, texts: Iterable[str]) -> bool:
     words = words.lstrip(_MARKS).rstrip(_END_MARKS)
     asks = "?" in words or "？" in words
-    return len(words) >= _MIN_LETTERS and not asks and any(_contains_sentence(text, words) for text in texts)
-
-
-def _contains_sentence(text: str, words: str) -> bool:
-    at = -1
-    for _ in range(_MAX_MATCHES):
-        at = text.find(words, at + 1)
-        if at >= 0 and _begins_sentence(text, at):
-            match = _AFTER.match(text, at + len(words))
+    if len(words) < _MIN_LETTERS or asks:
+        return False
+    for text in texts:
+        at = -1
+        for _ in range(_MAX_MATCHES):
+            at = text.find(words, at + 1)
+            match = _AFTER.match(text, at + len(words)) if at >= 0 and _begins_sentence(text, at) else None
             if match and not (match[0].endswith(".") and is_false_boundary(text, 0, match.end())):
                 return True
     return False

@@ -40,15 +40,11 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
         celsius, fahrenheit = (claimed, other) if claimed.unit.dimension == "celsius" else (other, claimed)
         either_sign = {sign * reading for reading in celsius.readings for sign in (1, -1)}  # −5 is read as 5
         return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in either_sign for f in fahrenheit.readings)
-    return len(dimensions) == 1 and _is_same_measure(claimed, claimed.unit, other, other.unit)
-
-
-def _is_same_measure(claimed: Quantity, unit: Unit, other: Quantity, its_unit: Unit) -> bool:
-    """Compare amounts of one dimension. A converted amount is rounded, and so is the 33 % of a third."""
-    if unit.factor != its_unit.factor and unit.dimension in _MEASURED:
+    # A converted amount is rounded, and so is the 33 % of a third.
+    if claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED:
         claimed = claimed._replace(bound="~")
-    is_third = other.worded and unit.dimension == "ratio" and is_share(claimed.amounts()[0], other.amounts()[0])
-    return is_third or _is_any_close(claimed, claimed.amounts(), other.amounts())
+    is_third = other.worded and dimensions == {"ratio"} and is_share(claimed.amounts()[0], other.amounts()[0])
+    return len(dimensions) == 1 and (is_third or _is_any_close(claimed, claimed.amounts(), other.amounts()))
 
 
 def _counts_other_things(claimed: Quantity, other: Quantity) -> bool:

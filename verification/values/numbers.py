@@ -184,19 +184,14 @@ def _read_words(text: str, token: re.Match[str], language: str | None) -> Quanti
     head = folded.partition("-")[0]
     if is_number_word(head, language or "en"):
         return _read_run(text, token, language or "en")
-    if head in weak_words():
-        return _read_weak_word(text, token.start(), head)
+    if head in weak_words():  # "one", "third": a number only before a unit, or in "within one hour"
+        quantity = _quantity(text, (token.start(), token.start() + len(head)), (weak_words()[head],), worded=True)
+        is_deadline = quantity.bound == "<=" and head in ONES
+        counts = quantity.unit and (head in COUNTING or (is_deadline and is_span(quantity.unit)))
+        return quantity._replace(weak=not counts)
     spoken = (each for each in words_by_language("numbers") if language is None and is_number_word(head, each))
     run = next((_read_run(text, token, each) for each in spoken), None)
     return run._replace(weak=True) if run else None
-
-
-def _read_weak_word(text: str, start: int, word: str) -> Quantity:
-    """Read "one", "third" or "dozen": a number only before a unit. In "within one hour" the one is a number."""
-    quantity = _quantity(text, (start, start + len(word)), (weak_words()[word],), worded=True)
-    is_deadline = quantity.bound == "<=" and word in ONES
-    counts = quantity.unit and (word in COUNTING or (is_deadline and is_span(quantity.unit)))
-    return quantity._replace(weak=not counts)
 
 
 def _quantity(
