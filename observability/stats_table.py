@@ -92,13 +92,12 @@ def _days(summary: Summary, prices: Prices) -> Rows:
     named: list[tuple[str, Tally]] = [*summary.days.items(), ("all", summary)]
     tokens = [f"{tally['usage:prompt_tokens'] + tally['usage:completion_tokens']:,}" for _, tally in named]
     spent = [_dollars(cost(tally, prices)) for _, tally in named] if priced else tokens
-    return heads, [(name, *_cells(tally), each) for (name, tally), each in zip(named, spent, strict=True)]
-
-
-def _cells(tally: Tally) -> list[str]:
-    shares = [percent(tally.pass_rate), percent(tally.refused_share)]
-    counted = [str(tally.answered), str(tally.partial), str(tally.failed)]
-    return [str(tally.turns), *shares, *counted, *(_seconds(tally, quantile) for quantile in (0.5, 0.95))]
+    rows = []
+    for (name, tally), each in zip(named, spent, strict=True):
+        shares = (percent(tally.pass_rate), percent(tally.refused_share))
+        counted = map(str, (tally.answered, tally.partial, tally.failed))
+        rows.append((name, str(tally.turns), *shares, *counted, _seconds(tally, 0.5), _seconds(tally, 0.95), each))
+    return heads, rows
 
 
 def _channels(summary: Summary, _: Prices) -> Rows:

@@ -222,7 +222,9 @@ class Inline:
         if escaped := _ESCAPED.match(self.text, start, self.end):
             return escaped.end()
         entity = _ENTITY.match(self.text, start, self.end)
-        char = _character(entity) if entity else ""
+        known = entity and (entity[0][1] == "#" or entity[0][1:] in html5)
+        char = unescape(entity[0]) if entity and known else ""
+        char = " " if char.isspace() else char
         if entity and char:
             guard = ZERO_WIDTH if char in _MARKUP else ""
             self.page.replace("entity", start, entity.end(), guard + ESCAPES.get(char, char) + guard)
@@ -290,12 +292,6 @@ class Inline:
 def _attributes(text: str) -> dict[str, str]:
     """The ``href``, ``src`` and ``alt`` of a tag."""
     return {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(text)}
-
-
-def _character(entity: re.Match[str]) -> str:
-    """The character of an entity, or an empty string. White space becomes a plain space."""
-    character = unescape(entity[0]) if entity[0][1] == "#" or entity[0][1:] in html5 else ""
-    return " " if character.isspace() else character
 
 
 _HANDLERS: dict[str, Callable[[Inline, re.Match[str]], int]] = {

@@ -7,6 +7,7 @@ scheme, are shown as code. The citation rule fails a link of unknown origin.
 
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
@@ -179,18 +180,12 @@ def normalise_url(target: str) -> str:
     scheme, slashes, rest = plain.partition("://")
     host, slash, path = _HOST_AND_PATH.findall(rest)[0] if slashes else ("", "", plain)
     # RFC 3986, 6.2: case of scheme and host and a default port do not matter.
-    host = _ascii_host(host).casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
+    with suppress(UnicodeError):  # unchanged if it has no ASCII form (RFC 3490)
+        host = host if host.isascii() else host.encode("idna").decode()
+    host = host.casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
     secure = "https" if scheme.casefold() == "http" else scheme.casefold()  # http and https lead to the same page
     address = f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
     return unicodedata.normalize("NFC", address)
-
-
-def _ascii_host(host: str) -> str:
-    """The host in its ASCII form (RFC 3490), or unchanged if it has none."""
-    try:
-        return host if host.isascii() else host.encode("idna").decode()
-    except UnicodeError:
-        return host
 
 
 def _host(key: str) -> str:

@@ -101,9 +101,7 @@ def _parse(text: str) -> tuple[object] | None:
         return (element[2],) if element[1].lower() not in HTML_TAGS | _NOT_SHOWN else None
     if assigned := _ASSIGNED.fullmatch(text):
         text = assigned[1]
-    if text[-1] != _PAIRS.get(text[0]):
-        return None
-    return _literal(text)
+    return _literal(text) if text[-1] == _PAIRS.get(text[0]) else None
 
 
 def _literal(text: str) -> tuple[object] | None:

@@ -61,7 +61,7 @@ class Fence(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The opening of a fence: its ticks, and whether it follows a quote mark or fills its line."""
+    """The opening of a fence: its ticks, and whether it follows a quote sign or fills its line."""
 
     ticks: str
     quoted: bool
@@ -70,8 +70,6 @@ class Opening(NamedTuple):
 
 class CodeSpans:
     """The ends of inline code, in logarithmic time after one pass over the stretch."""
-
-    __slots__ = ("_line_of", "_starts")
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self._line_of: dict[int, int] = {}
@@ -190,9 +188,10 @@ def _line_end(text: str, position: int) -> int:
 
 def segments(text: str) -> tuple[Segment, ...]:
     """Split the whole text into fences, inline code, ``<…>`` tokens and the text between them."""
-    return _scan_cached(text) if len(text) <= _MAX_CACHED else _scan(text)
+    return _scan(text) if len(text) <= _MAX_CACHED else _scan.__wrapped__(text)
 
 
+@lru_cache(maxsize=16)
 def _scan(text: str) -> tuple[Segment, ...]:
     result: list[Segment] = []
     position = 0
@@ -202,9 +201,6 @@ def _scan(text: str) -> tuple[Segment, ...]:
         position = fence.end
     result.extend(_inline(text, position, len(text)))
     return tuple(result)
-
-
-_scan_cached = lru_cache(maxsize=16)(_scan)
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
