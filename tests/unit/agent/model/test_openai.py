@@ -171,18 +171,6 @@ async def test_prose_from_a_server_that_does_call_tools_is_malformed() -> None:
     assert "No function was called." in server.requests[2]["messages"][1]["content"]
 
 
-async def test_json_is_asked_for_without_a_refused_response_format() -> None:
-    def reply(request: Any) -> Scripted:
-        refused = "tools" in request or "response_format" in request
-        return fails(400, "unknown field") if refused else says('{"action": "complete", "summary": "Hi."}')
-
-    async with asking(decisions=reply) as (server, model):
-        assert (await model.decide(DECIDE)).action == Complete(summary="Hi.")
-        first = len(server.requests)
-        await model.decide(DECIDE)
-    assert len(server.requests) == first + 1, "what it refuses is known"
-
-
 async def test_phase_two_streams_text_without_tools_or_response_format() -> None:
     draft = Scripted(reasoning=("hm",), pieces=("<answer>12", "0 [1]\u2028漢", "</answer>"), usage=(7, 3))
     async with asking(drafts=[draft]) as (server, model):
@@ -448,11 +436,6 @@ def tools_only_without_effort(request: Mapping[str, Any]) -> str:
     return "Function tools with reasoning_effort are not supported for m in /v1/chat/completions." if refused else ""
 
 
-def only_auto(request: Mapping[str, Any]) -> str:
-    """As a reasoning server that will not be made to call."""
-    return 'tool_choice "required" is not supported' if request.get("tool_choice") == "required" else ""
-
-
 async def test_two_models_that_refuse_each_others_options_are_told_apart() -> None:
     picky = Picky(m=effort_by_name, w=no_effort)
     async with asking(decisions=picky, drafts=picky) as (server, model):
@@ -485,13 +468,6 @@ async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(open_m
         await model.generate("Write.", max_tokens=5, temperature=0.0)
     assert [request["reasoning_effort"] for request in server.requests] == ["high", "none", "high"]
     assert "tools" in server.requests[1]
-
-
-async def test_tool_choice_auto_is_tried_before_tools_are_given_up() -> None:
-    async with asking(decisions=Picky(m=only_auto)) as (server, model):
-        for _ in range(2):
-            assert (await model.decide(DECIDE)).action == Respond()
-    assert [request["tool_choice"] for request in server.requests] == ["required", "auto", "auto"]
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, True), (14_000, False)])

@@ -278,8 +278,13 @@ async def test_deadline_or_a_refusal_leaves_what_was_shown() -> None:
     outcome = await turn(Slow([draft(ONE, TWO)[:-20]]), late, budget=replace(Budget(), deadline_s=0.3))
     assert isinstance(outcome, Partial)
     assert (late.blocks, outcome.answer.text.strip()) == ([ONE], ONE)
-    assert isinstance(await turn(Breaks([draft(ONE, TWO)[:-20]]), refusing), Partial)
+    model = Breaks([draft(ONE, TWO)[:-20]])
+    assert isinstance(await turn(model, refusing), Partial)
     assert refusing.blocks == [ONE]
+    model.kind = "LLMError"  # one that may come back is waited for
+    outcome = await turn(model, Shown())
+    assert isinstance(outcome, Failed)
+    assert outcome.reason == "LLMError"
     nothing = await turn(Slow([""]), Shown(), budget=replace(Budget(), deadline_s=0.1))
     assert isinstance(nothing, OutOfBudget)
 
@@ -297,14 +302,6 @@ async def test_draft_without_its_tag_is_judged_before_anything_is_seen(reply: st
     stage = Shown()
     await turn(ScriptedModel([reply]), stage, asked=asked)
     assert stage.blocks == []
-
-
-async def test_model_that_may_come_back_is_waited_for() -> None:
-    model = Breaks([draft(ONE, TWO)[:-20]])
-    model.kind = "LLMError"
-    outcome = await turn(model, Shown())
-    assert isinstance(outcome, Failed)
-    assert outcome.reason == "LLMError"
 
 
 async def test_an_endless_answer_is_shown_so_far_and_then_as_a_whole() -> None:

@@ -53,11 +53,10 @@ async def test_easy_question_costs_one_decision_and_one_write() -> None:
     story = Story(model)
     outcome = await story.ask()
     assert isinstance(outcome, Answered)
-    assert outcome.answer.verified
-    assert outcome.answer.text == "Each key may send 120 requests a minute [1]."
-    assert [source.title for source in outcome.answer.sources] == ["API › Limits"]
-    assert (len(model.decided), len(model.written)) == (1, 1)
-    assert outcome.answer.attempts == 1
+    answer = outcome.answer
+    assert (answer.text, answer.verified) == ("Each key may send 120 requests a minute [1].", True)
+    assert [source.title for source in answer.sources] == ["API › Limits"]
+    assert (len(model.decided), len(model.written), answer.attempts) == (1, 1, 1)
 
 
 async def test_events_of_a_turn_in_order() -> None:
@@ -95,12 +94,10 @@ async def test_three_bad_drafts_give_the_graceful_message_and_no_draft() -> None
     model = ScriptedModel([WRONG])
     outcome = await Story(model).ask()
     assert isinstance(outcome, Failed)
-    assert outcome.reason == "verification"
-    assert len(model.written) == 3
+    assert (outcome.reason, len(model.written)) == ("verification", 3)
     assert "500" not in outcome.answer.text
     assert "<https://docs.example/api#limits|API › Limits>" in outcome.answer.text
-    assert outcome.answer.violations
-    assert not outcome.answer.verified
+    assert (bool(outcome.answer.violations), outcome.answer.verified) == (True, False)
 
 
 async def test_what_is_verified_is_kept_as_partial() -> None:
@@ -123,8 +120,7 @@ async def test_broken_phase_two_ends_in_an_apology() -> None:
     outcome = await Story(ScriptedModel([ModelError("LLMError", "connection reset at 10.0.0.1")])).ask()
     assert isinstance(outcome, Failed)
     assert outcome.reason == "LLMError"
-    assert "10.0.0.1" not in outcome.answer.text
-    assert "ask again" in outcome.answer.text
+    assert ("ask again" in outcome.answer.text, "10.0.0.1" in outcome.answer.text) == (True, False)
 
 
 async def test_not_in_sources_refuses_in_the_language_of_the_question_and_names_the_nearest_documents() -> None:
@@ -154,7 +150,7 @@ async def test_question_back_ends_the_turn_and_the_answer_continues_the_mission(
     assert not story.state.plan.is_finished
     first_mission = story.state.mission
 
-    outcome = await story.ask("production")
+    outcome = await story.ask(replace(question("production"), addressed=False))  # the reply is for Orion
     assert isinstance(outcome, Answered)
     assert story.state.answers == {"environment": "production"}
     assert story.state.pending_question is None
@@ -230,18 +226,6 @@ async def test_deadline_ends_in_a_message() -> None:
     assert outcome.reason == "deadline"
 
 
-async def test_plan_of_the_model_is_kept_and_steps_finish() -> None:
-    plan = (Step(description="find the limit", tool="search"), Step(description="say it"))
-    model = ScriptedModel([GOOD], decisions=[FinishStep(step=1, result="120", plan=plan), Respond()])
-    story = Story(model)
-    await story.ask()
-    assert story.state.plan is not None
-    assert [(step.description, step.status, step.result) for step in story.state.plan.steps] == [
-        ("find the limit", "done", "120"),
-        ("say it", "done", ""),
-    ]
-
-
 async def test_new_message_after_all_steps_are_done_resets_the_mission() -> None:
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
@@ -314,11 +298,7 @@ async def test_an_edit_starts_from_the_state_its_question_found() -> None:
     story = Story(ScriptedModel([GOOD], decisions=[AskUser(question="Which one?", key="which"), Respond()]))
     await story.ask(question("first question about keys", ts="1.0"))
     restored = state_before_last_question(story.state, "1.0")
-    assert restored is not None
-    assert restored.pending_question is None
-    assert restored.mission == ""
-    assert restored.history == ()
-    assert restored.version == story.state.version
+    assert restored == ThreadState(version=story.state.version)
     assert state_before_last_question(story.state, "0.5") is None
 
 
@@ -367,14 +347,6 @@ async def test_what_was_not_addressed_to_orion_gets_an_answer_or_nothing() -> No
     assert refused == failed == lost == SILENT
     away = await Story(ScriptedModel([ModelError("RateLimitError", "busy")])).ask(NOT_FOR_ORION)
     assert isinstance(away, Failed)  # the bot tries again later
-
-
-async def test_the_reply_to_a_question_of_orions_is_for_orion() -> None:
-    asked = AskUser(question="Which key?", key="key")
-    story = Story(ScriptedModel([GOOD], decisions=[asked, Respond()]))
-    await story.ask()
-    assert isinstance(await story.ask(replace(question("The blue one"), addressed=False)), Answered)
-    assert story.model.decided[-1].question.addressed
 
 
 async def test_no_two_requests_of_a_turn_are_equal() -> None:
@@ -430,14 +402,9 @@ async def test_a_step_without_effect_is_refused_and_then_the_answer_is_written()
     assert isinstance(await Story(model, tool).ask(), Answered)
     assert (len(model.decided), len(tool.asked)) == (3, 2)  # the first search, once more, and no third time
     assert "repeats the last step" in model.decided[2].complaint
-    closed = FinishStep(step=1, result="done")
-    model = ScriptedModel([GOOD], decisions=[closed])
+    model = ScriptedModel([GOOD], decisions=[FinishStep(step=1, result="done")])
     assert isinstance(await Story(model).ask(), Answered)
     assert len(model.decided) == 3
-
-
-async def test_a_failed_call_may_be_tried_twice() -> None:
-    again = ToolCalls(calls=(ToolCall(call_id="x", tool="broken", input={}),))
-    model = ScriptedModel([GOOD], decisions=[again])
+    model = ScriptedModel([GOOD], decisions=[ToolCalls(calls=(ToolCall(call_id="x", tool="broken"),))])
     await Story(model, PassageTool(LIMITS), BrokenTool()).ask()
-    assert [len(context.results) for context in model.decided] == [1, 2, 3, 3]
+    assert [len(context.results) for context in model.decided] == [1, 2, 3, 3], "a failed call may be tried twice"

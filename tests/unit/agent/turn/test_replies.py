@@ -75,11 +75,9 @@ class Away:
 
 @pytest.mark.parametrize("draft", [NOT_FOUND, "The emergency number inside the building is 9999."])
 async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> None:
-    model, refusing = (
-        ScriptedModel([f"<answer>{draft}</answer>"], decisions=[LOOK, Respond()]),
-        Policy(general="refuse"),
-    )
-    outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(), Away("wiki")], policy=refusing)
+    model = ScriptedModel([f"<answer>{draft}</answer>"], decisions=[LOOK, Respond()])
+    tools: list[Tool] = [PassageTool(), Away("wiki")]
+    outcome, _ = await take_turn(model, ASKED, tools=tools, policy=Policy(general="refuse"))
     assert isinstance(outcome, Refused)
     assert "I couldn't look into wiki, so something from there may be missing." in outcome.answer.text
 
