@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -71,7 +71,6 @@ class CheckLine(NamedTuple):
 NAMED: Final = 5  # at most this many faults are listed
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that takes scores as its SDK 5 sends them
-_REDIS_AWAY: Final = (WrongUse, EmbeddedRedisError, RedisError, TimeoutError)  # a check of its own says so
 _LANGFUSE: Final = "Check LANGFUSE_BASE_URL and the two keys. Orion works without Langfuse."
 
 
@@ -171,16 +170,20 @@ async def check_places(names: Sequence[str], variable: str, settings: Settings, 
     return f"{variable} reaches {', '.join(named)}"
 
 
-async def check_redis(settings: Settings, within_s: float) -> Finding:
-    """Redis: its answer, its version, and its durability."""
+async def check_redis(settings: Settings, within_s: float) -> Finding | dict[str, Finding]:
+    """Redis: its answer, its version, its durability, the other Orions in it, and whether Orion is paused."""
     where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
             if wrong := await missing_command(opened):
                 return Problem(wrong, "Install Redis 6.2 or newer, or Valkey.")
-            async with aclosing(Mailbox(opened, prefix=await find_prefix(opened, settings))) as mailbox:
+            prefix = await find_prefix(opened, settings)
+            async with aclosing(Mailbox(opened, prefix=prefix)) as mailbox:
                 await mailbox.probe()
-            return await _check_durability(opened, where)
+            others = [one.name for one in await list_orions(opened) if one.prefix != prefix]
+            shared = f"also used by {', '.join(others[:NAMED])}; each has keys of its own" if others else ""
+            durability, pause = await _check_durability(opened, where), await _check_pause(opened, prefix)
+            return {"Redis": durability, "Shared Redis": shared, "Paused": pause}
     except (WrongUse, EmbeddedRedisError) as error:
         detail = str(error)
     except RedisError as error:
@@ -214,22 +217,8 @@ async def _check_durability(opened: Redis, where: str) -> Finding:
     return f"answers ({where}), every change is on disk first"
 
 
-async def check_sharing(settings: Settings, within_s: float) -> Finding:
-    """List the other Orions in this Redis."""
-    others: list[str] = []
-    with suppress(*_REDIS_AWAY):
-        async with asyncio.timeout(within_s), open_redis(settings) as opened:
-            own = await find_prefix(opened, settings)
-            others = [one.name for one in await list_orions(opened) if one.prefix != own]
-    return f"also used by {', '.join(others[:NAMED])}; each has keys of its own" if others else ""
-
-
-async def check_pause(settings: Settings, within_s: float) -> Finding:
-    """Report a fault while Orion is paused."""
-    pause = None
-    with suppress(*_REDIS_AWAY):
-        async with asyncio.timeout(within_s), open_redis(settings) as opened:
-            pause = await Pausing(opened, prefix=await find_prefix(opened, settings)).current()
+async def _check_pause(opened: Redis, prefix: str) -> Finding:
+    pause = await Pausing(opened, prefix=prefix).current()
     if pause is None:
         return ""
     since = datetime.fromtimestamp(pause.since, UTC).isoformat(timespec="minutes")

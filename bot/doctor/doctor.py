@@ -43,8 +43,6 @@ async def examine(
         CheckLine("Slack", checks.check_bot_token, _SLACK),
         CheckLine("Slack events", checks.check_events, _SLACK),
         CheckLine("Redis", checks.check_redis),
-        CheckLine("Shared Redis", checks.check_sharing),
-        CheckLine("Paused", checks.check_pause),
         CheckLine("Knowledge", checks.check_knowledge),
         CheckLine("Search by meaning", model_checks.check_embedding, _MODEL | {"ORION_EMBED_BASE_URL"}),
         *TOOL_CHECKS,

@@ -3,11 +3,9 @@
 import base64
 import hashlib
 import html
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -25,7 +23,6 @@ RESULTS: Final[Mapping[Result, str]] = {
 _HERE: Final = Path(__file__).parent
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLUMNS: Final = ("Question", "Result", "Answer", "Documents", "Expected", "Time")
-_EDGES_MS: Final = (0, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, math.inf)
 _LONG: Final = 220  # characters of an answer that are visible when folded
 
 
@@ -42,7 +39,7 @@ def report_page(run: EvalRun) -> str:
         when=run.began.strftime("%Y-%m-%d %H:%M UTC"),
         count=len(replies),
         totals=_totals(replies),
-        charts="\n".join((_by_kind(replies), _by_attempt(replies), _rules(replies), _latency(replies))),
+        charts="\n".join((_by_kind(replies), _by_attempt(replies), _rules(replies))),
         heads="".join(f'<th scope="col">{name}</th>' for name in _COLUMNS),
         # Wrong results come first: a person opens the page for them.
         questions="\n".join(
@@ -105,14 +102,6 @@ def _rules(replies: Sequence[EvalReply]) -> str:
     return _chart("Rules that failed a draft", rows, note=note)
 
 
-def _latency(replies: Sequence[EvalReply]) -> str:
-    spans = tuple(pairwise(_EDGES_MS))
-    counts = Counter(next(span for span in spans if span[0] <= reply.ms < span[1]) for reply in replies)
-    highest = max(counts.values(), default=1)
-    rows = [_row(f"{_time(low)} – {_time(high)}", n / highest, [n]) for (low, high), n in sorted(counts.items())]
-    return _chart("Time a question took", rows)
-
-
 def _chart(title: str, rows: Iterable[str], *, heads: Sequence[str] = (), note: str = "") -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
     return (
@@ -167,6 +156,4 @@ def _lines(entries: Iterable[str]) -> str:
 
 
 def _time(ms: float) -> str:
-    if math.isinf(ms):
-        return "more"
     return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s".replace(".0 ", " ")  # noqa: PLR2004 - a second

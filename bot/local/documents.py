@@ -43,13 +43,6 @@ _ATTRIBUTES: Final = {
 _IMAGE: Final = re.compile(r'<img(?: alt="([^"]*)")?>')
 _HEADING: Final = re.compile(r'<(h[1-6])(?: id="([^"]*)")?>(.*?)</\1>', re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
-MAX_DEPTH: Final = 200  # depth of nested elements
-_ANY_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-# Elements without an end tag, or whose end tag may be left out.
-_NOT_NESTING: Final = frozenset({
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
-    "p", "li", "td", "th", "tr", "dt", "dd", "thead", "tbody", "tfoot",
-})  # fmt: skip
 
 
 def find_document(roots: Sequence[Path], path: str) -> Path | None:
@@ -91,7 +84,9 @@ async def show_document(roots: Sequence[Path], request: web.Request) -> web.Stre
     if known is None:
         return simple_page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
     text = file.read_bytes().decode("utf-8", errors="replace")
-    return simple_page(_title(file, text), path, document_html(text, suffix_of(file.name)))
+    headings = (line[2:].strip() for line in text.splitlines() if line.startswith("# "))
+    title = next(headings, "") or file.stem.replace("-", " ").capitalize()
+    return simple_page(title, path, document_html(text, suffix_of(file.name)))
 
 
 def document_html(text: str, suffix: str) -> str:
@@ -106,12 +101,7 @@ def document_html(text: str, suffix: str) -> str:
 
 
 def safe_html(source: str) -> str:
-    """Return the document's body with permitted elements only. An image becomes its description: pages load nothing.
-
-    HTML that is nested too deeply is shown as its source: cleaning it takes quadratic time.
-    """
-    if _depth(source) > MAX_DEPTH:
-        return f'<pre class="plain">{html.escape(source)}</pre>'
+    """Return the document's body with permitted elements only. An image becomes its description: pages load nothing."""
     clean = nh3.clean(
         source,
         tags=set(_TAGS),
@@ -121,15 +111,6 @@ def safe_html(source: str) -> str:
     )
     seen: Counter[str] = Counter()
     return _HEADING.sub(lambda heading: _with_anchor(heading, seen), _IMAGE.sub(_describe_image, clean))
-
-
-def _depth(source: str) -> int:
-    """Return how deeply elements are nested, counting every tag that is not closed in between."""
-    depth = deepest = 0
-    for tag in _ANY_TAG.finditer(source):
-        depth = max(0, depth - 1) if tag[1] else depth + (tag[2].lower() not in _NOT_NESTING)
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def _describe_image(image: re.Match[str]) -> str:
@@ -144,11 +125,6 @@ def _with_anchor(heading: re.Match[str], seen: Counter[str]) -> str:
     seen[name] += 1
     also = f'<span id="{own}"></span>' if own and html.unescape(own) != anchor else ""
     return f'<{tag} id="{html.escape(anchor)}">{also}{inside}</{tag}>'
-
-
-def _title(file: Path, text: str) -> str:
-    headings = (line[2:].strip() for line in text.splitlines() if line.startswith("# "))
-    return next(headings, "") or file.stem.replace("-", " ").capitalize()
 
 
 def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:

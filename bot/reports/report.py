@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -215,9 +215,7 @@ class Gathering:
         complaints = await self.records.complaints({"turn_id": asked.turn_id})
         reasons = dict.fromkeys(reason for complaint in complaints for reason in complaint["reasons"])
         said = "; ".join(filter(None, (" ".join(complaint["said"].split()) for complaint in complaints)))
-        return ReportedQuestion(
-            turn_id=asked.turn_id, question=asked.question, link=asked.link, reasons=tuple(reasons), said=said
-        )  # fmt: skip
+        return replace(asked, reasons=tuple(reasons), said=said)
 
     async def _stale(self, records: Iterable[Record], viewers: Viewers, today: date) -> list[StaleDocument]:
         """Return the old documents that verified answers cited, the most cited first."""

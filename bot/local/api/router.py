@@ -54,7 +54,8 @@ class WebApi:
         call.arguments = {key: value for key, value in asked.values.items() if key != "token"}
         if method not in METHODS or method in workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
-        _authorize(workspace, method, _bearer(request) or asked.text("token"))  # Slack takes a token as an argument too
+        bearer = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
+        _authorize(workspace, method, bearer or asked.text("token"))  # Slack takes a token as an argument too
         workspace.rates.charge(method, asked.text("channel"))
         try:
             answer = METHODS[method].answer(asked)
@@ -94,11 +95,6 @@ def _authorize(workspace: WorkspaceState, method: str, token: str) -> None:
 def _respond(workspace: WorkspaceState, body: Json, status: int = 200) -> web.Response:
     headers = {"X-Slack-Req-Id": secrets.token_hex(16), "X-OAuth-Scopes": ",".join(workspace.setup.scopes)}
     return web.json_response(body, status=status, headers=headers)
-
-
-def _bearer(request: web.Request) -> str:
-    kind, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if kind == "Bearer" else ""
 
 
 class _Cut(Exception):  # noqa: N818 - not an error of this server: a fault that was asked for

@@ -36,10 +36,6 @@ def _elements(block: Json, names: Names) -> Json:
     return {"elements": [element_view(one, names) for one in block["elements"]]}
 
 
-def _table(block: Json, names: Names) -> Json:
-    return {"rows": [[_cell(cell, names) for cell in row] for row in block["rows"]]}
-
-
 def _rich_text(block: Json, names: Names) -> Json:
     # Slack shows each paragraph as a block of its own.
     lines = {"rich_text_section": '<div class="line">{}</div>'}
@@ -58,7 +54,7 @@ _PARTS: Final[Mapping[str, Callable[[Json, Names], Json]]] = {
     "markdown": lambda block, names: {"html": markdown_html(block["text"], names)},
     "context": _elements,
     "actions": _elements,
-    "table": _table,
+    "table": lambda block, names: {"rows": [[_cell(cell, names) for cell in row] for row in block["rows"]]},
     "rich_text": _rich_text,
     "input": _input,
     "task_card": lambda block, _: {key: str(block.get(key) or "") for key in ("title", "status")},

@@ -113,7 +113,12 @@ def _inline(text: str, names: Mapping[str, str]) -> str:
     held: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
-        held.append(_piece(found, names))
+        if code := found["code"]:
+            held.append(_code(code))
+        elif inside := found["angle"]:
+            held.append(_angle(inside, names))
+        else:
+            held.append(link_html(found[0], escape(found[0])) if found["url"] else _with_emoji(found[0]))
         return f"\x00{len(held) - 1}\x00"
 
     text = escape(_PIECE.sub(hold, text))
@@ -121,14 +126,6 @@ def _inline(text: str, names: Mapping[str, str]) -> str:
     for pattern, replacement in _MARKS:
         text = pattern.sub(replacement, text)
     return _HELD.sub(lambda found: held[int(found[1])], text)
-
-
-def _piece(found: re.Match[str], names: Mapping[str, str]) -> str:
-    if code := found["code"]:
-        return _code(code)
-    if inside := found["angle"]:
-        return _angle(inside, names)
-    return link_html(found[0], escape(found[0])) if found["url"] else _with_emoji(found[0])
 
 
 def _with_emoji(text: str) -> str:

@@ -90,7 +90,7 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
 async def test_everything_right(tmp_path: Path) -> None:
     async with (
         workspace() as slack,
-        ScriptedOpenAI(decisions=[RESPOND, replace(RESPOND, usage=(10_000, 1))]) as server,
+        ScriptedOpenAI(decisions=[replace(RESPOND, usage=(10_000, 1))] * 2) as server,
         LangfuseReceiver() as langfuse,
     ):
         settings = settings_for(

@@ -94,7 +94,6 @@ def test_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_drawn(
     assert [rows[f"{number} drafts"] for number in (2, 3)] == [["50.0 %", "2 of 4"]] * 2
     assert rows["1 draft"] == ["25.0 %", "1 of 4"]
     assert (rows["mrkdwn"], rows["cites_sources"]) == (["3"], ["1"])
-    assert (rows["0 ms – 100 ms"], rows["1 s – 3 s"], rows["30 s – 100 s"]) == (["4"], ["1"], ["1"])
 
 
 def test_each_question_stands_there_with_what_became_of_it() -> None:
