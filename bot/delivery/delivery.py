@@ -129,7 +129,7 @@ class Delivery:
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
         body = {**_address(place), "metadata": _metadata(answer_key, answer)}
-        return await self.calls.is_unsent("chat.postMessage", body)
+        return self.calls.limits is not None and await self.calls.limits.is_waiting("chat.postMessage", body)
 
     async def post_own_text(
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease

@@ -82,13 +82,13 @@ async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> 
 def cached_refusal(visit: Visit, access: Access) -> str | None:
     """Return the same without a call to Slack; None if only Slack could tell."""
     needs_channel, needs_person = _needs_channel(visit, access), _needs_person(visit, access)
-    refusal = access.refusal(visit.user, visit.channel)
-    if not refusal and needs_channel and visit.shared:
-        refusal = "external_channel"
-    if not refusal and needs_person and visit.person:
-        refusal = _refuse_person(visit, visit.person, access)
     unknown = (needs_channel and visit.shared is None) or (needs_person and visit.person is None)
-    return refusal or (None if unknown else "")
+    return (
+        access.refusal(visit.user, visit.channel)
+        or ("external_channel" if needs_channel and visit.shared else "")
+        or (_refuse_person(visit, visit.person, access) if needs_person and visit.person else "")
+        or (None if unknown else "")
+    )
 
 
 def _refuse_person(visit: Visit, person: Person, access: Access) -> str:

@@ -167,10 +167,6 @@ class SlackCalls:
 
         return await self._retry(method, body, attempt, look=look, keeps="fresh" if fresh else "looked_for")
 
-    async def is_unsent(self, method: str, body: Mapping[str, Any]) -> bool:
-        """Return whether this call still waits for its first turn under the limits. Raises ``RedisError``."""
-        return self.limits is not None and await self.limits.is_waiting(method, body)
-
     # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Call once, without a retry: for a status or a modal, which are stale a moment later."""

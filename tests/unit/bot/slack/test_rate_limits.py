@@ -76,7 +76,7 @@ async def test_call_that_would_wait_long_fails_at_once_and_says_when(redis_clien
         with pytest.raises(DeliveryFailed):
             await calls.call_once(POST, {**body, "text": "Once"})
         assert slack.made(POST) == made, "nobody calls before Slack said"
-        assert await calls.is_unsent(POST, body)
+        assert await worker(redis_client).is_waiting(POST, body)
 
 
 async def test_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -> None:
