@@ -211,32 +211,29 @@ class Mailbox:
         """
         claimed: list[Claimed] = []
         missed: RedisError | None = None
+        lease_ms, last_try = round(self.lease_s * 1000), self.max_tries + EXTRA_NOTIFY_TRIES
+        limits = [last_try, MAX_DEAD_LETTERS, DEAD_TTL_S, max(1, self.max_tries - SOLO_TRIES), self._per_team]
         # Start with another shard each time, or the first one would always be served first.
         self._first_shard = (self._first_shard + 1) % len(self._tags)
         for shard in self._tags[self._first_shard :] + self._tags[: self._first_shard]:
-            if limit > len(claimed):
-                try:
-                    claimed += await self._claim_in(shard, worker, limit - len(claimed))
-                except RedisError as error:
-                    missed = error
+            if limit <= len(claimed):
+                break
+            asked_at = now()
+            try:
+                rows = await self._claim(keys=[shard], args=[worker, lease_ms, limit - len(claimed), *limits])
+            except RedisError as error:
+                missed = error
+                continue
+            claimed += [
+                Claimed(
+                    thread=thread, tries=int(tries), leased_until=asked_at + self.lease_s,
+                    fence=LeaseFence(key=self.fence_key(thread), token=token), **split_entry(entry)._asdict(),
+                )
+                for thread, token, tries, entry in rows
+            ]  # fmt: skip
         if missed is not None and not claimed:
             raise missed
         return claimed
-
-    async def _claim_in(self, shard: str, worker: str, limit: int) -> list[Claimed]:
-        asked_at, lease_ms = now(), round(self.lease_s * 1000)
-        last_try, suspect_from = self.max_tries + EXTRA_NOTIFY_TRIES, max(1, self.max_tries - SOLO_TRIES)
-        limits = [limit, last_try, MAX_DEAD_LETTERS, DEAD_TTL_S, suspect_from, self._per_team]
-        return [
-            Claimed(
-                thread=thread,
-                tries=int(tries),
-                leased_until=asked_at + self.lease_s,
-                fence=LeaseFence(key=self.fence_key(thread), token=token),
-                **split_entry(entry)._asdict(),
-            )
-            for thread, token, tries, entry in await self._claim(keys=[shard], args=[worker, lease_ms, *limits])
-        ]
 
     async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
         """Renew these leases in Redis and locally. Those that Redis refuses are lost.
