@@ -201,26 +201,17 @@ def _pair_up(elements: Sequence[Block | _Mark]) -> dict[int, int]:
 
 def _apply_marks(elements: Sequence[Block | _Mark]) -> list[Block]:
     """Turn marks that pair up into styles; others remain text."""
-    ends = _pair_up(elements)
-    styled: list[Block] = []
-    open_until: dict[str, int] = {}
+    ends, joined = _pair_up(elements), list[Block]()
+    open_styles: dict[int, str] = {}  # by the index of the closing mark
     for index, one in enumerate(elements):
-        if not isinstance(one, _Mark):
-            styled.append(_with_style(one, dict.fromkeys(open_until, True)))
-        elif index in ends:
-            open_until[_STYLES[one.sign]] = ends[index]
-        elif index in open_until.values():
-            open_until = {style: end for style, end in open_until.items() if end != index}
-        else:
-            styled.append(_with_style(_text(one.sign), dict.fromkeys(open_until, True)))
-    joined: list[Block] = []
-    _extend(joined, styled)
+        if isinstance(one, _Mark) and index in ends:
+            open_styles[ends[index]] = _STYLES[one.sign]
+        elif not open_styles.pop(index, ""):
+            element = _text(one.sign) if isinstance(one, _Mark) else one
+            style = {**element.get("style", {}), **dict.fromkeys(open_styles.values(), True)}
+            styled = style and element["type"] in {"text", "link"}
+            _extend(joined, [{**element, "style": style} if styled else element])
     return joined
-
-
-def _with_style(element: Block, style: dict[str, bool]) -> Block:
-    style = {**element.get("style", {}), **style}
-    return {**element, "style": style} if style and element["type"] in {"text", "link"} else element
 
 
 def _token(inner: str) -> Block:
@@ -305,10 +296,10 @@ def is_readable_list(rows: Sequence[Row]) -> bool:
 def table_block(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
     """Return the rows as a ``table`` block with a bold header and wrapped columns."""
     urls = _source_urls(sources)
-    head, *body = rows
-    cells = [[_cell(cell, urls, bold=True) for cell in head]]
-    cells += [[_cell(cell, urls) for cell in row] for row in body]
-    return {"type": "table", "rows": cells, "column_settings": [{"is_wrapped": True} for _ in head]}
+    texts = [[_text_elements(cell, urls, bold=number == 0) for cell in row] for number, row in enumerate(rows)]
+    sections = [[{"type": "rich_text_section", "elements": words} for words in row] for row in texts]
+    cells = [[{"type": "rich_text", "elements": [section]} for section in row] for row in sections]
+    return {"type": "table", "rows": cells, "column_settings": [{"is_wrapped": True} for _ in rows[0]]}
 
 
 def list_block(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
@@ -317,24 +308,16 @@ def list_block(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
     (_, *names), *body = rows
     elements: list[Block] = []
     for first, *rest in body:
-        elements.append(_list_items([_text_elements(first, urls, bold=True)], indent=0))
         named = [
-            _text_elements(f"{name}: ", urls) + _text_elements(cell, urls)
+            [*_text_elements(f"{name}: ", urls), *_text_elements(cell, urls)]
             for name, cell in zip(names, rest, strict=True)
             if cell
         ]
-        elements += [_list_items(named, indent=1)] if named else []
+        for indent, items in enumerate(([_text_elements(first, urls, bold=True)], named)):
+            sections = [{"type": "rich_text_section", "elements": words} for words in items]
+            one = {"type": "rich_text_list", "style": "bullet", "indent": indent, "elements": sections}
+            elements += [one] if sections else []
     return {"type": "rich_text", "elements": elements}
-
-
-def _list_items(items: Sequence[list[Block]], *, indent: int) -> Block:
-    sections = [{"type": "rich_text_section", "elements": words} for words in items]
-    return {"type": "rich_text_list", "style": "bullet", "indent": indent, "elements": sections}
-
-
-def _cell(text: str, urls: Mapping[str, str], *, bold: bool = False) -> Block:
-    section = {"type": "rich_text_section", "elements": _text_elements(text, urls, bold=bold)}
-    return {"type": "rich_text", "elements": [section]}
 
 
 def _text_elements(text: str, urls: Mapping[str, str], *, bold: bool = False) -> list[Block]:
