@@ -21,8 +21,8 @@ MAX_PAGE_ITEMS: Final = 1_000  # entries per page of results, even if ``limit`` 
 class Call:
     """A call of a method. Values are strings when they came by query or form, JSON values otherwise.
 
-    A missing argument, or an unknown object, raises ``ApiError`` with Slack's name for it; a number or time stamp that
-    is none raises ``ValueError``.
+    A missing argument, or an unknown object, raises ``ApiError`` with Slack's name for it. A wrong number or time stamp
+    raises ``ValueError``.
     """
 
     def __init__(self, workspace: WorkspaceState, values: Mapping[str, Any]) -> None:

@@ -374,23 +374,6 @@ async def _at_once(command: Coroutine[Any, Any, None]) -> None:
         await command
 
 
-async def test_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: Path, log: list[EventDict]) -> None:
-    """Neither takes the other's questions, and both leave the embedded Redis stopped."""
-    environment = {"ORION_HOME": str(tmp_path / "home")}
-    command = ["local", "--port", "0", "--no-browser"]
-    logs = [tmp_path / "one.log", tmp_path / "two.log"]
-    async with process(command, environment, logs[0]) as one, process(command, environment, logs[1]) as two:
-        urls = [await _url(log, running) for log, running in zip(logs, (one, two), strict=True)]
-        assert urls[0] != urls[1]
-        for url in urls:
-            await _asks_and_is_answered(url)
-        for running in (one, two):
-            running.send_signal(signal.SIGINT)
-            assert await running.wait() == 0
-    assert not (tmp_path / "home" / "redis" / "redis.sock").exists()
-    assert [log.read_text().count("Traceback") for log in logs] == [0, 0]
-
-
 async def _url(log: Path, running: Running) -> str:
     def said() -> str:
         return log.read_text()

@@ -61,20 +61,6 @@ def test_where_no_rows_are_named_the_figures_decide() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after", "direction"),
-    [
-        ("recall", 0.5, 0.6, "better"),
-        ("false_alarms", 0.5, 0.6, "worse"),
-        ("false_alarms", 0.6, 0.5, "better"),
-        ("recall", 0.5, 0.5, "same"),
-    ],
-)
-def test_each_figure_knows_its_good_direction(name: str, before: float, after: float, direction: str) -> None:
-    (change,) = compare({"file": "f", name: before}, {"file": "f", name: after})["figures"]
-    assert change["change"] == direction
-
-
-@pytest.mark.parametrize(
     ("after", "said"),
     [
         ({**ANSWERS, "file": "other.jsonl"}, "one report is about q.jsonl and the other about other.jsonl"),
