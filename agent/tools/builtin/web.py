@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from agent.payload import mapping
 from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
@@ -94,19 +95,13 @@ def _parse_results(body: bytes) -> Iterator[Source]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WebSearchFailed(why="The search engine's reply is not a list of results.") from error
     for result in results if isinstance(results, list) else ():
-        if (
-            isinstance(result, dict)
-            and (url := _safe_url(result.get("url")))
-            and (text := _one_line(result.get("content")))
-        ):
-            yield Source(
-                id=0,
-                title=(_one_line(result.get("title")) or url)[:200],
-                url=url,
-                text=text[:MAX_EXCERPT_CHARS],
-                origin=f"tool:{WEB_SEARCH}",
-                updated_at=_iso_date(result.get("publishedDate")),
-            )
+        found = mapping(result)
+        url, text, updated_at = _safe_url(found.get("url")), _one_line(found.get("content")), ""
+        with suppress(ValueError):
+            updated_at = date.fromisoformat(str(found.get("publishedDate"))[:10]).isoformat()
+        if url and text:
+            title, text = (_one_line(found.get("title")) or url)[:200], text[:MAX_EXCERPT_CHARS]
+            yield Source(id=0, title=title, url=url, text=text, origin=f"tool:{WEB_SEARCH}", updated_at=updated_at)
 
 
 def _safe_url(value: object) -> str:
@@ -124,10 +119,3 @@ def _safe_url(value: object) -> str:
 def _one_line(value: object) -> str:
     """Return the text on one line, without lone surrogates."""
     return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""
-
-
-def _iso_date(value: object) -> str:
-    try:
-        return date.fromisoformat(str(value)[:10]).isoformat()
-    except ValueError:
-        return ""

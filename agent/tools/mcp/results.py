@@ -117,11 +117,8 @@ def _record(value: Any) -> Record:
 
 def _field(value: Any, names: Sequence[str]) -> str:
     """Return the first of these fields that contains a text: in the record itself, otherwise nested."""
-    return _inside(value, names, 0) or next(filter(None, (_inside(value, (name,), _depth(name)) for name in names)), "")
-
-
-def _depth(name: str) -> int:
-    return 3 if name in _DEEP_FIELDS else 1
+    nested = (_inside(value, (name,), 3 if name in _DEEP_FIELDS else 1) for name in names)
+    return _inside(value, names, 0) or next(filter(None, nested), "")
 
 
 def _inside(value: Any, names: Sequence[str], max_depth: int) -> str:
