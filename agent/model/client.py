@@ -7,7 +7,7 @@ import json
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager
 from typing import Any, Final
 
 import aiohttp
@@ -103,17 +103,14 @@ class _Chunks(openai.AsyncStream[object]):
         async for event in self._decoder.aiter_bytes(_event_bytes(self.response)):
             if event.event == "error" and (error := named_error(event.json(), event="error")):
                 raise error
-            # One event has several JSON texts if the server leaves out the empty lines between events.
-            texts = event.data.split("\n") if "\n" in event.data and not _is_json(event.data) else [event.data]
+            texts = [event.data]
+            if "\n" in event.data:
+                try:
+                    json.loads(event.data)
+                except ValueError:  # the server leaves out the empty lines between events
+                    texts = event.data.split("\n")
             for text in filter(str.strip, texts):  # an empty one keeps the connection alive
                 yield type(event)(data=text)
-
-
-def _is_json(text: str) -> bool:
-    with suppress(ValueError):
-        json.loads(text)
-        return True
-    return False
 
 
 async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:

@@ -143,17 +143,13 @@ def _bar_lines(text: str) -> str:
     return "\n".join(f"| {line}" for line in unescape(text).splitlines())
 
 
-def fence_parts(parts: Sequence[Part], seed: str) -> str:
-    """Put each part between its own marker lines. The fence word follows from ``seed`` and is in no part."""
-    texts = list(chain.from_iterable(parts))
+def _data_lines(parts: Sequence[Part], question: Question) -> list[str]:
+    # Each part is between marker lines. Their word is in no part, and no author of a document can foresee it.
+    texts, seed = list(chain.from_iterable(parts)), f"{question.thread} {question.ts} {question.text}"
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
-    return "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in parts)
-
-
-def _data_lines(parts: Sequence[Part], question: Question) -> list[str]:
-    seed = f"{question.thread} {question.ts} {question.text}"  # the author of a document cannot foresee it
-    lines = [fence_parts(parts, seed), _date_line(question.date_asked(), question.zone)]
+    fenced = "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in parts)
+    lines = [fenced, _date_line(question.date_asked(), question.zone)]
     if question.instruction:  # not a source: facts in it need one like any other
         lines.append(f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}")
     return lines
