@@ -154,7 +154,7 @@ class Orion(ProcessStatus):
                 await asyncio.to_thread(self.engine.index.ping)
                 checks["knowledge"] = True
         else:  # the index is a file there
-            checks["disk"] = await asyncio.to_thread(self.disk.takes_writes)
+            checks["disk"] = bool(await _ask_briefly(asyncio.to_thread(self.disk.takes_writes)))
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
         if self.token is not None:
@@ -163,7 +163,7 @@ class Orion(ProcessStatus):
 
 
 async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
-    """Return the answer of Redis or the index, or None if it does not come in time."""
+    """Return the answer of Redis, the index or the disk, or None if it does not come in time."""
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             return await answer

@@ -118,9 +118,9 @@ class Click:
 
         self.services.tasks.create_task(run(), name="after_ack")
 
-    async def show_home(self, delivery: Delivery, user: str = "") -> None:
-        """Show App Home as it is now to this person, or to another ``user``."""
-        user, language = user or self.user, await self.language(user)
+    async def show_home(self, delivery: Delivery) -> None:
+        """Show App Home as it is now to this person."""
+        user, language = self.user, await self.language()
         await delivery.publish_home(user, await self.services.home.figures(self.team, user, language), language)
 
 

@@ -146,20 +146,14 @@ class Recorder:
         answer = outcome.answer
         shortened = replace(answer, sources=permalinks_only(answer.sources))
         fields = zip(sources_json(shortened), shortened.sources, strict=True)
-        about = {"turn_id": turn_id, "thread": str(question.thread), "user": question.user, "question": question.text}
         return {
-            **about,
-            "outcome": outcome.name,
-            "verified": answer.verified,
-            "answer": answer.text,
-            "model": model,
-            "attempts": self.attempts,
-            "timings_ms": self.timings_ms,
+            "turn_id": turn_id, "thread": str(question.thread), "user": question.user, "question": question.text,
+            "outcome": outcome.name, "verified": answer.verified, "answer": answer.text, "model": model,
+            "attempts": self.attempts, "timings_ms": self.timings_ms, "claims": claims_json(shortened),
             # with the fields that decide who may see a source
             "sources": [{**known, "origin": source.origin, "audience": source.audience} for known, source in fields],
-            "claims": claims_json(shortened),
             "usage": self.usage,
-        }
+        }  # fmt: skip
 
 
 def claims_json(answer: Answer) -> list[dict[str, Any]]:
