@@ -113,7 +113,7 @@ def read_basis(draft: Draft, text: str) -> Basis:
     return Basis(
         sources={source.id: Cited(source.id, _read_source(source)) for source in draft.sources},
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
-        context=(analyse(draft.context),) if draft.context.strip() else (),
+        context=tuple(analyse(line) for line in draft.context.split("\n", 1) if line.strip()),  # today, earlier answers
         urls=KnownLinks(draft).source_urls,
         answer_and_question=(text, draft.question),
         has_judge=draft.has_judge,

@@ -42,6 +42,7 @@ from tests.support.orion_running import (
     posts,
     running,
     settings_in,
+    shown,
 )
 from tests.support.waiting import wait_until
 
@@ -273,6 +274,53 @@ async def test_nothing_that_a_model_repeats_of_an_attack_acts_for_a_client_of_or
             passages = (found.structured_content or {})["passages"]
             assert [part for part in live_parts(passages) if part.startswith("hidden")] == []
             assert passages
+
+
+GALLERY = """# Gallery
+
+The gallery opened on 3 May 2024. The lease ends in March 2031. The desk is open Monday to Friday.
+
+Requests are answered within 14 days.
+"""
+TODAY = datetime.now(UTC).date()
+RIGHT_DATES = [
+    "The gallery opened on May 3rd, 2024", "The gallery opened on 2024-05-03", "The gallery opened in May 2024",
+    "The gallery opened on Friday, 3 May 2024", "The gallery opened in Q2 2024", "The gallery opened in 2024-W18",
+    "Die Galerie öffnete am 3. Mai 2024", "Die Galerie öffnete am 03.05.2024", "画廊于2024年5月3日开放",
+    "ギャラリーは2024年5月3日に開館しました", "La galerie a ouvert le 3 mai 2024", "The lease ends in March 2031",
+    "The desk is open on Wednesday",
+    f"A request of today is answered within 14 days, so by {TODAY + timedelta(14):%-d %B %Y}",
+]  # fmt: skip
+INVENTED_DATES = [
+    *(f"The gallery closes on {TODAY + timedelta(days):{form}}" for days in (0, 9, 99) for form in ("%-d %B %Y", "%F")),
+    f"The gallery closes in {TODAY + timedelta(90):%B %Y}", "The gallery closes in Q3 2027",
+    "The gallery closes in 2027-W05", "The gallery opened in Q4 2024", "The gallery opened in 2024-W33",
+    "The gallery closes in the third quarter of 2027",
+    "The gallery closes in week 12 of 2027", "The gallery closes at 18:15", "Die Galerie schließt am 3. Mai 2027",
+    "Die Galerie schließt am 3.5.2027", "Die Galerie schließt Ende Oktober 2027", "画廊于2027年5月3日关闭",
+    "ギャラリーは2027年5月3日に閉まります", "La galerie ferme le 3 mai 2027", "La galería cierra el 3 de mayo de 2027",
+    "Galeri tutup pada 3 Mei 2027", "The desk is open on Sundays",
+]  # fmt: skip
+
+
+async def test_without_a_judge_a_date_that_comes_from_nowhere_is_not_posted(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.slack.rate_limits.PACES", {})
+    (tmp_path / "gallery.md").write_text(f"---\nupdated: 2023-01-09\n---\n\n{GALLERY}")
+    claims = RIGHT_DATES + INVENTED_DATES
+
+    def draft(body: Mapping[str, Any]) -> Scripted:
+        number = re.findall(r"gallery (\d+)", json.dumps(body["messages"]))[-1]
+        return says(f"<answer>{claims[int(number)]} [1].</answer>")
+
+    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server:
+        model = {"openai_base_url": server.url, "model": "m", "max_attempts": 1, "judge": False}
+        async with running(settings_in(tmp_path / "home", redis_url, **model), docs=tmp_path) as setting:
+            asked = {setting.ask(f"{MENTION} Is there news about gallery {n}?"): c for n, c in enumerate(claims)}
+            await wait_until(lambda: idle(setting), "all are answered", 60)
+            shown_for = {claim: shown(answers(setting.workspace, ts, ts)[0]) for ts, claim in asked.items()}
+            assert [claim for claim, text in shown_for.items() if claim in text] == RIGHT_DATES
 
 
 REFUSED = {

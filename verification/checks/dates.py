@@ -2,13 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
 
 from verification.checks.derived import is_derivable_moment
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
+from verification.evidence.passages import Passage
 from verification.values.dates import Moment, agrees
 from verification.values.quantity_words import UNITS
 
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
+_PERIOD = re.compile(
+    r"(?<![\w-])(?:(?P<before>20\d\d)(?:-?W(?P<week>[0-5]\d)|[- /]?Q(?P<quarter>[1-4]))\b"
+    r"|(?:Q(?P<number>[1-4])|[QT](?P<with>[1-4])(?=[ /-]20))\b(?:[ /-](?P<after>20\d\d)\b)?)"
+)
 _MAX_SENTENCES = 3  # sentences
 _HOUR = UNITS["h"]
 
@@ -26,6 +33,30 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         if not (fits or span in seen or _ends_a_season(moment, evidence.claim.text)):
             seen.add(span)
             yield _finding(moment, evidence)
+    for period in _PERIOD.finditer(evidence.claim.text):
+        if not _has_period(period, evidence):
+            yield evidence.not_found("date", period.span(), evidence.certainty(None))
+
+
+def _has_period(period: re.Match[str], evidence: Evidence) -> bool:
+    """Return True if a quarter or an ISO week is written in known text, or a date there lies in it."""
+    part, passages = _part_of_year(period), (*evidence.passages, *evidence.context)
+    year = int(period["before"] or period["after"] or 0)
+    dates = (moment for passage in passages for moment in passage.moments if moment.year in {None, year or moment.year})
+    written = (each for passage in passages for each in _PERIOD.finditer(passage.text))
+    return part in map(_part_of_year, written) or any(part in _parts_with(moment, year) for moment in dates)
+
+
+def _part_of_year(period: re.Match[str]) -> str:
+    return f"W{period['week']}" if period["week"] else f"Q{period['quarter'] or period['number'] or period['with']}"
+
+
+def _parts_with(moment: Moment, year: int) -> Iterator[str]:
+    """Yield the quarter and the ISO week of a date, as far as it says them."""
+    if moment.month:
+        yield f"Q{(moment.month + 2) // 3}"
+    with suppress(ValueError, TypeError):
+        yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"  # type: ignore[arg-type]  # TypeError
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
@@ -72,15 +103,24 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
 def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | None) -> Certainty:
     # A month or weekday alone may have another meaning, and a denied one follows from the days that the source has.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
-    if not precise and (there is None or evidence.denies(moment.start)):
+    sources = (*evidence.passages, *evidence.others)
+    is_vague = there is None and (not moment.weekday or any(source.names_weekdays for source in sources))
+    if not precise and (is_vague or evidence.denies(moment.start)):
         return "doubtful"
-    others = (other for passage in evidence.conversation for other in passage.moments)
+    said = [passage for passage in evidence.conversation if not _is_date_alone(passage)]
+    others = (other for passage in said for other in passage.moments)
     if any(agrees(moment, other) and (moment.year is None or other.year is not None) for other in others):
         return "doubtful"
     if _is_written_otherwise(moment, evidence) or is_derivable_moment(moment, evidence):
         return "doubtful"
     elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
     return evidence.certainty(there[0] if there and not elsewhere else None)
+
+
+def _is_date_alone(passage: Passage) -> bool:
+    """Recognise today's date, which explains only what is reckoned from it in words."""
+    written = "".join(passage.text[moment.start : moment.end] for moment in passage.moments)
+    return written == "".join(passage.text.split())
 
 
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:

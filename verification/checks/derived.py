@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from itertools import combinations, pairwise
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from verification.evidence.evidence import MAX_VALUES, Evidence
@@ -81,7 +82,7 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
         return True
     # Today explains only a date that the text, its source or the question expresses in words.
     lengths = _lengths((*near, evidence.claim))
-    reach = _days_in_words(evidence, lengths)
+    reach = _days_in_words(evidence, lengths, in_claim=not moment.weekday)  # "next Friday" does not explain Friday
     today = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
     if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in today):
         return True
@@ -97,10 +98,10 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     )
 
 
-def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]]) -> int:
+def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]], *, in_claim: bool) -> int:
     """The number of days from today that "tomorrow", "next month" or "today … within 30 days" may reach, or -1."""
     texts = [hit.text for hit in evidence.hits[:_MAX_SENTENCES]]
-    texts += [passage.text for passage in (*evidence.known, evidence.claim)]
+    texts += [passage.text for passage in (*evidence.known, *([evidence.claim] if in_claim else []))]
     days = [days for words, days in _RELATIVE.items() if any(map(compile_pattern(words).search, texts))]
     if any(moment.weekday for passage in evidence.known for moment in passage.moments):
         days.append(_WEEKS)
@@ -283,9 +284,13 @@ def _is_near(moment: Moment, other: Moment, days: int) -> bool:
     return apart is not None and apart <= days
 
 
+def _day_of_year(moment: Moment) -> int | None:
+    return moment.month * 31 + moment.day if moment.month and moment.day else None
+
+
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
-    """Return True if the moment lies between the two, also across midnight or the end of the year."""
-    for place in (_second, lambda each: each.month * 31 + each.day if each.month and each.day else None):
+    """Return True if the moment lies between the two, also across midnight or the end of the week or the year."""
+    for place in (_second, _day_of_year, attrgetter("weekday")):
         at, first, last = place(moment), place(low), place(high)
         if at is not None and first is not None and last is not None:
             return first < at < last if first <= last else at > first or at < last

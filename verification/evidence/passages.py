@@ -35,6 +35,8 @@ _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 _IN_NAME = re.compile(r"(?<=\w)\.(?=\w)")
 _NOON = re.compile(r"\d ?[ap]\. ?m\.\s*$", re.IGNORECASE)
+_SHORT_DAYS = frozenset(word[:length] for word in WEEKDAYS for length in (1, 2, 3, 4))
+_PAIR = re.compile(r"\b([^\W\d_]{1,4})\.?\s?(?:[-–—~〜/&,]|to|bis|à|au|al?|sampai|至|到|から)\s?([^\W\d_]{1,4})\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +126,12 @@ class Passage:
         """The machine-readable names. 2003.06.11 is a date, not a version."""
         dates = {moment.start for moment in self._all_moments}
         return tuple(i for i in identifiers(self.text) if not (i.kind == "version" and i.start in dates))
+
+    @cached_property
+    def names_weekdays(self) -> bool:
+        """True if the text has a weekday, or a pair of shortened ones ("Mo-Fr"), from which others may follow."""
+        pairs = (map(str.casefold, pair) for pair in _PAIR.findall(self.text))
+        return any(moment.weekday for moment in self.moments) or any(map(_SHORT_DAYS.issuperset, pairs))
 
     @cached_property
     def moments(self) -> tuple[Moment, ...]:
