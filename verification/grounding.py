@@ -123,8 +123,8 @@ def read_basis(draft: Draft, text: str) -> Basis:
 @lru_cache(maxsize=256)  # an answer's attempts have the same sources
 def _read_source(source: Source) -> Passage:
     """Return what the model saw and may state: title, text and last change. Orders to an assistant are no evidence."""
-    text = "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
-    return analyse(remove_unsendable(without_orders(text))[0])
+    text = without_orders(f"{source.title}\n{source.text}").strip("\n")
+    return analyse(remove_unsendable("\n".join(filter(None, (text, source.updated_at[:_DAY]))))[0])
 
 
 def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
