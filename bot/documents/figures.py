@@ -5,25 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.readers.reading import advice_for
 from agent.knowledge.types import Holding, KnowledgeAwayError, SourceState
 
-NO_READER: Final = "a format that is not read"
 _KINDS: Final = ("answers", "feed", "git", "slack", "web")
-
-
-class SkippedFiles(NamedTuple):
-    """Files of one suffix that are not read. ``advice`` says what to do, if anything."""
-
-    suffix: str
-    files: int
-    advice: str
-
-    def __str__(self) -> str:
-        return f"{self.files:,} file{'' if self.files == 1 else 's'} {self.suffix or 'without a suffix'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,20 +24,19 @@ class SourceFigures:
     state: SourceState
 
     @property
-    def skipped_files(self) -> tuple[SkippedFiles, ...]:
-        """Return the files that are not read, most first: those with advice before the others."""
-        files = (SkippedFiles(suffix, number, advice_for(suffix)) for suffix, number in self.state.skipped)
-        return tuple(sorted(files, key=lambda each: (not each.advice, -each.files)))
-
-    @property
     def unread_lines(self) -> tuple[str, ...]:
-        """Describe what was not read: documents with their reasons, then files by suffix."""
+        """Describe what was not read: documents with their reasons, then files by suffix, those with advice first."""
         state = self.state
         more = state.failures - len(state.failed)
+        skipped = sorted(state.skipped, key=lambda files: (not advice_for(files[0]), -files[1]))
         return (
             *(f"{name}: {reason}" for name, reason in state.failed),
             *([f"{more:,} more of {self.where}"] if more else []),
-            *(f"{each} in {self.where}: {each.advice or NO_READER}" for each in self.skipped_files),
+            *(
+                f"{number:,} file{'' if number == 1 else 's'} {suffix or 'without a suffix'} in {self.where}: "
+                f"{advice_for(suffix) or 'a format that is not read'}"
+                for suffix, number in skipped
+            ),
         )
 
 

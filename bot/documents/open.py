@@ -10,7 +10,7 @@ import hashlib
 import re
 import shlex
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -165,7 +165,10 @@ def web_sources(settings: Settings) -> tuple[WebSource, ...]:
     """Return one source for each site of ``ORION_WEB_DOCS``; only its hosts are ever asked. Raises ``WrongUse``."""
     from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - only installations with web sites load it
 
-    audience = _audience(settings.web_docs_audience)
+    seen_by = sorted(settings.web_docs_audience)
+    audience = PUBLIC if seen_by in ([], [PUBLIC]) else parse_audience(seen_by)
+    if audience is None:
+        raise WrongUse(_WRONG_AUDIENCE)
     sites: dict[str, list[str]] = {}
     hosts: set[str] = set()
     for entry in sorted(settings.web_docs):
@@ -196,13 +199,3 @@ def _parse_address(entry: str) -> SplitResult:
     if not usable:
         raise WrongUse(_WRONG_ADDRESS.format(entry=entry.rpartition("@")[2]))
     return parts
-
-
-def _audience(entries: Iterable[str]) -> str:
-    given = sorted(entries)
-    if given in ([], [PUBLIC]):
-        return PUBLIC
-    audience = parse_audience(given)
-    if audience is None:
-        raise WrongUse(_WRONG_AUDIENCE)
-    return audience

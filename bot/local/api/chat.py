@@ -122,17 +122,12 @@ def _read_chunks(call: Call) -> list[Json]:
             raise ApiError(error="cannot_provide_both_markdown_text_and_chunks")
         chunks = [{"type": "markdown_text", "text": markdown}]
     for chunk in chunks:
-        _check_chunk(chunk)
+        task = chunk.get("type") == "task_update" and chunk.get("id") and chunk.get("title")
+        if chunk.get("type") == "markdown_text" and isinstance(chunk.get("text"), str):
+            check_markdown(chunk["text"])
+        elif not task or chunk.get("status") not in TASK_STATES:
+            raise ApiError(error="invalid_chunks")
     return chunks
-
-
-def _check_chunk(chunk: Json) -> None:
-    if chunk.get("type") == "markdown_text" and isinstance(chunk.get("text"), str):
-        check_markdown(chunk["text"])
-        return
-    task = chunk.get("type") == "task_update" and chunk.get("id") and chunk.get("title")
-    if not task or chunk.get("status") not in TASK_STATES:
-        raise ApiError(error="invalid_chunks")
 
 
 def _grow(message: LocalMessage, call: Call, chunks: list[Json]) -> None:
