@@ -136,5 +136,5 @@ def _refuses_tools(refusal: ServerRefusalError) -> bool:
 
 
 def _read_action(reply: Reply) -> Action:
-    """Return the action in the content, or in the reasoning if there is no content."""
+    """Return the action in the content, or in the reasoning if the content is empty."""
     return read_json(reply.content if reply.content.strip() else reply.reasoning)

@@ -106,7 +106,7 @@ class ThreadMessage:
     text: str
     user: str = ""
     ts: str = ""
-    addressed: bool = True  # to Orion: a question is no evidence, messages between people may be
+    addressed: bool = True  # to Orion: only messages between people may be evidence
 
 
 _WORDS: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))

@@ -214,7 +214,9 @@ class LiveAnswer:
         shown, verdict = await asyncio.to_thread(check_block, reading.draft, reading.so_far, piece, check_draft)
         if not verdict.passed:
             self._hold(blocks, verdict)
-        elif reading.draft.has_judge and not citations(verdict.text):  # it may turn out to say that there is no answer
+        elif reading.draft.has_judge and not citations(
+            verdict.text
+        ):  # it may turn out to say that the sources lack the answer
             reading.held = blocks
         # The longer answer must begin with the text shown: a later definition may change it.
         elif shown is None or not verdict.text.startswith(_text(reading.latest)):
