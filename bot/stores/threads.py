@@ -61,7 +61,7 @@ class ThreadModes:
             stored, stranger, _, since = await pipe.execute()
         if stored:
             return "muted" if stored == "muted" else "engaged"
-        # A direct chat without threads has no ts: it cannot be told when it began.
+        # A direct chat without threads has no ts, so its start is unknown.
         is_older = thread.thread_ts.replace(".", "", 1).isdecimal() and float(thread.thread_ts) < float(since)
         return "lost" if not stranger and is_older else "unknown"
 

@@ -105,15 +105,18 @@ async def test_what_was_missed_is_answered_once_and_what_is_old_is_left_alone(sc
     mention = scene.missed(f"{MENTION} {LIMIT}", thread=root, ago_s=400)
     to_somebody = scene.missed("<@U0RELEASE> what do you think?", thread=root, ago_s=300)
     direct = scene.missed(ERROR, channel=DIRECT, ago_s=200)
+    inside = scene.missed(LIMIT, channel=DIRECT, thread=direct, ago_s=150)
     elsewhere = scene.missed("Does anybody know?", ago_s=100)
     await scene.away(6000)
     async with scene.orion() as setting, scene.orion() as other:  # two replicas; one of them looks
-        for ts, thread, channel in ((in_thread, root, CHANNEL), (mention, root, CHANNEL), (direct, direct, DIRECT)):
-            await setting.answer_to(ts, thread=thread, channel=channel)
+        for ts in (in_thread, mention):
+            await setting.answer_to(ts, thread=root)
+        for ts in (direct, inside):
+            await setting.answer_to(ts, thread=direct, channel=DIRECT)
         await wait_until(lambda: setting.orion.turns.in_flight + other.orion.turns.in_flight == 0, "all turns ended")
         await setting.orion.catching_up.beat()
     assert [answered(scene, ts, root) for ts in (in_thread, mention)] == [1, 1]
-    assert answered(scene, direct, direct, DIRECT) == 1
+    assert [answered(scene, ts, direct, DIRECT) for ts in (direct, inside)] == [1, 1]
     assert answered(scene, old, root) + answered(scene, old_direct, old_direct, DIRECT) == 0
     assert answered(scene, to_somebody, root) + answered(scene, elsewhere, elsewhere) == 0
 
@@ -148,16 +151,6 @@ async def test_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> 
             await wait_until(lambda: any(line["event"] == "caught_up" for line in lines), "it caught up")
             await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
     assert answered(scene, asked, root) == 1
-
-
-async def test_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None:
-    await scene.served()
-    opened = scene.missed(ERROR, channel=DIRECT, ago_s=300)
-    inside = scene.missed(LIMIT, channel=DIRECT, thread=opened, ago_s=200)
-    await scene.away()
-    async with scene.orion() as setting:
-        await setting.answer_to(opened, channel=DIRECT)
-        await setting.answer_to(inside, thread=opened, channel=DIRECT)
 
 
 @pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (MIN_ABSENCE_S, 0.0)])

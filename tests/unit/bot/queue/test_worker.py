@@ -439,22 +439,6 @@ async def kill_server(redis: Redis) -> None:
     os.kill(int((await redis.info("server"))["process_id"]), signal.SIGKILL)
 
 
-async def test_redis_that_dies_and_comes_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    stage = waiting_stage()
-    async with connect(tmp_path) as redis:
-        mailbox = Mailbox(redis)
-        await put(mailbox, "q", "next")
-        async with working(mailbox, stage) as worker:
-            await wait_until(lambda: worker.in_flight == 1, "the turn runs")
-            await kill_server(redis)
-            stage.go.set()
-            await wait_until(lambda: stage.ended == ["q", "next"], "both were answered")
-            await wait_until(lambda: worker.in_flight == 0, "and reported")
-        assert await mailbox.depth() == EMPTY
-        await mailbox.aclose()
-    assert stage.started == ["q", "next"]
-
-
 @contextmanager
 def away(directory: Path) -> Iterator[None]:
     """While inside, the embedded server is dead and cannot be started again."""
