@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
@@ -64,9 +65,12 @@ class VerifierFigures:
         return {"false_accept_rate": accepts or 0.0, "false_reject_rate": rejects or 0.0}
 
     def __str__(self) -> str:
-        accepts = _of(self.false_accepts, self.should_fail)
-        rejects = _of(self.false_rejects, self.should_pass)
-        return f"Verifier on {self.files} ({self.measured}): false accepts {accepts}, false rejects {rejects}."
+        accepts, rejects = _share(self.false_accepts, self.should_fail), _share(self.false_rejects, self.should_pass)
+        return (
+            f"Verifier on {self.files} ({self.measured}):"
+            f" false accepts {self.false_accepts} of {self.should_fail} ({percent(accepts)}),"
+            f" false rejects {self.false_rejects} of {self.should_pass} ({percent(rejects)})."
+        )
 
 
 _VERIFIER: Final = TypeAdapter(VerifierFigures)
@@ -236,7 +240,10 @@ class Stats:
         total: Counter[str] = Counter()
         for tally in tallies.values():
             total.update(tally.counts)
-        return Summary(counts=total, days=tallies, verifier=_verifier(await self._redis.get(VERIFIER_KEY)))
+        stored, verifier = await self._redis.get(VERIFIER_KEY), None
+        with suppress(ValidationError):  # another version stored it in another form
+            verifier = _VERIFIER.validate_json(stored, strict=True) if stored else None
+        return Summary(counts=total, days=tallies, verifier=verifier)
 
     async def save_verifier(self, figures: VerifierFigures) -> None:
         """Store the verifier's errors, to be shown next to the pass rate. Raises ``redis.exceptions.RedisError``."""
@@ -272,20 +279,8 @@ def _day(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
 
 
-def _verifier(stored: str | bytes | None) -> VerifierFigures | None:
-    """Return the stored figures; None if another version stored them in another form."""
-    try:
-        return _VERIFIER.validate_json(stored, strict=True) if stored else None
-    except ValidationError:
-        return None
-
-
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-def _of(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({percent(_share(part, whole))})"
 
 
 def percent(share: float | None) -> str:

@@ -130,7 +130,8 @@ def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
         _is_token: load_table(__file__)["shapes"],
         _is_password: [password, small_key, *commands],
         _is_key: [key, header, cookie],
-        _is_url_password: [in_url],
+        # The place in the URL already says that it is a password.
+        lambda value: not (_PLACEHOLDER.search(value) or _EXAMPLE_PASSWORD.fullmatch(value)): [in_url],
     }
     return [(re.compile(pattern), test) for test, patterns in tests.items() for pattern in patterns]
 
@@ -144,11 +145,6 @@ def _is_password(written: str) -> bool:
     """Return True for a value that mixes letters and digits, which made-up words do not."""
     value = written.rstrip(".:!?)")
     return bool(_MIXED.match(value)) and not _PLACEHOLDER.search(value) and not _NO_PASSWORD.fullmatch(value)
-
-
-def _is_url_password(value: str) -> bool:
-    """Return True for anything but a placeholder: the place in the URL already says that it is a password."""
-    return not _PLACEHOLDER.search(value) and not _EXAMPLE_PASSWORD.fullmatch(value)
 
 
 def _is_key(written: str) -> bool:
@@ -201,7 +197,7 @@ def _private_spans(reading: Reading) -> Iterator[tuple[int, int]]:
     windows = _private_windows(reading.draft.private_texts)
     plain, places = _strip_pattern(_SPACE_AND_MARKUP, reading.text)
     spans: list[tuple[int, int]] = []
-    for at in [at for at, window in enumerate(_windows(plain)) if window in windows] if windows else ():
+    for at in (at for at, window in enumerate(_windows(plain) if windows else ()) if window in windows):
         joins = spans and at <= spans[-1][1]
         start = spans.pop()[0] if joins else at
         spans.append((start, at + _RUN_LENGTH))
