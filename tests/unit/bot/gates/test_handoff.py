@@ -1,7 +1,5 @@
 """Ask a human: the button, what people get to see, once, and what is said where it fails."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from bot.delivery.blocks import HAND_OFF_ACTION
 from bot.local.model.roster import VISITOR, Json
 from bot.slack.directory import SlackDirectory
 from bot.slack.hand_off_place import HandOffPlace
-from bot.timeouts import TurnTimeouts
 from tests.support.fakes import THREAD
 from tests.support.local_slack import local_slack
 from tests.support.orion_running import (
@@ -32,14 +29,6 @@ from tests.support.waiting import wait_until
 
 UNKNOWN = "Which brand of coffee machine stands <!channel> on the third floor of the Lisbon office & why?"
 HELPERS = "C0ENGINEERING"
-
-
-@asynccontextmanager
-async def orion(
-    tmp_path: Path, redis_url: str, handoff: str, timeouts: TurnTimeouts | None = None
-) -> AsyncIterator[Setting]:
-    async with running(settings_in(tmp_path, redis_url, handoff=handoff), timeouts=timeouts) as setting:
-        yield setting
 
 
 async def refused(setting: Setting, text: str = UNKNOWN, channel: str = CHANNEL) -> Json:
@@ -66,7 +55,7 @@ def now(setting: Setting, message: Json, channel: str = CHANNEL) -> Json:
 async def test_people_in_the_channel_are_asked_once_with_question_sources_and_the_way_back(
     tmp_path: Path, redis_url: str, handoff: str
 ) -> None:
-    async with orion(tmp_path, redis_url, handoff) as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff=handoff)) as setting:
         answer = await refused(setting)
         offered = button(answer)
         assert offered is not None
@@ -95,7 +84,7 @@ async def test_people_in_the_channel_are_asked_once_with_question_sources_and_th
 
 
 async def test_user_group_is_called_into_the_thread_and_into_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url, "S0HELPERS") as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff="S0HELPERS")) as setting:
         answer = await refused(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: handed(setting, CHANNEL, answer["thread_ts"]), "the group is called")
@@ -106,9 +95,9 @@ async def test_user_group_is_called_into_the_thread_and_into_no_direct_chat(tmp_
 
 
 async def test_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url, "") as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff="")) as setting:
         assert button(await refused(setting)) is None
-    async with orion(tmp_path, redis_url, HELPERS) as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
         assert button(await refused(setting, "Hello!")) is None
         direct = await refused(setting, channel=DIRECT)
         await setting.workspace.click(DIRECT, direct["ts"], HAND_OFF_ACTION)
@@ -119,7 +108,7 @@ async def test_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_p
 async def test_crash_between_asking_and_noting_it_asks_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
-    async with orion(tmp_path, redis_url, HELPERS) as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
         answer = await refused(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
@@ -132,7 +121,7 @@ async def test_crash_between_asking_and_noting_it_asks_once(
 
 
 async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url, "#nowhere") as setting:
+    async with running(settings_in(tmp_path, redis_url, handoff="#nowhere")) as setting:
         answer = await refused(setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?")
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         (told,) = await setting.workspace.wait_for(

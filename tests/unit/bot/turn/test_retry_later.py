@@ -1,9 +1,7 @@
 """A far end is away: the person sees it within seconds; a question's patience begins with the failure."""
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
@@ -12,44 +10,20 @@ from redis.asyncio import Redis
 from agent.outcome import Failed, OutOfBudget
 from agent.turn.replies import plain_answer
 from bot.delivery.answer_key import AnswerKey
-from bot.queue.lease import Lease
-from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.stores.stores import Facts, Stores, read_facts
+from bot.stores.stores import Facts, read_facts
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s, waiting_since
 from bot.turn.status import WorkingStatus
-from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
 from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, with_server
+from tests.support.team_bot import team_bot
 from tests.support.waiting import wait_until
 
 PATIENT = TurnTimeouts(model_s=180)
 DOWN = Failed(answer=plain_answer("away"), reason="LLMError")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamBot:
-    """One question in our hands."""
-
-    slack: Slack
-    mailbox: Mailbox
-    job: Job
-
-
-@asynccontextmanager
-async def team_bot(redis: Redis) -> AsyncIterator[TeamBot]:
-    async with local_slack() as slack:
-        mailbox = Mailbox(redis)
-        place, ts = slack.ask()
-        incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="How?")
-        await mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
-        (claimed,) = await mailbox.claim("w", 1)
-        job = Job(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=incoming.turn_id)
-        yield TeamBot(slack=slack, mailbox=mailbox, job=job)
-        await mailbox.aclose()
 
 
 def statuses(setting: Setting) -> list[str]:
@@ -57,31 +31,32 @@ def statuses(setting: Setting) -> list[str]:
     return [str(call.arguments["status"]) for call in calls]
 
 
-async def test_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
-    async with team_bot(redis_client) as at:
-        place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
-        async with WorkingStatus(at.slack.delivery, place, answer_key).updating() as status:
-            ending = await give_back(at.mailbox, at.job, status, DOWN, 2.0)
+async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path, redis_client: Redis) -> None:
+    async with team_bot(tmp_path, redis_client, []) as at:
+        await at.ask()
+        claimed, lease = await at.claim()
+        incoming = Incoming.from_json(claimed.body)
+        job = Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=incoming.turn_id)
+        answer_key = AnswerKey(question_ts=incoming.ts)
+        async with WorkingStatus(at.slack.delivery, job.place, answer_key).updating() as status:
+            ending = await give_back(at.mailbox, job, status, DOWN, 2.0)
             assert (ending.verb, ending.after_s) == ("giveback", 2.0)
-            await give_back(at.mailbox, at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+            await give_back(at.mailbox, job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-2:] == [MODEL_AWAY, DOCUMENTS_AWAY]
-        again = replace(
-            at.job, facts=await read_facts(Stores(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
-        )
+        again = replace(job, facts=await read_facts(at.stores, incoming, job.turn_id))
         assert abs(waiting_since(again) - time.time()) < 60
-        long_ago = replace(at.job.claimed, enqueued_at=time.time() - 7_200)
-        queued = replace(at.job, claimed=long_ago)
+        queued = replace(job, claimed=replace(claimed, enqueued_at=time.time() - 7_200))
         assert (retry_delay_s(queued, DOWN, PATIENT), waiting_since(queued)) == (2.0, 0.0), "the queue takes nothing"
-        asked = replace(at.job, claimed=long_ago, facts=Facts(waits=str(time.time() - 90)))
+        asked = replace(queued, facts=Facts(waits=str(time.time() - 90)))
         assert 29 < (retry_delay_s(asked, DOWN, PATIENT) or 0) < 35
         asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
         assert retry_delay_s(asked, DOWN, PATIENT) is None
-        resumed = replace(asked, claimed=replace(asked.claimed, enqueued_at=time.time() - 3))
+        resumed = replace(asked, claimed=replace(claimed, enqueued_at=time.time() - 3))
         assert retry_delay_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
         refused = Failed(answer=DOWN.answer, reason="AuthenticationError")
         for outcome in (refused, OutOfBudget(answer=DOWN.answer, reason="tokens"), replace(DOWN, retry_after_s=999.0)):
-            assert retry_delay_s(at.job, outcome, PATIENT) is None, "it does not pass"
+            assert retry_delay_s(job, outcome, PATIENT) is None, "it does not pass"
 
 
 async def test_model_that_is_away_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
