@@ -13,10 +13,9 @@ from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import AttachedFile, Question, ThreadMessage, asks_for_file
-from agent.turn.events import Done
 from agent.turn.replies import plain_answer
 from tests.support.documents import attached_file
-from tests.support.fakes import Listener, ScriptedModel, question, take_turn
+from tests.support.fakes import ScriptedModel, question, take_turn
 
 NOTES = AttachedFile(
     name="notes.md", text="# Launch\n\nThe launch is on 3 March. Ann leads it.\n\n# Costs\n\nIt costs 400 euros.\n"
@@ -42,17 +41,14 @@ def test_short_file_is_one_source_for_this_place_only() -> None:
 def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
     found = file_sources(ask("Why did the walrus backup fail?", long_file()))
     assert len(found) == MAX_PARTS
+    plan = "".join(f"# Part {n}\n\n{'The region has records. ' * 40}\n\n" for n in range(20))
+    named = file_sources(ask("What of Part 7?", attached_file("plan.md", plan)))
+    assert "plan.md › Part 7" in [source.title for source in named]
     assert sum("7731" in source.text for source in found) == 1
     assert all(source.text in long_file().text for source in found)
     assert [source.title for source in found] == sorted(
         (source.title for source in found), key=lambda title: int(title.rpartition(" ")[2])
     )
-
-
-def test_parts_of_a_long_markdown_file_are_named_by_their_headings() -> None:
-    text = "".join(f"# Part {n}\n\n{'The region has records. ' * 40}\n\n" for n in range(20))
-    found = file_sources(ask("What of Part 7?", attached_file("plan.md", text)))
-    assert "plan.md › Part 7" in [source.title for source in found]
 
 
 @given(st.text(max_size=400), st.integers(0, 40))
@@ -119,15 +115,11 @@ def test_text_for_a_bare_file_asks_for_the_file(language: str) -> None:
 
 
 async def test_bare_file_is_quoted_without_a_model() -> None:
-    listener = Listener()
-    outcome, after = await take_turn(
-        ExtractiveModel(), ask("Summarise the attached file.", NOTES), tools=(), emit=listener
-    )
+    outcome, after = await take_turn(ExtractiveModel(), ask("Summarise the attached file.", NOTES), tools=())
     assert isinstance(outcome, Answered)
     assert "The launch is on 3 March." in outcome.answer.text
     assert [source.title for source in outcome.answer.sources] == ["notes.md"]
     assert after.sources == outcome.answer.sources
-    assert any(isinstance(event, Done) for event in listener.events)
 
 
 async def test_question_is_answered_from_the_file_and_so_is_the_next_one() -> None:

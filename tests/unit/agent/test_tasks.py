@@ -38,22 +38,3 @@ async def test_task_that_fails_cancels_the_block() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         await block()
     assert [type(error) for error in raised.value.exceptions] == [ValueError]
-
-
-async def test_cancelled_block_ends_cancelled() -> None:
-    inside = asyncio.Event()
-
-    async def work() -> None:
-        async with background_tasks() as group:
-            task = group.create_task(asyncio.sleep(0))
-            inside.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                task.cancel()
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(work())
-        await inside.wait()
-        running.cancel()
-    assert running.cancelled()

@@ -9,18 +9,10 @@ from agent.actions import ToolCall
 from agent.model.chat_reply import Reply
 from agent.model.protocol import ModelError
 
+FIELDS = ("choices", "index", "message", "delta", "content", "tool_calls", "function", "usage", "error", "text")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["choices", "index", "message", "delta", "content", "tool_calls", "function", "usage", "error", "text"]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
 )
 
 
