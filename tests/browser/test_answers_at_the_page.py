@@ -205,11 +205,10 @@ async def test_nothing_jumps_while_an_answer_grows(place: Place) -> None:
 @pytest.mark.parametrize(
     "context",
     [
-        {"viewport": {"width": 375, "height": 720}},
+        {"viewport": {"width": 375, "height": 720}, "color_scheme": "dark"},
         {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2},
-        {"color_scheme": "dark"},
     ],
-    ids=["375 pixels", "200 percent", "dark"],
+    ids=["375 pixels in the dark", "200 percent"],
 )
 async def test_it_can_be_used_narrow_enlarged_and_in_the_dark(place: Place, context: dict[str, Any]) -> None:
     async with place.page(**context) as page:

@@ -9,36 +9,26 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 from pydantic import SecretStr
 
-from tests.support.browser import ARGUMENTS, browser_path
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, Setting, running, settings_in
 
-pytestmark = [pytest.mark.browser]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 WRONG = "<answer>Each API key may make 900 requests a minute [1].</answer>"
 GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
 
 
 @asynccontextmanager
-async def page_of(setting: Setting, path: str) -> AsyncIterator[Page]:
-    async with page_at(setting.workspace.url + path) as page:
-        yield page
-
-
-@asynccontextmanager
-async def page_at(url: str) -> AsyncIterator[Page]:
-    found = browser_path()
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
-        page = await browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(20_000)
-        await page.goto(url)
-        await page.wait_for_selector("body[data-ready]")
-        yield page
-        await browser.close()
+async def page_of(browser: Browser, setting: Setting, path: str) -> AsyncIterator[Page]:
+    page = await browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(20_000)
+    await page.goto(setting.workspace.url + path)
+    await page.wait_for_selector("body[data-ready]")
+    yield page
+    await page.close()
 
 
 async def ask(page: Page, box: str, text: str) -> None:
@@ -46,10 +36,10 @@ async def ask(page: Page, box: str, text: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def test_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_url: str) -> None:
+async def test_mention_follow_up_and_source_at_the_page(browser: Browser, tmp_path: Path, redis_url: str) -> None:
     async with AsyncExitStack() as stack:
         setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
-        page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
+        page = await stack.enter_async_context(page_of(browser, setting, f"/#/{CHANNEL}"))
         await page.keyboard.type("@or")
         await page.keyboard.press("Enter")
         await page.keyboard.type("how many requests per minute may an API key make?")
@@ -76,7 +66,9 @@ async def test_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_ur
         await expect(page.get_by_role("heading", name="Rate limits")).to_be_visible()
 
 
-async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_path: Path, redis_url: str) -> None:
+async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(
+    browser: Browser, tmp_path: Path, redis_url: str
+) -> None:
     gate = asyncio.Event()
     steps = [{"description": "Find the limit of a key"}, {"description": "Compare it <!here>"}]
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": steps}))
@@ -87,7 +79,7 @@ async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_p
         settings = settings_in(tmp_path, redis_url, streams=True, **model)
         setting = await stack.enter_async_context(running(settings))
         stack.callback(gate.set)
-        page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
+        page = await stack.enter_async_context(page_of(browser, setting, f"/#/{CHANNEL}"))
         await ask(page, "#channel-composer", "@Orion how many requests per minute may an API key make?")
         await page.get_by_role("button", name="1 reply").click()
         answer = page.locator("#thread .message").nth(1)
@@ -101,10 +93,10 @@ async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_p
         await expect(page.locator("#thread .message")).to_have_count(2)
 
 
-async def test_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) -> None:
+async def test_ask_a_human_is_confirmed_first(browser: Browser, tmp_path: Path, redis_url: str) -> None:
     async with AsyncExitStack() as stack:
         setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url, handoff="#help")))
-        page = await stack.enter_async_context(page_of(setting, "/"))
+        page = await stack.enter_async_context(page_of(browser, setting, "/"))
         await ask(page, "#channel-composer", "Who is the king of Spain?")
         await page.get_by_role("button", name="Ask a human").click()
         dialog = page.get_by_role("dialog", name="Ask a human")
