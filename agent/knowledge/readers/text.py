@@ -246,7 +246,7 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
             label = f"({number[1]})"
         if target is None:
             return label if number else found[0]
-        if found["image"] or not target:  # a target of template code is empty by now
+        if found["image"] or not target:  # a target of template code was removed above
             return label
         absolute = target if _ABSOLUTE.match(target) else urljoin(url, target) if url else ""
         return f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label

@@ -34,7 +34,7 @@ ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_TERMINAL_PROMPT": "0",  # there is no terminal to type a password
+    "GIT_TERMINAL_PROMPT": "0",  # a password cannot be typed here
     "GIT_NO_LAZY_FETCH": "1",  # nothing is fetched: a mirror does that
     "GIT_NO_REPLACE_OBJECTS": "1",
 }

@@ -39,7 +39,7 @@ def confluence(wikis: Wikis, folder: Path, more: str = "") -> FeedSource:
     return feed("confluence", folder, f'url = "{wikis.url}/wiki"\ntoken = "t"\n[spaces]\nENG = "public"\n{more}')
 
 
-def seen(index: KnowledgeIndex) -> dict[str, str]:
+def audiences(index: KnowledgeIndex) -> dict[str, str]:
     return {document.title: document.audience for document in index.documents()}
 
 
@@ -57,7 +57,7 @@ def test_confluence_pages_arrive_for_those_who_may_read_them(
     source = confluence(wikis, tmp_path)
     report = index.index([source])
     assert report == IndexReport(added=3), report.failed
-    assert seen(index) == {"Deploys": "public", "Reviews": ANN, "Scores": ANN}
+    assert audiences(index) == {"Deploys": "public", "Reviews": ANN, "Scores": ANN}
     found = index.search("When do deploys start?")[0]
     assert "start at 10 & end at noon" in found.text
     assert found.url == f"{wikis.url}/wiki/spaces/ENG/pages/10"
@@ -75,12 +75,12 @@ def test_confluence_is_asked_for_the_text_of_changed_pages_only(
     wikis.pages["10"].people = ("a1",)  # the text is the same, the audience is not
     wikis.refusals = [429, 503]
     assert index.index([source]) == IndexReport(changed=1, unchanged=3, removed=1)
-    assert seen(index)["Page 10"] == ANN
+    assert audiences(index)["Page 10"] == ANN
     assert len(wikis.asked) - first - 2 < first
     wikis.refusals = [500]
     report = index.index([source])
     assert "HTTP 500" in report.failed[0][1]
-    assert len(seen(index)) == 4
+    assert len(audiences(index)) == 4
 
 
 def test_notion_pages_have_the_audience_of_the_nearest_listed_page(
@@ -95,12 +95,12 @@ def test_notion_pages_have_the_audience_of_the_nearest_listed_page(
     source = feed("notion", tmp_path, config)
     report = index.index([source])
     assert report == IndexReport(added=3), report.failed
-    assert seen(index) == {"Handbook": "public", "Salaries": "C0HR", "Raises": "C0HR"}
+    assert audiences(index) == {"Handbook": "public", "Salaries": "C0HR", "Raises": "C0HR"}
     assert "six" in index.search("When is dinner?")[0].text
     del wikis.notes[SALARIES]  # no longer shared: what lies further below could be anyone's
     wikis.notes[RAISES].parent = "4" * 32
     report = index.index([source])
-    assert seen(index) == {"Handbook": "public"}
+    assert audiences(index) == {"Handbook": "public"}
     assert report.removed == 2
 
 

@@ -1,4 +1,4 @@
-"""What both indexes keep: nothing of a document stays behind it, and whoever dies loses one batch and no lock."""
+"""The contract of both indexes: a deleted document leaves nothing, a killed process loses one batch and no lock."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ index.index([Path(docs)], progress=progress)
 
 @pytest.fixture
 def place(index: KnowledgeIndex, request: pytest.FixtureRequest) -> list[str]:
-    """Where another process finds the same index."""
+    """The arguments with which another process finds the same index."""
     if isinstance(index, SqliteIndex):
         return [str(index.path), ""]
     assert isinstance(index, PostgresIndex)
@@ -55,7 +55,7 @@ def other_process(program: str, place: list[str], docs: Path) -> subprocess.Pope
     return process
 
 
-def stored(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
+def stored_words(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
     """The data of each word, and how many passages there are."""
     with index.session() as session:
         words = dict(session.execute("SELECT word, data FROM postings"))
@@ -64,16 +64,16 @@ def stored(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
 
 def test_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
-    before = stored(index)
+    before = stored_words(index)
     (docs / "b.md").write_text("Beta opens too")
     (docs / "c.md").write_text("Gamma opens")
     index.index([docs])
-    with_others = stored(index)
+    with_others = stored_words(index)
     assert (len(with_others[0]["open"]), with_others[1], before[1]) == (3 * len(before[0]["open"]), 5, 3)
     (docs / "b.md").unlink()
     (docs / "c.md").unlink()
     index.index([docs])
-    assert stored(index) == before
+    assert stored_words(index) == before
 
 
 def test_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> None:

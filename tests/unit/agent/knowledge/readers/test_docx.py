@@ -20,7 +20,7 @@ from agent.knowledge.types import ReadError
 from tests.support.documents import read_document
 
 
-def made() -> bytes:
+def travel_rules() -> bytes:
     document = Document()
     document.core_properties.title = "Travel rules"
     document.add_heading("Travel", 0)
@@ -43,7 +43,7 @@ def text_of(data: bytes) -> str:
     return parts[0].text if parts else ""
 
 
-def packed(entries: dict[str, bytes]) -> bytes:
+def package_of(entries: dict[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as package:
         for name, content in entries.items():
@@ -51,14 +51,14 @@ def packed(entries: dict[str, bytes]) -> bytes:
     return stream.getvalue()
 
 
-def repacked(replaced: dict[str, bytes]) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(made())) as package:
-        return packed({name: package.read(name) for name in package.namelist()} | replaced)
+def changed_package(replaced: dict[str, bytes]) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(travel_rules())) as package:
+        return package_of({name: package.read(name) for name in package.namelist()} | replaced)
 
 
 def test_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "travel.docx"
-    file.write_bytes(made())
+    file.write_bytes(travel_rules())
     document = read_document(file)
     assert (document.title, document.form) == ("Travel", "markdown")
     assert document.text == (
@@ -85,19 +85,19 @@ def test_numbered_list_counts_as_word_shows_it() -> None:
 
 
 def test_package_that_unpacks_to_too_much_is_refused_unread() -> None:
-    bomb = repacked({"word/media/1.bin": bytes(201_000_000)})
+    bomb = changed_package({"word/media/1.bin": bytes(201_000_000)})
     assert len(bomb) < 2_000_000
     with pytest.raises(ReadError, match="would unpack to 201 MB"):
         text_of(bomb)
     with pytest.raises(ReadError, match="would unpack to"):
-        text_of(repacked({"word/document.xml": b"<a>" + bytes(61_000_000)}))
+        text_of(changed_package({"word/document.xml": b"<a>" + bytes(61_000_000)}))
 
 
 def test_entities_are_not_blown_up() -> None:
     lines = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
     document = f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e0 "x">{lines}]><d>&e11;</d>'.encode()
     with pytest.raises(ReadError):
-        text_of(repacked({"word/document.xml": document}))
+        text_of(changed_package({"word/document.xml": document}))
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_entities_are_not_blown_up() -> None:
     [
         (b"\xd0\xcf\x11\xe0 and so on", "locked with a password"),
         (b"PK\x03\x04 broken", "damaged"),
-        (packed({"other.txt": b"x"}), "damaged"),
-        (repacked({"word/document.xml": b"<broken"}), "damaged"),
-        (made()[:-200], "damaged"),
+        (package_of({"other.txt": b"x"}), "damaged"),
+        (changed_package({"word/document.xml": b"<broken"}), "damaged"),
+        (travel_rules()[:-200], "damaged"),
     ],
 )
 def test_what_is_no_readable_document_is_named(data: bytes, reason: str) -> None:
@@ -116,7 +116,7 @@ def test_what_is_no_readable_document_is_named(data: bytes, reason: str) -> None
 
 
 def test_locked_entry_is_named() -> None:
-    data = bytearray(made())
+    data = bytearray(travel_rules())
     at = data.rindex(b"PK\x01\x02")
     data[at + 8] |= 1
     with pytest.raises(ReadError, match="locked with a password"):
@@ -180,7 +180,7 @@ def with_footnotes(data: bytes, notes: str) -> bytes:
     part = f'<Override PartName="/word/footnotes.xml" ContentType="{kind_of_part}"/></Types>'
     entries[rels] = entries[rels].replace(b"</Relationships>", link.encode())
     entries[types] = entries[types].replace(b"</Types>", part.encode())
-    return packed(entries | {"word/footnotes.xml": notes.encode()})
+    return package_of(entries | {"word/footnotes.xml": notes.encode()})
 
 
 def test_merged_cells_keep_their_columns() -> None:
@@ -199,12 +199,12 @@ def test_merged_cells_keep_their_columns() -> None:
 def test_strict_open_xml_and_a_missing_picture_are_no_damage() -> None:
     strict = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
     loose = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-    with zipfile.ZipFile(io.BytesIO(made())) as package:
+    with zipfile.ZipFile(io.BytesIO(travel_rules())) as package:
         entries = {name: package.read(name).replace(loose, strict) for name in package.namelist()}
     rels = "word/_rels/document.xml.rels"
     gone = b'<Relationship Id="rIdX" Type="http://x/image" Target="media/gone.png"/></Relationships>'
     entries[rels] = entries[rels].replace(b"</Relationships>", gone)
-    assert "A hotel may cost 140 euros a night." in text_of(packed(entries))
+    assert "A hotel may cost 140 euros a night." in text_of(package_of(entries))
 
 
 def test_table_inside_a_cell_is_read_with_it() -> None:
@@ -219,7 +219,7 @@ def test_table_inside_a_cell_is_read_with_it() -> None:
 @settings(max_examples=30)
 @given(st.integers(0, 30_000), st.binary(min_size=1, max_size=8))
 def test_damage_anywhere_is_an_error_of_ours_or_none(at: int, damage: bytes) -> None:
-    data = made()
+    data = travel_rules()
     at %= len(data)
     broken = data[:at] + damage + data[at + len(damage) :]
     with suppress(ReadError):

@@ -24,7 +24,7 @@ SAYS = "Forty seats"
 READ = [known for known in FORMATS if not known.advice]
 
 
-def saved(save: Callable[[io.BytesIO], object]) -> bytes:
+def bytes_of(save: Callable[[io.BytesIO], object]) -> bytes:
     stream = io.BytesIO()
     save(stream)
     return stream.getvalue()
@@ -33,7 +33,7 @@ def saved(save: Callable[[io.BytesIO], object]) -> bytes:
 def word() -> bytes:
     document = Document()
     document.add_paragraph(SAYS)
-    return saved(document.save)
+    return bytes_of(document.save)
 
 
 def slides() -> bytes:
@@ -47,7 +47,7 @@ def slides() -> bytes:
     hidden = presentation.slides.add_slide(presentation.slide_layouts[1])
     hidden.shapes.title.text = "Hidden"
     hidden.element.set("show", "0")
-    return saved(presentation.save)
+    return bytes_of(presentation.save)
 
 
 def sheets() -> bytes:
@@ -59,7 +59,7 @@ def sheets() -> bytes:
     secret = workbook.create_sheet("Secret")
     secret.append(["salary"])
     secret.sheet_state = "hidden"
-    return saved(workbook.save)
+    return bytes_of(workbook.save)
 
 
 def pdf() -> bytes:
@@ -142,7 +142,7 @@ def test_slides_are_read_as_they_look() -> None:
     table.cell(1, 0).merge(table.cell(2, 0))
     for row, (first, second) in enumerate((("Region", "Plan"), ("North", "Team"), ("", "Solo"))):
         table.cell(row, 0).text, table.cell(row, 1).text = first, second
-    text = read("a.pptx", saved(presentation.save)).text
+    text = read("a.pptx", bytes_of(presentation.save)).text
     assert "40 for 10⁶ [our wiki](https://wiki.example)" in text
     assert "Old" not in text
     assert "| North | Solo |" in text
@@ -182,7 +182,7 @@ def test_cell_with_a_link_shows_its_address() -> None:
     sheet["B3"].hyperlink = "#Sheet!A1"
 
     last_result = (('<c r="B2"><f>', '<c r="B2" t="str"><f>'), ("</f><v></v>", "</f><v>The page</v>"))
-    assert read("a.xlsx", rewritten(saved(workbook.save), *last_result)).text.split("\n")[4:6] == [
+    assert read("a.xlsx", rewritten(bytes_of(workbook.save), *last_result)).text.split("\n")[4:6] == [
         "| [Team](https://a.example/a%28b%29?x=1&y=2) | [The page](https://b.example/?x=1&y=2) |",
         "| https://c.example | A1 |",
     ]
@@ -202,7 +202,7 @@ def test_sheets_are_read_as_they_look() -> None:
     sheet["C2"].number_format, sheet["C3"].number_format = "#,##0.00\\ [$€-407]", '"$"#,##0_);[Red]("$"#,##0)'
     sheet["B4"].font = sheet["C4"].font = Font(strike=True)
     shared = (('t="inlineStr"><is><t>rich</t></is>', 't="s"><v>0</v>'), ("</Types>", SHARED))
-    data = rewritten(saved(workbook.save), *shared, **{"xl/sharedStrings.xml": RICH})
+    data = rewritten(bytes_of(workbook.save), *shared, **{"xl/sharedStrings.xml": RICH})
     text = read("a.xlsx", data).text
     assert "| North | Team | 1234.5 € | 10⁶ users |\n| North | Solo | $5 |  |" in text
     assert "Old" not in text
@@ -214,7 +214,7 @@ def test_cell_merged_across_rows_counts_below_an_empty_row_too() -> None:
     for row in (["Region", "Plan"], ["North", "Team"], ["", ""], ["", "Solo"], ["South", "Team"]):
         sheet.append(row)
     sheet.merge_cells("A2:A4")
-    assert "| North | Solo |\n| South | Team |" in read("a.xlsx", saved(workbook.save)).text
+    assert "| North | Solo |\n| South | Team |" in read("a.xlsx", bytes_of(workbook.save)).text
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,4 @@ def test_number_is_read_at_the_scale_that_its_format_shows(number_format: str, v
     sheet = workbook.worksheets[0]
     sheet.append(["Revenue", value])
     sheet["B1"].number_format = number_format
-    assert f"| Revenue | {shown} |" in read("a.xlsx", saved(workbook.save)).text
+    assert f"| Revenue | {shown} |" in read("a.xlsx", bytes_of(workbook.save)).text

@@ -10,7 +10,7 @@ from agent.knowledge.readers.text import resolve_links
 BASE = "https://docs.example/guide/intro.md"
 
 
-def resolved(text: str, url: str = BASE) -> str:
+def resolve(text: str, url: str = BASE) -> str:
     document = ReadDocument(title="T", form="markdown", parts=(DocumentPart(text=text),), updated_at="")
     return resolve_links(document, url).text
 
@@ -36,10 +36,10 @@ def test_links_lead_somewhere_or_are_text(text: str, expected: str | None) -> No
         expected = (
             "See [the guide](https://docs.example/guide/guide.md) and [g](https://docs.example/guide/guide.md).\n\n\n"
         )
-    assert resolved(text) == expected
+    assert resolve(text) == expected
 
 
 def test_without_an_address_of_its_own_a_document_shows_no_paths() -> None:
-    assert resolved("Read [the guide](../guide.md) and [mail](mailto:a@b.example).", "") == (
+    assert resolve("Read [the guide](../guide.md) and [mail](mailto:a@b.example).", "") == (
         "Read the guide and [mail](mailto:a@b.example)."
     )

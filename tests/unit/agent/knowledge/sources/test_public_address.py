@@ -55,7 +55,7 @@ def test_an_address_needs_no_look_up_and_a_name_has_each_address_once() -> None:
     assert set(found) <= {"127.0.0.1", "::1"}
 
 
-def fetched(network: CheckedNetwork, url: str) -> int:
+def fetch_status(network: CheckedNetwork, url: str) -> int:
     with httpcore2.ConnectionPool(network_backend=network) as pool:
         return pool.request("GET", url).status
 
@@ -71,10 +71,10 @@ def test_the_name_is_resolved_once_and_the_judged_address_is_used() -> None:
     with LocalSite() as site:
         site.pages["/"] = html("Inside.")
         network = CheckedNetwork(["docs.example"], rebinding)
-        assert fetched(network, f"http://docs.example:{site.port}/") == 200
+        assert fetch_status(network, f"http://docs.example:{site.port}/") == 200
         assert asked == ["docs.example"]
         with pytest.raises(AddressRefusedError):
-            fetched(network, f"http://docs.example:{site.port}/")
+            fetch_status(network, f"http://docs.example:{site.port}/")
         assert site.asked == ["/"]
 
 
@@ -82,11 +82,11 @@ def test_of_several_addresses_only_the_allowed_are_tried() -> None:
     with LocalSite() as site:
         site.pages["/"] = html("Inside.")
         several = CheckedNetwork(["docs.example"], lambda *_: ["169.254.169.254", "127.0.0.2", "127.0.0.1"])
-        assert fetched(several, f"http://docs.example:{site.port}/") == 200
+        assert fetch_status(several, f"http://docs.example:{site.port}/") == 200
         with pytest.raises(AddressRefusedError):
-            fetched(CheckedNetwork([], lambda *_: ["127.0.0.1"]), f"http://docs.example:{site.port}/")
+            fetch_status(CheckedNetwork([], lambda *_: ["127.0.0.1"]), f"http://docs.example:{site.port}/")
         with pytest.raises(httpcore2.ConnectError):
-            fetched(CheckedNetwork(["docs.example"], lambda *_: ["127.0.0.1"]), "http://docs.example:9/")
+            fetch_status(CheckedNetwork(["docs.example"], lambda *_: ["127.0.0.1"]), "http://docs.example:9/")
 
 
 def test_name_that_nobody_knows_cannot_be_reached() -> None:
@@ -94,7 +94,7 @@ def test_name_that_nobody_knows_cannot_be_reached() -> None:
         raise OSError
 
     with pytest.raises(httpcore2.ConnectError):
-        fetched(CheckedNetwork([], unknown), "http://docs.example/")
+        fetch_status(CheckedNetwork([], unknown), "http://docs.example/")
 
 
 def test_nothing_goes_on_after_the_deadline() -> None:
@@ -102,5 +102,5 @@ def test_nothing_goes_on_after_the_deadline() -> None:
         network = CheckedNetwork(["localhost"])
         network.deadline = time.monotonic() - 1
         with pytest.raises(httpcore2.ReadTimeout):
-            fetched(network, site.url)
+            fetch_status(network, site.url)
         assert site.asked == []

@@ -16,7 +16,7 @@ from agent.thread.audience import Viewers, may_see
 URL = "https://acme.slack.com"
 
 
-def said(ts: str, text: str, user: str = "U1", **more: Any) -> dict[str, Any]:
+def message(ts: str, text: str, user: str = "U1", **more: Any) -> dict[str, Any]:
     return {"type": "message", "user": user, "text": text, "ts": ts, **more}
 
 
@@ -42,18 +42,18 @@ def export(tmp_path: Path) -> Path:
     write(
         folder / "ops" / "2026-01-02.json",
         [
-            said("1767348000.000100", question, thread_ts="1767348000.000100"),
-            said("1767351600.000200", "Good morning from the canteen"),
-            said("1767351700.000200", "joined", subtype="channel_join"),
-            said("1767351800.000200", "I am a bot", bot_id="B1"),
-            said("not a ts", "lost"),
+            message("1767348000.000100", question, thread_ts="1767348000.000100"),
+            message("1767351600.000200", "Good morning from the canteen"),
+            message("1767351700.000200", "joined", subtype="channel_join"),
+            message("1767351800.000200", "I am a bot", bot_id="B1"),
+            message("not a ts", "lost"),
         ],
     )
     write(
         folder / "ops" / "2026-01-03.json",
-        [said("1767434400.000100", "Run `rotate` in <#C0OPS|ops>.", "U2", thread_ts="1767348000.000100")],
+        [message("1767434400.000100", "Run `rotate` in <#C0OPS|ops>.", "U2", thread_ts="1767348000.000100")],
     )
-    write(folder / "hr" / "2026-01-02.json", [said("1767348000.000100", "The bonus is 900 euros", "U9")])
+    write(folder / "hr" / "2026-01-02.json", [message("1767348000.000100", "The bonus is 900 euros", "U9")])
     return folder
 
 

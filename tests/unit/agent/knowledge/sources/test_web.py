@@ -27,7 +27,7 @@ def site() -> Iterator[LocalSite]:
         yield running
 
 
-def packed(body: bytes) -> Reply:
+def gzip_reply(body: bytes) -> Reply:
     return Reply(body=gzip.compress(body, 1), headers={"Content-Encoding": "gzip"})
 
 
@@ -42,7 +42,7 @@ def source(site: LocalSite, *entries: str, **more: Any) -> WebSource:
     )
 
 
-def shown(index: KnowledgeIndex, site: LocalSite) -> list[str]:
+def document_paths(index: KnowledgeIndex, site: LocalSite) -> list[str]:
     return [document.id.removeprefix(f"localhost:{site.port}") for document in index.documents()]
 
 
@@ -56,7 +56,7 @@ def new_notes(index: KnowledgeIndex) -> dict[str, str]:
 
 
 def trouble(page: Readable) -> str | None:
-    """Why a page is not read."""
+    """The reason why a page is not read."""
     try:
         page.read()
     except ReadError as error:
@@ -127,9 +127,9 @@ def test_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeIndex,
         ("late", "did not come in time"),
         ("secret", "cannot be fetched (its server answers 403)"),
     ]
-    assert shown(index, site) == ["/broken", "/late", "/stays"]
+    assert document_paths(index, site) == ["/broken", "/late", "/stays"]
     assert state(index, web).failed == report.failed
-    assert list(new_notes(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
+    assert list(new_notes(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in document_paths(index, site)]
 
 
 def test_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -147,7 +147,7 @@ def test_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeInd
         site.pages["/sitemap.xml"] = reply
         report = index.index([web])
         assert report == IndexReport(failed=((f"{site.url}/sitemap.xml", f"{reason}; its pages stay as they were"),))
-        assert shown(index, site) == ["/a"]
+        assert document_paths(index, site) == ["/a"]
     after = state(index, web)
     assert (after.synced, after.read, after.failures) == (before.synced, 1, 1)
     assert after.tried > before.tried
@@ -162,7 +162,7 @@ def test_indexes_of_sitemaps_packed_ones_and_one_found_by_its_content(index: Kno
     maps = "".join(f"<sitemap><loc>{site.url}{path}</loc></sitemap>" for path in ("/one.xml", "/two.xml.gz", "/map"))
     site.pages["/map"] = Reply(body=f"<sitemapindex>{maps}</sitemapindex>".encode(), kind="text/xml")
     assert index.index([source(site, f"{site.url}/map")]) == IndexReport(added=2)
-    assert shown(index, site) == ["/a", "/b"]
+    assert document_paths(index, site) == ["/a", "/b"]
     assert site.asked.count("/map") <= 2
 
 
@@ -184,7 +184,7 @@ def test_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex,
         "/y.md": Reply(body=b"# Untold\n\nUntold unicorns.", kind=""),
         "/west": Reply(body="<p>Größe großer Gänse.</p>".encode("cp1252"), kind="text/html; charset=windows-1252"),
         "/odd": Reply(body=b"<p>Odd owls.</p>", kind="text/html; charset=x-unknown"),
-        "/packed": packed(b"<p>Packed pandas.</p>"),
+        "/packed": gzip_reply(b"<p>Packed pandas.</p>"),
         "/script": Reply(body=b"<p>Seen seals.</p><script>var hidden = 1;</script><style>p {}</style>"),
         "/image": Reply(body=b"\x89PNG", kind="image/png"),
         "/feed": Reply(body=b"<rss></rss>", kind="application/xml"),
@@ -240,7 +240,7 @@ def test_robots_txt_that_cannot_be_had_keeps_what_was_known(
     site.pages["/robots.txt"] = robots
     report = index.index([web])
     assert {reason for _, reason in report.failed} == {f"was not asked for: its robots.txt {reason}"}
-    assert shown(index, site) == ["/a"]
+    assert document_paths(index, site) == ["/a"]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_page_that_moved_away_for_good_leaves_and_one_that_is_away_stays(
         "leads to another site (login.example)",
         "leads to another site (new.example)",
     }
-    assert shown(index, site) == ["/login"]
+    assert document_paths(index, site) == ["/login"]
 
 
 def test_private_network_is_refused_unless_its_host_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -325,7 +325,7 @@ def test_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIndex
     site.pages |= {
         "/endless": Reply(endless=b"x" * 1_000_000),
         "/drips": Reply(drips=True),
-        "/bomb": packed(b"\0" * 30_000_000),
+        "/bomb": gzip_reply(b"\0" * 30_000_000),
         "/brotli": Reply(body=b"abc", headers={"Content-Encoding": "br"}),
         "/torn": Reply(body=b"\x1f\x8bnonsense", headers={"Content-Encoding": "gzip"}),
         "/half": Reply(body=gzip.compress(b"text" * 99)[:-9], headers={"Content-Encoding": "gzip"}),
@@ -428,8 +428,8 @@ def test_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: Loca
     index.index([web])
     before = state(index, web)
     assert index.index([DeferredSource(key=web.key, part=web.part)]) == IndexReport()
-    assert (shown(index, site), state(index, web)) == (["/a"], before)
+    assert (document_paths(index, site), state(index, web)) == (["/a"], before)
     assert index.index([DeferredSource(key=web.key, part="1000 of another/page")]) == IndexReport()
-    assert (shown(index, site), index.states()) == (["/a"], {})
+    assert (document_paths(index, site), index.states()) == (["/a"], {})
     assert index.index([]) == IndexReport(removed=1)
     assert (index.states(), new_notes(index)) == ({}, {})
