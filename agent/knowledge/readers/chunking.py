@@ -17,6 +17,7 @@ from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200  # some 200 words: few enough for one subject, enough for ranking
+_MAX_NAME_CHARS: Final = 100  # of a column's name that is repeated in each of its cells
 _MIN_SHARE: Final = 3  # a cut at a sentence must leave at least a third of a chunk
 _TOKEN: Final = re.compile(
     r"(?P<whole>(?<!`)`++[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",
@@ -171,26 +172,33 @@ def _sentence_cut(held: Sequence[_Piece]) -> int:
 
 
 def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield parts of a table with its header; a row that is too long as its cells with their headers."""
+    """Yield parts of a table with its header; rows without room for it as their cells with their headers."""
     head = "\n".join(lines[:2])
+    if len(lines) == 2 or 2 * len(head) > CHUNK_CHARS:  # noqa: PLR2004 - a header alone
+        named = (piece for number, line in enumerate(lines[2:], start + 2) for piece in _cells(number, lines[0], line))
+        yield from _join([*_lines(start, lines[:1]), *named], at_sentences=False)
+        return
     rows: list[str] = []
     first = start
-    if len(lines) == 2 or len(head) > CHUNK_CHARS:  # noqa: PLR2004 - a header alone
-        yield from _join([*_lines(start, lines[:1])], at_sentences=False)
     for number, line in enumerate(lines[2:], start + 2):
         if rows and sum(len(row) + 1 for row in rows) + len(line) + len(head) > CHUNK_CHARS:
             yield _Piece(first, "\n".join([head, *rows]), opens=True)
             rows = []
         if len(line) > CHUNK_CHARS:
-            names, cells = (map(str.strip, _CELL_BORDER.split(row.strip().strip("|"))) for row in (lines[0], line))
-            named = zip_longest(names, cells, fillvalue="")
-            facts = [f"{name}: {cell}" if name else cell for name, cell in named if cell]
-            yield from _join([piece for fact in facts for piece in _lines(number, [fact])], at_sentences=False)
+            yield from _join([*_cells(number, lines[0], line)], at_sentences=False)
         else:
             first = first if rows or number == start + 2 else number
             rows.append(line)
     if rows:
         yield _Piece(first, "\n".join([head, *rows]), opens=True)
+
+
+def _cells(number: int, head: str, row: str) -> Iterator[_Piece]:
+    """Yield the cells of a row with their headers: on one line, if they fit a chunk."""
+    names, cells = (map(str.strip, _CELL_BORDER.split(line.strip().strip("|"))) for line in (head, row))
+    named = [(name[:_MAX_NAME_CHARS], cell) for name, cell in zip_longest(names, cells, fillvalue="") if cell]
+    facts = [f"{name}: {cell}" if name else cell for name, cell in named]
+    return _lines(number, facts if len(row) > CHUNK_CHARS else ["; ".join(facts)])
 
 
 def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:

@@ -81,7 +81,8 @@ class DocumentReader:
     ) -> tuple[ReadDocument, tuple[Chunk, ...]]:
         """Return a document and its chunks. Raises ``ReadError``. Blocks; calls ``when_slow`` once if it takes long."""
         known = format_of(file.name)
-        if known is None or (not known.packed and len(file.data) <= MAX_HERE_BYTES):
+        is_small = len(file.data) <= MAX_HERE_BYTES and known and not known.packed and known.name != "CSV"
+        if known is None or is_small:  # a small CSV file may make a large table
             return _read(file, self._timeout_s, self._max_chars)
         digest = digest_of(file.data)
         with self._lock:

@@ -57,6 +57,12 @@ def test_a_row_longer_than_a_chunk_becomes_cells_with_their_headers() -> None:
     assert found[-1].text.endswith("| Big | x | 20 |")
 
 
+def test_a_long_header_is_not_repeated() -> None:
+    found = chunks(f"| {'x' * 9_000} |\n|---|\n" + "| a |\n" * 500)
+    assert sum(len(chunk.text) for chunk in found) < 70_000
+    assert found[-1].text.endswith(f"{'x' * 100}: a")
+
+
 def test_no_address_link_or_code_is_cut() -> None:
     whole = [f"https://a.example/{'path/' * 60}{n}" for n in range(9)]
     whole += [f"[label {n}](https://b.example/{'q' * 300})" for n in range(9)] + [
