@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import unescape
 from io import BytesIO
 from typing import Final, Literal, TypeVar
 from xml.etree import ElementTree as ET
@@ -129,8 +130,8 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return text on one line, without inline markup."""
-    return " ".join(_INLINE_MARKUP.sub(lambda m: m[1] or "", text).split())
+    """Return text on one line as a page shows it, without inline markup and HTML's entities."""
+    return " ".join(unescape(_INLINE_MARKUP.sub(lambda m: m[1] or "", text)).split())
 
 
 def table_row(cells: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from copy import deepcopy
-from html import unescape
 from itertools import accumulate, islice
 from typing import Any, Final
 
@@ -65,7 +64,7 @@ def read_html(data: bytes, _: ReadLimits) -> Content:
         named = (attributes.get(name, "").lower() for name in ("name", "property", "itemprop"))
         if field := next((_FIELDS[name] for name in named if name in _FIELDS), ""):
             fields.setdefault(field, attributes.get("content", ""))
-    return Content(title=one_line(unescape(title["text"])) if title else "", fields=fields, parts=whole(clean(text)))
+    return Content(title=one_line(title["text"]) if title else "", fields=fields, parts=whole(clean(text)))
 
 
 def _repeat_cells(page: str) -> str:

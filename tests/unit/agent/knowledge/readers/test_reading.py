@@ -282,6 +282,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("install-guide.html.erb", "<% x %><p>Text</p>", "Install guide"),
         ("a.mdx", "export const x = 1\n\n# Cards\n\n<Card>Text</Card>", "Cards"),
         ("a.md", '+++\ntitle = "Given"\n+++\n\n# Other\n', "Given"),
+        ("a.md", "---\ntitle: Logging in &amp; Networks\n---\n\nText.\n", "Logging in & Networks"),
     ],
 )
 def test_a_title_is_the_documents_own_or_its_file_name(name: str, text: str, title: str) -> None:
