@@ -45,7 +45,6 @@ from bot.delivery.dialogs import (
 )
 from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.trust import trust_modal
-from bot.events.channels import ChannelDialogs
 from bot.events.clicks import (
     Body,
     Click,
@@ -56,9 +55,9 @@ from bot.events.clicks import (
     read_click,
     read_shortcut,
 )
+from bot.events.dialogs import ChannelDialogs, Saving
 from bot.events.intake import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
-from bot.events.saving import Saving
 from bot.install.installations import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.client import plain_cause

@@ -1,4 +1,4 @@
-"""Listeners that save an answer: the shortcut, the buttons, the dialog, and the lists in App Home."""
+"""Listeners of the dialogs that teach Orion: saving an answer, its lists in App Home, and the settings of a channel."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,19 +15,26 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.answers import Proposal, SavedAnswers, find_fault
+from bot.channel_settings import ChannelSettings, ChannelSettingsError, parse_settings
 from bot.delivery.blocks import button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
 from bot.delivery.dialogs import (
     ANSWER,
     AUDIENCE,
+    DOCUMENTS,
+    HANDOFF,
+    INSTRUCTION,
     OWNER,
     QUESTION,
     REVIEW,
     SAVE_ACTION,
+    WHICH,
     SaveRequest,
     audiences_at,
+    channel_dialog,
     draft_of,
     notice_dialog,
+    read_channel_dialog,
     read_submission,
     save_dialog,
 )
@@ -277,3 +284,45 @@ async def _notify(delivery: Delivery, place: ThreadKey, user: str, text: str) ->
             await delivery.post_ephemeral(place, user, text)
             return
     await delivery.send_direct_message(user, text)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelDialogs:
+    """One method for each click. People who are not ``admins`` change nothing."""
+
+    services: Services
+
+    async def on_edit(self, click: Click) -> None:
+        """Open the dialog for a channel, or for one that is chosen there."""
+        listed = self.services.channels.channels_of(click.team)
+        chosen = click.value if click.value in listed else ""
+
+        async def edit(delivery: Delivery) -> None:
+            view = channel_dialog(chosen, listed.get(chosen, ChannelSettings()), await click.language())
+            await delivery.open_modal(click.trigger_id, view)
+
+        if click.user in self.services.admins and not await click.refusal():
+            click.after_ack(edit)
+
+    async def on_submit(self, click: Click) -> dict[str, str]:
+        """Write the settings before the ack. Return why they are not written, by block."""
+        channels, language = self.services.channels, await click.language()
+        if click.user not in self.services.admins:
+            return {}
+        if refusal := await click.refusal():  # also if Slack is slow: an admin must not take it for saved
+            return {DOCUMENTS: say(refusal, language)}
+        channel, table = read_channel_dialog(click.body)
+        if channel in channels.channels_of(click.team) and not string(click.body, "view", "private_metadata"):
+            return {WHICH: say("channel_known", language, file=channels.path.name)}
+        try:
+            channels.save(click.team, channel, parse_settings(channel, table))
+        except ChannelSettingsError as fault:
+            typed = fault.field in {DOCUMENTS, INSTRUCTION, HANDOFF}
+            name = f"channel_fault_{fault.field}" if typed else "channel_not_changed"
+            return {fault.field if typed else DOCUMENTS: say(name, language, file=channels.path.name)}
+        except OSError as error:
+            log.warning("channel_settings_not_written", reason=type(error).__name__)
+            return {DOCUMENTS: say("channel_not_written", language, file=channels.path.name)}
+        log.info("channel_settings_saved", team=click.team, channel=channel, user=click.user)
+        click.after_ack(click.show_home)
+        return {}
