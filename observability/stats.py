@@ -6,6 +6,7 @@ The pass rate is answered out of answered, partial and failed verification; refu
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -73,6 +74,7 @@ class VerifierFigures:
         )
 
 
+_COUNT: Final = re.compile("-?[0-9]{1,15}")  # anything else is damaged
 _VERIFIER: Final = TypeAdapter(VerifierFigures)
 
 
@@ -232,8 +234,7 @@ class Stats:
                 pipe.hgetall(self.key(date))
             found = await pipe.execute()
         tallies = {
-            # Whether the client decodes replies or not.
-            _day(date): Tally(counts={k.decode() if isinstance(k, bytes) else str(k): int(n) for k, n in raw.items()})
+            _day(date): Tally(counts={_text(k): int(n) for k, n in raw.items() if _COUNT.fullmatch(_text(n))})
             for date, raw in zip(dates, found, strict=True)
             if raw
         }
@@ -286,3 +287,8 @@ def _share(part: int, whole: int) -> float | None:
 def percent(share: float | None) -> str:
     """Return a share as a person reads it."""
     return "–" if share is None else f"{share * 100:.1f} %"
+
+
+def _text(stored: bytes | str) -> str:
+    """Return a reply of Redis as text, no matter whether the client decodes it."""
+    return stored.decode("utf-8", "replace") if isinstance(stored, bytes) else stored

@@ -4,6 +4,7 @@
 missing or unreadable state loads as a fresh one.
 """
 
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
-from agent.packing import compress, decompress
+from agent.packing import compress, decompress, parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
@@ -57,11 +58,14 @@ def shard_tag(number: int, *, prefix: str, shards: int) -> str:
     return f"{prefix}:{{{number}}}" if shards == 1 else f"{prefix}:{{{number}/{shards}}}"
 
 
+_VERSION = re.compile("[0-9]{1,15}")
+
+
 def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
     """Return a state and its schema: 0 without a state (or from an early version)."""
     version, text, schema = row
-    written = int(schema) if schema and str(schema).isdecimal() else 0
-    if version is None or not str(version).isdecimal():  # none, or damaged: the next save overwrites it
+    written = int(parse_number(schema))
+    if version is None or not _VERSION.fullmatch(str(version)):  # none, or damaged: the next save overwrites it
         return ThreadState(), written
     # The next save is checked against the hash's own version, not against the one in the text.
     return replace(from_json(decompress(str(text))), version=int(version)), written

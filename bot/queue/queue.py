@@ -42,6 +42,7 @@ SEEN_TTL_S = 24 * 3600
 MARK_TTL_S = SEEN_TTL_S  # an effect can be repeated while its message can return: as long as its event ids are known
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
+_MILLISECONDS = re.compile("[0-9]{1,15}")
 _SAID = re.compile(r"\d{10}\.\d{6}")
 
 
@@ -67,7 +68,7 @@ def split_entry(entry: str) -> MailboxEntry:
     """Split a stored entry. A damaged one has no body."""
     message_id, _, rest = entry.partition(" ")
     stored_ms, _, body = rest.partition(" ")
-    if not (message_id and stored_ms.isascii() and stored_ms.isdecimal()):
+    if not (message_id and _MILLISECONDS.fullmatch(stored_ms)):
         return MailboxEntry(UNREADABLE_ID, 0.0, "")
     return MailboxEntry(message_id, int(stored_ms) / 1000, body)
 

@@ -13,6 +13,7 @@ from typing import Final
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
+from agent.packing import parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import TTL_S
 from bot.slack.history import sort_key
@@ -62,7 +63,7 @@ class ThreadModes:
         if stored:
             return "muted" if stored == "muted" else "engaged"
         # A direct chat without threads has no ts, so its start is unknown.
-        is_older = thread.thread_ts.replace(".", "", 1).isdecimal() and float(thread.thread_ts) < float(since)
+        is_older = thread.thread_ts.replace(".", "", 1).isdecimal() and float(thread.thread_ts) < parse_number(since)
         return "lost" if not stranger and is_older else "unknown"
 
     def record_message(self, pipe: Pipeline, incoming: Incoming, *, new: bool) -> None:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.queue.dead_letters import DeadLetters
-from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, idle, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, idle, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 DEEP = "[" * 100_000
@@ -26,6 +26,7 @@ ENTRIES: dict[str, bytes] = {
     "not UTF-8 in the body": b"1700000000.000001/abc 1700000000000 \xff{\x80}",
     "a word for the time": b"id soon {}",
     "digits that are no ASCII": "id ١٢٣ {}".encode(),
+    "too many digits": f"id {'9' * 5_000} {{}}".encode(),
     "deep JSON": f"id 1700000000000 {DEEP}".encode(),
     "another kind of JSON": b"id 1700000000000 [1, 2]",
     "null fields": b'id 1700000000000 {"thread": null, "text": null}',
@@ -64,7 +65,14 @@ async def test_damaged_entries_become_dead_letters_and_others_are_answered(
         assert all([await letters.decide(letter.entry_id, "drop") for letter in await letters.newest()])
 
 
-STORED = {"deep": DEEP, "not UTF-8": b"\xff\xfe\x80", "cut": '{"a": ', "empty": "", "a number": "7"}
+STORED = {
+    "deep": DEEP,
+    "not UTF-8": b"\xff\xfe\x80",
+    "cut": '{"a": ',
+    "empty": "",
+    "a number": "7",
+    "many digits": "9" * 5_000,
+}
 
 
 async def damage_everything(redis: Redis, value: str | bytes) -> set[str]:
@@ -97,3 +105,7 @@ async def test_damaged_notes_about_people_threads_turns_and_budgets_stop_no_answ
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} And how long are backups kept?", thread_ts=first)
         await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered", 20)
         assert shown(answers(workspace, ts, first)[0])
+        direct = workspace.post(VISITOR, DIRECT, "How many requests per minute may one API key send?")
+        await wait_until(lambda: answers(workspace, direct, direct, DIRECT), "a direct message is answered", 20)
+        workspace.open_home(VISITOR)
+        await wait_until(lambda: VISITOR in workspace.workspace.views.homes, "App Home is shown")
