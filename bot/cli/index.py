@@ -38,7 +38,6 @@ _INTERRUPTED = (
     "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing was removed yet. "
     "`orion index` continues from there."
 )
-_PROGRESS_STEP = 500  # documents per line of progress without a terminal
 
 
 @app.command()
@@ -138,10 +137,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
             if interrupted.is_set():
                 raise _Interrupted
             seen += 1
-            if sys.stderr.isatty():
-                status.update(Text(f"{seen:,} documents · {output.printable(document)}", style="dim"))
-            elif seen % _PROGRESS_STEP == 0:
-                output.note(f"{seen:,} documents looked at")
+            status.update(Text(f"{seen:,} documents · {output.printable(document)}", style="dim"))
 
         try:
             yield tell

@@ -23,8 +23,6 @@ from verification.check import check
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.types import Draft, Verdict
 
-# More would fill a terminal without new information: the file of verdicts names each.
-_FIRST_FAULTS = 3
 # Rows that wait for a judge at once; it takes seconds to answer.
 _AT_ONCE = 8
 log = structlog.get_logger()
@@ -75,19 +73,14 @@ async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | No
     """Write one verdict per line, in order, in constant memory. Return a sentence on rows without one, or nothing."""
     if same_file(rows, out):
         raise WrongUse(why=f"{out} is read and cannot be written at the same time. Name another file for the verdicts.")
-    count, failed, faults = 0, 0, ""
+    count = failed = 0
     with _open(rows, "rb") as source, _open(out, "wb") as target:
         async for shown in _verdicts(source, options, judge):
             count += 1
-            if fault := shown.get("error"):
-                failed += 1
-                faults += f"\n  {fault}" if failed <= _FIRST_FAULTS else ""
+            failed += "error" in shown
             target.write(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-    if not failed:
-        return ""
-    rest = f"\n  and {failed - _FIRST_FAULTS} more" if failed > _FIRST_FAULTS else ""
-    head = f"{rows}: {failed} of {count} rows got no verdict:{faults}{rest}"
-    return f"{head}\n{out} has the verdicts of the others, and an 'error' for each of these."
+    about = f"{rows}: {failed} of {count} rows got no verdict. {out} has the others', and an 'error' for each of these."
+    return about if failed else ""
 
 
 async def _verdicts(source: IO[bytes], options: Draft, judge: Judge | None) -> AsyncIterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.index import _Interrupted, _progress, _size
+from bot.cli.index import _progress, _size
 from bot.documents.open import local_corpus, open_index
 from bot.settings import load_settings
 from tests.support.orion_command import LIMITS, Terminal, opened
@@ -124,15 +124,6 @@ def test_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]
     with pytest.raises(asyncio.CancelledError):
         interrupted()
     assert "Ended early; documents looked at: 1. What was read is in the index" in capsys.readouterr().err
-
-
-def test_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    with _progress() as tell:
-        for n in range(1_001):
-            tell(f"{n}.md")
-    assert capsys.readouterr().err.splitlines()[-2:] == ["500 documents looked at", "1,000 documents looked at"]
-    with pytest.raises(_Interrupted):
-        tell("too late.md")
 
 
 def test_sizes_are_told_in_units_people_read() -> None:
