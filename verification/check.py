@@ -14,7 +14,7 @@ from verification.claims.claims import claims as claims_of
 from verification.evidence.evidence import SUPPORTED
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup import mrkdwn
-from verification.markup.chunks import split_chunks
+from verification.markup.chunks import CHUNK_LIMITS, split_chunks
 from verification.markup.link_targets import KnownLinks, show_as_code
 from verification.markup.mrkdwn import unwrap
 from verification.markup.scanner import prose
@@ -32,9 +32,6 @@ T = TypeVar("T")
 _NUMBERED_STEP: Final = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
 _CITATIONS_AND_MARKS: Final = re.compile(r"\[\d{1,12}\]|[*_|\s]+")
 _CRASHED: Final = "The check itself failed on this text."
-
-# Slack's documentation: 3,000 characters for a section block's text, 12,000 for all Markdown of one message.
-CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
 
 Violations = tuple[Violation, ...]
 OnCrash = Callable[[RuleName, Exception], None]

@@ -8,7 +8,7 @@ word is added, dropped or changed.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from verification.markup import links, tables
 from verification.markup.edits import ESCAPES, UNESCAPED, Edit, apply_edits
@@ -26,8 +26,10 @@ _BLANK = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*[ \t]+|[。！？][」』）]*")
 # At the start of a line these would be read as a quote, a heading, a list, a table, code or an entity.
 _RISKY_START = frozenset("#>|-*+=_~`[{&")
-_BLOCKS_PER_MESSAGE = 45  # Slack takes 50; buttons and labels need some
-_CHARACTERS_PER_MESSAGE = 12_000  # Slack answers msg_blocks_too_long from about 13,200 on
+# Slack's documentation: 3,000 characters for a section block's text, 12,000 for all Markdown of one message.
+CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
+_MAX_BLOCKS = 45  # of a message: Slack takes 50; buttons and labels need some
+_MAX_MESSAGE = CHUNK_LIMITS["markdown"]  # Slack answers msg_blocks_too_long from about 13,200 on
 
 
 class ChunkUnit(NamedTuple):
@@ -39,7 +41,7 @@ class ChunkUnit(NamedTuple):
 
 
 def split_chunks(
-    text: str, sources: tuple[Source, ...] = (), dialect: Dialect = "mrkdwn", limit: int = 3000
+    text: str, sources: tuple[Source, ...] = (), dialect: Dialect = "mrkdwn", limit: int = CHUNK_LIMITS["mrkdwn"]
 ) -> tuple[str, ...]:
     """Return the texts of Slack's blocks, each at most ``limit`` characters (at least 40), none of them blank."""
     limit = max(limit, 40)
@@ -62,7 +64,7 @@ def group_messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     groups: list[list[str]] = []
     for chunk in chunks:
         last = groups[-1] if groups else []
-        if not last or len(last) == _BLOCKS_PER_MESSAGE or sum(map(len, last)) + len(chunk) > _CHARACTERS_PER_MESSAGE:
+        if not last or len(last) == _MAX_BLOCKS or sum(map(len, last)) + len(chunk) > _MAX_MESSAGE:
             groups.append([])
         groups[-1].append(chunk)
     return tuple(map(tuple, groups))

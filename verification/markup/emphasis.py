@@ -65,8 +65,7 @@ def read_run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run
     """Return the run ``[start, end)``, with whether its neighbours inside ``bounds`` let it open or close."""
     before = text[start - 1] if start > bounds[0] else " "
     after = text[end] if end < bounds[1] else " "
-    mark = text[start]
-    weight = end - start
+    mark, weight = text[start], end - start
     opens, closes = not after.isspace(), not before.isspace()
     if mark == "*":
         opens, closes = _star_flanks(before, after, weight)

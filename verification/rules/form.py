@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from verification.markup.blocks import survey
+from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.edits import FormFault, apply_edits
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
 from verification.markup.mrkdwn import find_control_characters, is_serialised
@@ -33,7 +34,7 @@ _LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
 _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 
 
-def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
+def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = CHUNK_LIMITS["mrkdwn"]) -> tuple[Violation, ...]:
     """Return the faults in form, in order of place. ``limit`` applies to one chunk, in characters. 0 means no limit."""
     edits, faults = find_control_characters(text)
     clean = apply_edits(text, edits)

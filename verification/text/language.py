@@ -113,13 +113,6 @@ def _function_words() -> dict[str, frozenset[str]]:
     return {**neighbours, **words_by_language("function_words")}
 
 
-@cache
-def _letters_by_language() -> dict[str, str]:
-    """Letters that indicate a language in addition to its words. Shared letters (é, Swedish ä) are not listed."""
-    neighbours = {name: entry["letters"] for name, entry in language_data("others").items() if "letters" in entry}
-    return {**neighbours, **values_by_language("letters")}
-
-
 def _best_by_words(sample: str, *, short: bool) -> str | None:
     """The language whose function words clearly lead. None if a language outside the seven leads or is close."""
     words = Counter(_WORD.findall(sample))
@@ -128,7 +121,9 @@ def _best_by_words(sample: str, *, short: bool) -> str | None:
         name: sum(number for word, number in words.items() if word in listed)
         for name, listed in _function_words().items()
     }
-    for name, letters in _letters_by_language().items():  # letters count for at most a fifth of all words
+    neighbours = {name: entry["letters"] for name, entry in language_data("others").items() if "letters" in entry}
+    # Letters count for at most a fifth of all words. Shared ones (é, Swedish ä) are not listed.
+    for name, letters in {**neighbours, **values_by_language("letters")}.items():
         scores[name] += min(sum(map(sample.count, letters)), 0.2 * count)
     best = max(scores, key=scores.__getitem__)
     best_score, second_score = scores.pop(best), max(scores.values())
