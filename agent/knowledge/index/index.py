@@ -103,29 +103,27 @@ class KnowledgeIndex(ABC):
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages for ``query``, best first, none twice; any text is a valid query."""
+        if limit < 1:
+            return ()
         most = tables.CANDIDATES * limit
-        if self.meaning is None or vector is None or most < 1:
-            return self.passages(self.by_words(query, most), limit)
-        deep = max(most, COMPARED)
-        return self.passages(self.meaning.rank(vector, self.by_words(query, deep), deep)[:most], limit)
+        if self.meaning is None or vector is None:
+            ranked = self.by_words(query, most)
+        else:
+            deep = max(most, COMPARED)
+            ranked = self.meaning.rank(vector, self.by_words(query, deep), deep)[:most]
+        with self.session() as session:
+            return tables.spread(_read(session, ranked, limit), limit)
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """Return the numbers of the passages with words of ``query``, best first."""
         words = words_of(query)
-        if not words or most < 1:
+        if not words:
             return ()
         with self.session() as session:
             passages, found = tables.postings(session, words)
             ranked = best(found, passages=passages, most=most)
             numbers = tables.numbers_of(session, (place for place, _ in ranked))
         return [(numbers[place], score) for place, score in ranked if place in numbers]
-
-    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[FoundPassage, ...]:
-        """Return the first ``limit`` of these in order, no text twice; deleted passages are left out."""
-        if limit < 1:
-            return ()
-        with self.session() as session:
-            return tables.spread(_read(session, ranked, limit), limit)
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return the passages of one document from one number to another, both included, in order."""

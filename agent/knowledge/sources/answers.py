@@ -68,10 +68,12 @@ class SavedAnswer:
         head = "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields.items() if value)
         return f"---\n{head}---\n\n# {' '.join(self.question.split())}\n\n{self.answer.strip()}\n"
 
-    def to_document(self, today: date) -> str:
-        """Return the Markdown that is indexed: its title names the person who confirmed it."""
+    def read(self, today: date) -> tuple[bytes, float]:
+        """Return the Markdown that is indexed, whose title names the person who confirmed it, and the time of that."""
         title = f"{' '.join(self.question.split())} ({self.confirmation(today)})"
-        return f"---\ntitle: {title}\nupdated: {self.confirmed.isoformat()}\n---\n\n{self.answer.strip()}\n"
+        text = f"---\ntitle: {title}\nupdated: {self.confirmed.isoformat()}\n---\n\n{self.answer.strip()}\n"
+        confirmed = datetime.combine(self.confirmed, datetime.min.time(), UTC)
+        return text.encode("utf-8", "replace"), confirmed.timestamp()
 
 
 def parse_saved_answer(text: str) -> SavedAnswer:
@@ -148,10 +150,5 @@ class AnswerFolder(DocumentSource):
                 source=self.key,
                 audience=answer.audience,
                 url=answer.link,
-                read=partial(_read, answer, today),
+                read=partial(answer.read, today),
             )
-
-
-def _read(answer: SavedAnswer, today: date) -> tuple[bytes, float]:
-    confirmed = datetime.combine(answer.confirmed, datetime.min.time(), UTC).timestamp()
-    return answer.to_document(today).encode("utf-8", "replace"), confirmed
