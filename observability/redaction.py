@@ -11,7 +11,8 @@ MIN_KNOWN: Final = 6  # characters of a configured secret: a shorter one may be 
 MAX_CACHED: Final = 128  # texts
 MAX_NAMES: Final = 1_024  # of fields
 
-_NAMED: Final = r"""secret|passw(?:or)?d|passphrase|pwd|token|credential|signature|sharedaccesskey
+_NAMED: Final = r"""secret|passw(?:or)?[dt]|kennwort|contraseña|clave|mot[ ]de[ ]passe|senha|wachtwoord|kata[ ]sandi
+    |パスワード|密码|密碼|passphrase|pwd|token|credential|signature|sharedaccesskey
     |(?:api|access|account|private|shared|secret|signing|encryption)[_-]?key"""
 _QUERY: Final = r"[\w.-]{0,40}(?:token|signature|secret|password|credential)|api[_-]?key|key|sig|code|auth|pwd"
 # Each row: signs of which a text with such a secret has one, in lower case; the secret. Group 1 is not replaced.
@@ -53,14 +54,20 @@ _SHAPES: Final = tuple(
         (("discord",), r"(discord(?:app)?\.com/api/webhooks/\d+/)[\w-]+"),
         (("sk",), r"()\bSK[0-9a-f]{32}\b"),  # Twilio
         (("eyj",), r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),  # JSON web tokens
-        (("-----begin",), r"()-----BEGIN[ A-Z]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)"),
+        (("-----begin",), r"()-----BEGIN[ A-Z]*PRIVATE[ ]KEY(?:[ ]BLOCK)?-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)"),
+        (("access_token$", "private-lines", "private-", "hooks/catch/", "wifi:", '"auth"'),
+         r"""(access_token\$production\$|Private-Lines:[ ]\d+\s+|/ical/[^\s/]+/private-|hooks/catch/\d+/
+         |WIFI:[^\n]*?;P:|"auth"\s?:\s?")[\w$+/=-]{6,}"""),
+        (("--password", "sshpass", "redis-cli"),
+         r"""((?:--password|sshpass\s-p|redis-cli\b[^\n]*?\s-a)[\s=]["']?)[^\s"']{4,}"""),
         (("://",), r"(://)[^\s/?\#@:]*:[^\s/?\#]+(?=@)"),  # user and password of an address
         (("http",), r"(https?://)[^\s/?\#@:]{16,}(?=@)"),  # a token in place of a user name
         (("=",), rf"(?i:([?&;\#](?:{_QUERY})=))(?!\[redacted)[^\s&;\#\"'<>|)\]]{{4,}}"),
         (("authorization", "cookie"), r"""(?i:((?:authorization|cookie)["']?\s*[=:]\s*["']?))[^"'\r\n]{4,}"""),
         (("bearer", "basic"), r"(?i:(\b(?:bearer|basic)\s+))(?=[A-Za-z+/-]*[\d.~_=])[\w.~+/=-]{8,}"),
-        (("secret", "passw", "passphrase", "pwd", "key", "token", "credential", "signature"),
-         rf"""(?i:((?:{_NAMED})["']?\s*(?:=>|[=:])\s*["']?))(?!\[redacted|\d+\b)[^\s"',;&<>(){{}}|\]]{{4,}}"""),
+        (("secret", "passw", "passphrase", "pwd", "key", "token", "credential", "signature", "kennwort", "contraseña",
+          "clave", "mot de passe", "senha", "wachtwoord", "kata sandi", "パスワード", "密码", "密碼"),
+         rf"""(?i:((?:{_NAMED})["']?\s*(?:=>|[=:：])\s*["']?))(?!\[redacted|\d+\b)[^\s"',;&<>(){{}}|\]]{{4,}}"""),
     )
 )  # fmt: skip
 _SECRET_NAME: Final = re.compile(

@@ -223,9 +223,11 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
             for user in (VISITOR, "U0ONCALL"):
                 roster.members[user] = Member(id=user, name=BAD, title=BAD)
             roster.channels["C0ENGINEERING"].name, roster.groups["S0HELPERS"] = BAD, BAD
-            await save_every_attack(setting)
-            questions = QUESTIONS + [f"Where is rack {number}?" for number in range(len(ATTACKS))]
-            for question in questions[:5] if model else questions:
+            questions = QUESTIONS[:5]
+            if not model:
+                await save_every_attack(setting)
+                questions = QUESTIONS + [f"Where is rack {number}?" for number in range(len(ATTACKS))]
+            for question in questions:
                 file = workspace.add_file(VISITOR, "<!channel> \u202eevil.txt", f"Zebras deploy. {BAD}".encode())
                 ts = workspace.post(
                     VISITOR, CHANNEL, f"{MENTION} {question}", files=[file] if "zebra" in question else []
@@ -245,7 +247,8 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
             reports = replace(setting.orion.reporting, now=lambda: monday)
             assert await reports.post_if_due(await reports.workspaces.of(""))
             assert live_parts_sent(setting) == {}
-            assert {answer.audience for answer in book.answers().values()} == {f"T0LOCAL/{CHANNEL}"}
+            assert bool(book.answers()) == (not model)
+            assert {answer.audience for answer in book.answers().values()} <= {f"T0LOCAL/{CHANNEL}"}
             sent = [json.dumps(call.arguments) for call in workspace.calls if call.method.startswith(WRITES)]
             shown = "".join(
                 words for words in sent if "initial_value" not in words

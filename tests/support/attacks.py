@@ -15,7 +15,8 @@ _TARGETS: Final = [
     "https:\\\\evil.test\\a", "https:/evil.test/a", "HTTPS://EVIL.TEST", "https://good@evil.test/a",
     "https://d\u043ecs.test/", "https://docs.test.evil.test/", "https://evil\u3002test/", "https://[::1]/evil",
     "https\uff1a//evil.test/", "%68ttps://evil.test/", "&#104;ttps://evil.test/", "h\u00adttps://evil.test/",
-    "ht\ntps://evil.test/", "java\tscript:evil", " https://evil.test/a ", '<https://evil.test/a b> "t"',
+    "ht\ntps://evil.test/", "java\tscript:evil", "ssh://evil.test/x", " https://evil.test/a ",
+    '<https://evil.test/a b> "t"',
 ]  # fmt: skip
 _FORMS: Final = [
     "[x][y]\n\n[y]: https://evil.test/a", "<https://evil.test/a>", '<a href="https://evil.test/a">x</a>',

@@ -18,7 +18,8 @@ from verification.types import Reading, Violation
 
 _CALLED: Final = (
     r"(?:[A-Za-z]{0,12}pass(?:word|wd|phrase)|passcode|[A-Za-z0-9]{1,20}_(?:pass|pw)|passwort|kennwort|pwd"
-    r"|mot de passe|contraseña|kata sandi|密码|密碼|パスワード)"
+    r"|mot de passe|contraseña|clave|senha"
+    r"|wachtwoord|hasło|\u043f[a\u0430][p\u0440][o\u043e]\u043b\u044c|비밀번호|kata sandi|密码|密碼|パスワード)"
 )
 _KEY_WORD: Final = (
     r"(?:(?:[A-Za-z0-9]{1,30}[_-]){0,5}(?:secret|token|credentials?"
@@ -121,6 +122,8 @@ def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
     header = rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"
     commands = (
         _LOGIN,
+        r"(?:\s--password|\bsshpass\s-p|\bredis-cli\b[^\n]{0,80}?\s-a)[\s=]{1,2}[\"']?([^\s\"'`]{6,120})",
+        rf"\bconfigure\sset\s\w{{3,60}}\s{_LONG}",
         r"\bmysql\w{0,8}\b[^\n]{0,80}?\s-p([^\s\"'`]{6,120})",
         r"(?i)\blogin\s{1,2}\S{1,80}\s{1,2}password\s{1,2}(\S{6,120})",  # .netrc
     )

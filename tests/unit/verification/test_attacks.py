@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from verification.check import check
-from verification.types import Dialect, Draft, Source, Verdict
+from verification.types import Dialect, Draft, Source
 
 DIALECTS = get_args(Dialect)
 SOURCE = Source(
@@ -27,60 +27,10 @@ def drafts(text: str) -> list[Draft]:
     ]
 
 
-def live_links(verdict: Verdict, address: str) -> list[str]:
-    """The chunks in which Slack would make a link of the address: a token, a Markdown link or an autolink."""
-    return [chunk for chunk in verdict.chunks if f"<{address}" in chunk.replace("\\<", "") or f"]({address}" in chunk]
-
-
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        "ssh", "SSH", "sftp", "ftp", "ftps", "file", "vscode", "slack", "git+ssh", "x-apple.systempreferences",
-        "hxxps", "redis",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "form", ["[x]({})", "<{}|x>", "<{}>", "{}", "![x]({})", '<a href="{}">x</a>', "[x][y]\n\n[y]: {}", "[x](<{}>)"]
-)
-def test_link_of_another_scheme_is_sent_in_no_form(scheme: str, form: str) -> None:
-    address = f"{scheme}://attacker.zone/x?leak=1"
-    for draft in drafts(f"Deploy from the console [1]. See {form.format(address)} now [1]."):
-        assert "citation_resolves" in [error.rule for error in check(draft).errors]
-
-
-@pytest.mark.parametrize(
-    "address", ["sms:+123", "message:abc", "javascript:alert(1)", "data:text/html,x", "myapp:run?x=1"]
-)
-@pytest.mark.parametrize("form", ["[x]({})", "<{}|x>", "<{}>", "[x][y]\n\n[y]: {}"])
-def test_address_without_a_host_does_not_become_a_link(address: str, form: str) -> None:
-    for draft in drafts(f"Deploy from the console [1]. See {form.format(address)} now [1]."):
-        verdict = check(draft)
-        assert not verdict.passed or live_links(verdict, address) == []
-
-
 def test_source_address_of_another_scheme_is_shown_as_code() -> None:
     for dialect in DIALECTS:
         verdict = check(Draft(text="Clone ssh://git@acme.test/repo [1].", sources=(SOURCE,), dialect=dialect))
         assert (verdict.passed, verdict.text) == (True, "Clone `ssh://git@acme.test/repo` [1].")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<#C0EVIL> knows [1].",
-        "<#C0EVIL|help> knows [1].",
-        "<!date^1700000000^{date}^https://evil.test/x|today> [1].",
-        "[x](//evil.test/leak) and [y](https://docs.acme.test@evil.test/) [1].",
-        "ht\u200btps://evil.test/x [1].",
-        "https:\u200b//evil.test/x [1].",
-        "_https://evil.test/x_ and -https://evil.test/y [1].",
-        "_www.evil.test/x_ [1].",
-        "https://evil.test\u2060/x [1].",
-        "<mailto:a@acme.test?bcc=evil@evil.test|mail> [1].",
-    ],
-)
-def test_channel_or_link_from_nowhere_is_an_error(text: str) -> None:
-    assert "citation_resolves" in [error.rule for draft in drafts(text)[1:] for error in check(draft).errors]
 
 
 def test_channel_that_a_source_names_may_be_named() -> None:
