@@ -1,6 +1,6 @@
 """Count the files and functions of Orion that one easy mention enters: a second question, a played model, no judge.
 
-Run it by hand: `python -m tests.measure.entered unix:///path/redis.sock [--list]`.
+Run it by hand: `python -m tests.measure.entered unix:///path/redis.sock [--list]`. The list is in the order of entry.
 """
 
 from __future__ import annotations
@@ -52,8 +52,12 @@ async def count_mention(redis_url: str) -> Entered:
 
 
 if __name__ == "__main__":
-    found = asyncio.run(count_mention(sys.argv[1])).calls
+    calls = asyncio.run(count_mention(sys.argv[1])).calls
     if "--list" in sys.argv:
-        for (file, name), calls in sorted(found.items()):
-            sys.stdout.write(f"{calls:5} {file} {name}\n")
-    sys.stdout.write(f"{len({f for f, _ in found})} files, {len(found)} functions, {sum(found.values())} calls\n")
+        for (file, name), times in calls.items():
+            sys.stdout.write(f"{times:5} {file} {name}\n")
+    before = list(calls).index(("agent/turn/loop.py", "run_turn"))
+    sys.stdout.write(
+        f"{len({file for file, _ in calls})} files, {len(calls)} functions, {calls.total()} calls; "
+        f"{len({file for file, _ in list(calls)[:before]})} files before the turn loop\n"
+    )
