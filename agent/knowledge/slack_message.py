@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from agent.payload import mapping, objects, string
+from agent.json_data import mapping, objects, string
 
 MAX_TEXT_CHARS: Final = 40_000  # Slack's own limit for a message
 _MAX_DEPTH: Final = 8

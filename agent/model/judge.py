@@ -9,8 +9,8 @@ from datetime import date
 from typing import Any, Final, Literal, Protocol, get_args
 
 from agent.budget import ModelCall, Usage
+from agent.json_data import mapping, string
 from agent.model.chat_reply import json_objects
-from agent.payload import mapping, string
 from verification.judgement import NO_LINE, Judgement, Line
 from verification.types import Claim, Source
 

@@ -56,6 +56,11 @@ def prompts_version() -> str:
     return hashlib.sha256(b"\0".join(each.read_bytes() for each in texts)).hexdigest()[:12]
 
 
+def says_not_found(text: str) -> bool:
+    """Return True if the model says that the sources lack the answer."""
+    return text.strip().strip("`*_.").startswith(NOT_FOUND)
+
+
 def private_texts() -> tuple[str, ...]:
     """Return texts that an answer may not repeat. It may repeat the worked example, whose words are common."""
     return tuple(map(prompt_text, _PRIVATE))

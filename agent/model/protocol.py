@@ -1,7 +1,7 @@
 """The model seam: two channels. ``decide`` carries structure and no prose, ``write`` prose and no structure.
 
 An implementation raises only ``ModelError`` for anything the server did; any other exception is a bug. ``write``
-yields the raw stream, tags included: ``agent.model.tag_stream`` types it.
+yields the raw stream, tags included: ``agent.model.chat_reply`` types it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from agent.actions import Step, StepStatus
-from agent.packing import compact_json, parse_json
+from agent.json_data import compact_json, parse_json
 from agent.thread.conversation import ThreadMessage
 from verification.types import Source
 

@@ -17,17 +17,15 @@ from functools import reduce
 
 import structlog
 
-from agent.model.prompts import prompt_text
+from agent.model.chat_reply import TagStream, TypedText
+from agent.model.prompts import prompt_text, says_not_found
 from agent.model.protocol import ModelError, WriteContext
-from agent.model.tag_stream import TagStream, TypedText
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.tasks import background_tasks
-from agent.turn.draft_text import check_draft
-from agent.turn.early import DISCARDED, EarlyDraft, request_draft
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
 from agent.turn.judging import AttemptJudge
-from agent.turn.live import LiveAnswer, says_not_found
-from agent.turn.progress import Progress
+from agent.turn.live import LiveAnswer, check_draft
+from agent.turn.progress import DISCARDED, EarlyDraft, Progress, request_draft
 from agent.turn.replies import (
     Label,
     away_note,
@@ -168,7 +166,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)
     ruled, judge = await asyncio.to_thread(check_draft, draft), AttemptJudge(progress, draft, number)
-    verdict = await judge.examine(ruled, whole=True)
+    verdict = await judge.examine(ruled, whole=True) if draft.has_judge else ruled
     verdict = await judge.accept_small_talk(verdict) if summary else verdict
     log.info(
         "attempt_verified",

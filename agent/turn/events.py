@@ -103,12 +103,3 @@ TurnEvent = (
     Thinking | Token | ModelStart | ModelEnd | ToolStart | ToolEnd | StateUpdated | PlanMoved | Verification | Done
 )
 Emit = Callable[[TurnEvent], None]
-
-
-def key_of(event: ModelStart | ModelEnd | ToolStart | ToolEnd) -> str:
-    """Return the key that the start and the end of one call share."""
-    match event:
-        case ModelStart() | ModelEnd():
-            return f"{event.phase} {event.call_id}"
-        case ToolStart(call=found) | ToolEnd(result=found):
-            return found.call_id

@@ -8,8 +8,8 @@ import structlog
 from agent.model.judge import JudgeContext, Opinion
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import say
-from agent.turn.draft_text import check_draft
 from agent.turn.events import ModelEnd, ModelStart
+from agent.turn.live import check_draft
 from agent.turn.progress import AskedClaim, Progress
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.rules.citations import citations

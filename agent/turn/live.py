@@ -10,20 +10,22 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal, Protocol
 
 import structlog
 
-from agent.model.prompts import NOT_FOUND
+from agent.model.prompts import says_not_found
 from agent.tasks import background_tasks
-from agent.turn.draft_text import check_draft, citation_order, renumber
+from verification.check import check
 from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.judgement import only_unconfirmed
-from verification.rules.citations import citations
+from verification.rules.citations import citation_order, citations, renumber
 from verification.types import Draft, RuleName, Verdict
 
 log = structlog.get_logger()
 
+check_draft: Final = partial(check, on_crash=lambda rule, error: log.error("rule_crashed", rule=rule, exc_info=error))
 MAX_EARLY_CHARS = 8_000  # shown early: each block is checked together with all that comes before it
 
 _PARAGRAPH_START: Final = re.compile(r"\n[ \t]*\n\s*\S")
@@ -243,8 +245,3 @@ class LiveAnswer:
 
 def _text(shown: ShownBlocks | None) -> str:
     return shown.verdict.text.rstrip() if shown else ""
-
-
-def says_not_found(text: str) -> bool:
-    """Return True if the model says that the sources lack the answer."""
-    return text.strip().strip("`*_.").startswith(NOT_FOUND)

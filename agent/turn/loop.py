@@ -34,10 +34,9 @@ from agent.thread.state import (
 )
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, log_exceptions
-from agent.turn.draft_text import check_draft
 from agent.turn.drafting import discard_early_draft, partial_answer, speculative_draft, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
-from agent.turn.live import LiveAnswer, Stage
+from agent.turn.live import LiveAnswer, Stage, check_draft
 from agent.turn.mission import change_plan, collect_findings, emit_plan, ensure_plan, meet_message, resume_findings
 from agent.turn.progress import Policy, Progress, Save
 from agent.turn.replies import budget_notice, model_failure, plain_answer

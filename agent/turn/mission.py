@@ -22,8 +22,8 @@ from agent.thread.state import Plan, SavedFindings, SavedResult, state_with_answ
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
-from agent.turn.draft_text import check_draft
 from agent.turn.events import PlanMoved, StepSeen
+from agent.turn.live import check_draft
 from agent.turn.progress import Progress
 from observability.logging import Length
 from verification.markup.link_targets import links

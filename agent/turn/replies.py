@@ -9,10 +9,10 @@ from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused
 from agent.texts.catalogue import texts
 from agent.tools.builtin.knowledge import LIST_TITLE
-from agent.turn.draft_text import Order, citation_order, renumber
 from agent.turn.progress import Progress
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split_chunks
+from verification.rules.citations import Order, citation_order, renumber
 from verification.rules.injection import safe_title
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 

@@ -208,8 +208,7 @@ async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | Non
 
 async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefix: str, port: int | None) -> Places:
     """Return the places as the report's channel sees them. While Slack is unreachable, no place counts as public."""
-    from agent.thread.audience import Viewers
-    from agent.thread.conversation import ThreadKey
+    from agent.thread.conversation import ThreadKey, Viewers
     from bot.reports.report import Places
     from bot.slack.client import SlackWorkspace, open_client
     from bot.slack.directory import SlackDirectory

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from redis.asyncio import Redis
 
-from agent.packing import decompress
+from agent.json_data import decompress
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
 from bot.events.intake import DELETED

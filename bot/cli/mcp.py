@@ -26,8 +26,7 @@ from redis.exceptions import RedisError
 from agent.actions import ToolCall
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.texts.catalogue import say
-from agent.thread.audience import viewers_of
-from agent.thread.conversation import Question, ThreadKey
+from agent.thread.conversation import Question, ThreadKey, viewers_of
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import SEARCH, for_viewers
 from agent.tools.tool import call_tool

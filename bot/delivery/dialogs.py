@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final, get_args
 
+from agent.json_data import mapping, objects, string
 from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
-from agent.payload import mapping, objects, string
 from agent.texts.catalogue import LANGUAGES, say, truncate
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelSettings, Mode

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+from agent.json_data import objects, string
 from agent.knowledge.types import Document
-from agent.payload import objects, string
 from agent.texts.catalogue import say, truncate
 from bot.channel_settings import ChannelSettings
 from bot.delivery.blocks import MAX_TEXT_LENGTH, button, escape, join_lines, link, section, short_id, with_age

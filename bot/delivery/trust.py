@@ -6,7 +6,7 @@ from datetime import date
 from itertools import chain, groupby
 from typing import Any, Final
 
-from agent.payload import objects, string
+from agent.json_data import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import context, dialog, escape, join_lines, plain_text, section, short_id, source_line

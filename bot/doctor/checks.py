@@ -16,8 +16,8 @@ from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
+from agent.json_data import string
 from agent.knowledge.types import KnowledgeAwayError
-from agent.payload import string
 from bot.channel_settings import ChannelFile
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index

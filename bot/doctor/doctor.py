@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agent.thread.audience import NOBODY
+from agent.thread.conversation import NOBODY
 from agent.tools.builtin.git import repositories, repository_fault
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import MAX_ALL_TOOLS

@@ -26,7 +26,7 @@ from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, DocumentSource, IndexReport, KnowledgeAwayError
-from agent.thread.audience import PUBLIC, parse_audience
+from agent.thread.conversation import PUBLIC, parse_audience
 from bot.documents.corpus import SYNC_LOCK, SYNC_WAIT_S, Corpus, index_for
 from bot.errors import WrongUse
 from bot.settings import Settings, feed_environment, require_folders

@@ -14,9 +14,8 @@ from typing import Any, Final, Protocol
 import structlog
 from redis.exceptions import LockError, RedisError
 
+from agent.json_data import mapping, parse_number, string
 from agent.knowledge.slack_message import read_message
-from agent.packing import parse_number
-from agent.payload import mapping, string
 from agent.thread.conversation import ThreadKey
 from bot.events.listeners import Listeners
 from bot.install.workspaces import Workspaces

@@ -12,8 +12,8 @@ import structlog
 from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncBoltContext
 
+from agent.json_data import mapping, objects, string
 from agent.knowledge.slack_message import read_message, shared_files
-from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey
 from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile

@@ -9,9 +9,9 @@ from typing import Final
 
 import structlog
 
+from agent.json_data import mapping, string
 from agent.knowledge.slack_message import read_message
 from agent.knowledge.sources.answers import SavedAnswer
-from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.answers import Proposal, SavedAnswers, find_fault

@@ -9,7 +9,7 @@ from typing import Final
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import SUGGESTED_PROMPTS, say
-from agent.thread.audience import Viewers, may_see
+from agent.thread.conversation import Viewers, may_see
 from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.dialogs import AnswerList

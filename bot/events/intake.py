@@ -12,8 +12,8 @@ from typing import Any, Final, get_args
 
 import structlog
 
+from agent.json_data import mapping, objects, string
 from agent.knowledge.slack_message import SlackMessage, read_message, shared_files
-from agent.payload import mapping, objects, string
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
 from bot.gates.stop import receive_stop, turn_at_head

@@ -18,11 +18,10 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
-from agent.payload import string
+from agent.json_data import string
 from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
-from agent.thread.audience import Viewers
-from agent.thread.conversation import ThreadKey
+from agent.thread.conversation import ThreadKey, Viewers
 from bot.delivery.blocks import (
     HAND_OFF_ACTION,
     HELPFUL_ACTION,

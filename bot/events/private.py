@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from agent.payload import mapping, objects, string
+from agent.json_data import mapping, objects, string
 from agent.texts.catalogue import say, truncate
-from agent.thread.audience import Viewers
-from agent.thread.conversation import ThreadKey
+from agent.thread.conversation import ThreadKey, Viewers
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.blocks import escape, link
 from bot.delivery.delivery import Delivery

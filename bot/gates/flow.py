@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import structlog
 
-from agent.packing import parse_json
+from agent.json_data import parse_json
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadMessage
 from agent.thread.state import SCHEMA, is_waiting_for_another, with_messages

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import structlog
 
-from agent.payload import mapping, objects, string
+from agent.json_data import mapping, objects, string
 from agent.texts.catalogue import say
-from agent.thread.audience import Viewers
-from agent.thread.conversation import ThreadKey
+from agent.thread.conversation import ThreadKey, Viewers
 from bot.delivery.blocks import HAND_OFF_ACTION, button, context, escape, join_lines, link, section, source_line
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block

@@ -18,8 +18,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import LockError, NoPermissionError, ResponseError
 
-from agent.packing import parse_record
-from agent.payload import string
+from agent.json_data import parse_record, string
 from agent.thread.store import hash_tag, shards_of, team_of
 from bot.errors import WrongUse
 from bot.queue.queue import DEAD_TTL_S

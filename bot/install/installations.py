@@ -28,8 +28,7 @@ from slack_sdk.oauth import AuthorizeUrlGenerator
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from agent.packing import parse_record
-from agent.payload import mapping, string
+from agent.json_data import mapping, parse_record, string
 from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, await_reply
 from observability.loopback import is_loopback

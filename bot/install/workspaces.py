@@ -18,7 +18,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.payload import mapping, string
+from agent.json_data import mapping, string
 from agent.thread.store import team_of
 from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse

@@ -23,7 +23,7 @@ from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
-from agent.packing import parse_record
+from agent.json_data import parse_record
 from agent.thread.store import LeaseFence, hash_tag, shard_tag, shards_of, team_of
 from bot.queue.lease import Cancellation, Claimed, Lease, LeaseLost, Verb, now, raise_if_cancelled
 from bot.redis.client import Replication, impatient

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import structlog
 
+from agent.json_data import string
 from agent.knowledge.index.index import KnowledgeIndex, SeenBy
 from agent.knowledge.sources.answers import SavedAnswer
 from agent.knowledge.types import PATH
-from agent.payload import string
-from agent.thread.audience import Viewers, may_see
+from agent.thread.conversation import Viewers, may_see
 from bot.answers import AnswerBook
 from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed, SlackCalls

@@ -16,8 +16,7 @@ from redis.exceptions import RedisError
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError
-from agent.thread.audience import Viewers
-from agent.thread.conversation import ThreadKey
+from agent.thread.conversation import ThreadKey, Viewers
 from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.queue.lease import LeaseLost

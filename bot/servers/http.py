@@ -20,7 +20,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_sdk.signature import Clock, SignatureVerifier
 
-from agent.payload import string
+from agent.json_data import string
 from bot.install.installations import InstallPages
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.web_api import SET_CLOCK

@@ -23,7 +23,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
-from agent.payload import string
+from agent.json_data import string
 from bot.slack.client import library_logger
 from observability.loopback import proxy_for
 

@@ -19,7 +19,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.payload import mapping, string
+from agent.json_data import mapping, string
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import MALFORMED, DeliveryFailed, Reply, SlackCalls, await_reply
 from observability.loopback import proxy_for

@@ -15,13 +15,11 @@ from weakref import WeakValueDictionary
 import structlog
 from redis.asyncio import Redis
 
+from agent.json_data import mapping, objects, parse_record, string
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import named_ids, with_names
 from agent.knowledge.types import KnowledgeAwayError
-from agent.packing import parse_record
-from agent.payload import mapping, objects, string
-from agent.thread.audience import needs_memberships
-from agent.thread.conversation import Question, ThreadKey, ThreadMessage
+from agent.thread.conversation import Question, ThreadKey, ThreadMessage, needs_memberships
 from bot.slack.client import SlackWorkspace
 from bot.slack.message import Incoming
 from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls

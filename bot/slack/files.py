@@ -15,13 +15,13 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.readers.process import DocumentReader, FileToRead
 from agent.knowledge.readers.reading import format_of, format_of_type
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
-from agent.payload import mapping, objects, string
 from agent.thread.conversation import AttachedFile, FilePart, FileTrouble, ThreadKey
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming

@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from agent.payload import mapping, objects, string
+from agent.json_data import mapping, objects, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.channel_settings import ChannelFile

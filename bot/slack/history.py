@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 
 import structlog
 
+from agent.json_data import mapping, objects, string
 from agent.knowledge.slack_message import plain_text, read_message
-from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.slack.client import SlackWorkspace
 from bot.slack.message import BotIdentity

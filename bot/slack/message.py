@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from agent.packing import compact_json, parse_json
+from agent.json_data import compact_json, parse_json
 from agent.thread.conversation import Question, ThreadKey
 
 Command = Literal["stop", "mute", "unmute"]

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.json_data import objects, string
 from agent.knowledge.slack_message import plain_text
-from agent.payload import objects, string
 from agent.tools.builtin.slack_search import SLACK_SEARCH, SlackSearchFailed, message_source
 from agent.tools.tool import Tool, ToolResult, parameter, spec_of
 from bot.slack.client import try_token

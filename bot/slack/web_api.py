@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
-from agent.payload import mapping, objects, string
+from agent.json_data import mapping, objects, string
 from bot.slack.rate_limits import Keeps, RateLimits
 from observability.metrics import Metrics
 from verification.text.disguise import remove_unsendable

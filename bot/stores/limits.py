@@ -20,8 +20,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agent.packing import parse_json, parse_number
-from agent.payload import string
+from agent.json_data import parse_json, parse_number, string
 from agent.tasks import background_tasks
 from bot.settings import Settings
 from bot.slack.message import Incoming

@@ -11,8 +11,8 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 
+from agent.json_data import compact_json, parse_json, parse_number
 from agent.outcome import OutcomeName
-from agent.packing import compact_json, parse_json, parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState, from_json, to_json
 from agent.thread.store import StateFenced, ThreadStore, read_row

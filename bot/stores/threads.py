@@ -13,7 +13,7 @@ from typing import Final
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
-from agent.packing import parse_number
+from agent.json_data import parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import TTL_S
 from bot.slack.history import sort_key

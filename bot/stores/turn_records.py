@@ -8,12 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from agent.json_data import compact_json, compress, decompress, objects, parse_json, string
 from agent.outcome import TurnOutcome
-from agent.packing import compact_json, compress, decompress, parse_json
-from agent.payload import objects, string
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
-from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
+from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from verification.evidence.verbatim import Span, highlight_shared_words, is_quoted, text_as_read, without_citations
 from verification.judgement import Line, source_lines
 from verification.markup.tables import is_delimiter, split_cells
@@ -97,15 +96,16 @@ class Recorder:
     def __call__(self, event: TurnEvent) -> None:
         """Record one event."""
         match event:
-            case ModelStart() | ToolStart():
-                self._since[key_of(event)] = self.clock()
-                if isinstance(event, ToolStart) and event.call.tool == SLACK_SEARCH:
-                    self._keeps_found = False
-            case ModelEnd(phase=phase):
-                self._add(phase, key_of(event))
+            case ModelStart(phase=phase, call_id=call_id):
+                self._since[f"{phase} {call_id}"] = self.clock()
+            case ToolStart(call=call):
+                self._since[call.call_id] = self.clock()
+                self._keeps_found = self._keeps_found and call.tool != SLACK_SEARCH
+            case ModelEnd(phase=phase, call_id=call_id):
+                self._add(phase, f"{phase} {call_id}")
                 self._since["verify"] = self.clock()
             case ToolEnd(result=result):
-                self._add("search" if result.tool == "search" else "tools", key_of(event))
+                self._add("search" if result.tool == "search" else "tools", result.call_id)
             case Verification():
                 self._add_attempt(event)
             case Done(usage=usage):

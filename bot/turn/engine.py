@@ -23,8 +23,7 @@ from agent.model.protocol import Model
 from agent.outcome import TurnOutcome
 from agent.quoting.model import ExtractiveModel
 from agent.tasks import background_tasks
-from agent.thread.audience import viewers_of
-from agent.thread.conversation import Question
+from agent.thread.conversation import Question, viewers_of
 from agent.thread.state import ThreadState
 from agent.tools.builtin.files import FILE_READ, FileReadTool
 from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, GitLogTool, GitShowTool, repositories

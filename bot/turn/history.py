@@ -11,13 +11,11 @@ from typing import Any, Final
 
 import structlog
 
+from agent.json_data import compact_json, compress, decompress, objects, parse_json
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import Document, KnowledgeAwayError
-from agent.packing import compact_json, compress, decompress, parse_json
-from agent.payload import objects
-from agent.thread.audience import Viewers, may_see
-from agent.thread.conversation import ThreadMessage
+from agent.thread.conversation import ThreadMessage, Viewers, may_see
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
 from bot.slack.message import Incoming

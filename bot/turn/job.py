@@ -7,8 +7,7 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import say
-from agent.thread.audience import viewers_of
-from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage
+from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage, viewers_of
 from agent.thread.state import ThreadState
 from bot.channel_settings import ChannelFile
 from bot.delivery.answer_key import AnswerKey, Mark, PendingChecks

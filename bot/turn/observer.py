@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.budget import ModelCall, Usage
+from agent.json_data import string
 from agent.model.prompts import prompts_version
 from agent.outcome import Failed, Refused, Silent, TurnOutcome
-from agent.payload import string
 from agent.tasks import background_tasks
 from agent.thread.conversation import Question
 from agent.turn.events import (

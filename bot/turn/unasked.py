@@ -10,10 +10,10 @@ from typing import Final
 
 import structlog
 
+from agent.json_data import string
 from agent.knowledge.slack_message import read_message
 from agent.model.protocol import ModelError
 from agent.outcome import SILENT, TurnOutcome
-from agent.payload import string
 from agent.texts.catalogue import truncate
 from agent.thread.state import with_posted
 from bot.queue.lease import OK, Ending, retry_uncounted

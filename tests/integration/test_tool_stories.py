@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent.json_data import compact_json
 from agent.outcome import Answered, Asked, TurnOutcome
-from agent.packing import compact_json
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.turn.events import (

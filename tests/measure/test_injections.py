@@ -24,8 +24,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import private_texts
 from agent.model.protocol import WriteContext, WriteStream
 from agent.outcome import Answered, Partial
-from agent.thread.audience import viewers_of
-from agent.thread.conversation import AttachedFile, Question, ThreadMessage
+from agent.thread.conversation import AttachedFile, Question, ThreadMessage, viewers_of
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool

@@ -16,7 +16,7 @@ SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 WALLS = {"bot/queue/worker.py", "agent/tools/tool.py", "verification/check.py", "observability/langfuse/tracing.py"}
 PURE = (
     "verification/",
-    "agent/model/tag_stream.py",
+    "agent/model/chat_reply.py",
     "agent/thread/state.py",
     "bot/delivery/blocks.py",
     "bot/slack/message.py",

@@ -1,19 +1,21 @@
 """Citations: ``[n]`` in all spellings that models use, converted to one form, and whether each resolves.
 
-Nothing inside code or a link is a citation. ``normalise_citations`` changes only their spelling.
+Nothing inside code or a link is a citation. ``normalise_citations`` changes only their spelling. ``renumber`` numbers
+them for readers: from 1, in the order of their first use. A growing answer keeps its numbers.
 """
 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from verification.markup.edits import ZERO_WIDTH, Edit, apply_edits, blank_spans
 from verification.markup.lines import NO_SOURCE, cited_numbers
 from verification.markup.link_targets import KnownLinks, LinkStatus, links, normalise_url
-from verification.markup.scanner import prose
+from verification.markup.scanner import fences, prose, segments
+from verification.markup.tables import is_drawn
 from verification.types import Draft, Reading, Repair, Source, Violation
 
 _WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
@@ -163,3 +165,42 @@ def cited_sources(draft: Draft, text: str) -> tuple[Source, ...]:
     """The sources that a text cites, in the draft's order."""
     ids = {number for citation in citations(text) for number in citation.ids}
     return tuple(source for source in draft.sources if source.id in ids)
+
+
+_LINKED: Final = re.compile(r"\[\\\[(\d{1,9})\\\]\]\(")
+_IN_CELL: Final = re.compile(r"\[(\d{1,9})\]")
+
+Order = Mapping[int, int]  # from the id of a cited source to its new number
+
+
+def citation_order(text: str, sources: Iterable[Source]) -> Order:
+    """Return the order in which a verified text cites these sources."""
+    known = {source.id for source in sources}
+    cited = dict.fromkeys(number for _, _, numbers in _find_citations(text) for number in numbers if number in known)
+    return {number: place for place, number in enumerate(cited, 1)}
+
+
+def renumber(text: str, order: Order) -> str:
+    """Return the text with its citations in that order, also those that are Markdown links. Code stays as it is."""
+    pieces, position = [], 0
+    for start, end, numbers in _find_citations(text):
+        if all(number in order for number in numbers):
+            new = "".join(f"[{order[number]}]" for number in numbers)
+            linked = f"[\\[{order[numbers[0]]}\\]]("
+            pieces += [text[position:start], linked if text.startswith("[\\[", start) else new]
+            position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _find_citations(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Return start, end and numbers of each citation in order. Cells of a drawn table have some too."""
+    places = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
+    for segment in segments(text):
+        if segment.kind == "text":
+            matches = _LINKED.finditer(text, segment.start, segment.end)
+            places += [(link.start(), link.end(), (int(link[1]),)) for link in matches]
+    for fence in fences(text):
+        if is_drawn(text[fence.body : fence.body_end]):
+            cells = _IN_CELL.finditer(text, fence.body, fence.body_end)
+            places += [(cell.start(), cell.end(), (int(cell[1]),)) for cell in cells]
+    return sorted(places)

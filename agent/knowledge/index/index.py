@@ -27,7 +27,7 @@ from agent.knowledge.types import (
     IndexReport,
     SourceState,
 )
-from agent.thread.audience import Viewers, may_see
+from agent.thread.conversation import Viewers, may_see
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 

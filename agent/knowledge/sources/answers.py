@@ -11,7 +11,7 @@ from typing import Final
 
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
-from agent.thread.audience import NOBODY, PUBLIC, parse_audience
+from agent.thread.conversation import NOBODY, PUBLIC, parse_audience
 
 MAX_QUESTION_CHARS: Final = 300
 MAX_ANSWER_CHARS: Final = 3_000

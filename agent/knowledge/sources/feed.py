@@ -26,7 +26,7 @@ import orjson
 from agent.knowledge.readers.reading import parse_timestamp, read_bytes
 from agent.knowledge.sources.file_rules import is_storable
 from agent.knowledge.types import FETCHED, DocumentSource, IndexRun, NotModifiedError, Readable, ReadError
-from agent.thread.audience import NOBODY, parse_audience
+from agent.thread.conversation import NOBODY, parse_audience
 
 MAX_LINE_BYTES: Final = 8_000_000
 _MAX_OUTPUT_BYTES: Final = 2_000_000_000

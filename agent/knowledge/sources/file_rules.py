@@ -10,7 +10,7 @@ from typing import Final
 
 from agent.knowledge.readers.reading import format_of
 from agent.knowledge.types import IndexRun
-from agent.thread.audience import NOBODY, PUBLIC, parse_audience
+from agent.thread.conversation import NOBODY, PUBLIC, parse_audience
 
 FILE_NAME: Final = "orion-audience.toml"
 _MAX_BYTES: Final = 65_536

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from agent.knowledge.readers.reading import check_size
 from agent.knowledge.sources.file_rules import FILE_NAME, Audiences, is_document, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
-from agent.thread.audience import PUBLIC
+from agent.thread.conversation import PUBLIC
 
 _WAIT_S: Final = 120.0
 _FILE: Final = ("100644", "100755")

@@ -16,7 +16,7 @@ import orjson
 
 from agent.knowledge.slack_message import read_message, with_names
 from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
-from agent.thread.audience import PUBLIC
+from agent.thread.conversation import PUBLIC
 
 _MAX_BYTES: Final = 50_000_000
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}\.json")

@@ -22,7 +22,7 @@ from agent.knowledge.readers.reading import digest_of, format_of, format_of_type
 from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, WebReply, decompress
 from agent.knowledge.sources.public_address import Resolve, resolve_host
 from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
-from agent.thread.audience import PUBLIC
+from agent.thread.conversation import PUBLIC
 
 MAX_PAGES: Final = 1_000
 _MAX_SITEMAPS: Final = 500

@@ -15,7 +15,7 @@ import structlog
 from agent.knowledge.index.index import KnowledgeReader, SeenBy
 from agent.knowledge.search.hits import Stretch, expand_hits
 from agent.knowledge.types import Document, FoundPassage, KnowledgeAwayError
-from agent.thread.audience import Viewers
+from agent.thread.conversation import Viewers
 from agent.tools.tool import Tool, ToolFailed, ToolResult, parameter, spec_of
 from verification.types import Source
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 import structlog
 
 from agent.budget import Usage
+from agent.json_data import compact_json
+from agent.model.chat_reply import draft_of
 from agent.model.protocol import Generated, Model, ModelError
-from agent.model.tag_stream import draft_of
-from agent.packing import compact_json
 from agent.tools.tool import ToolFailed, ToolResult, error_of, parameter, spec_of
 from observability.logging import Length
 

@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agent.payload import mapping
+from agent.json_data import mapping
 from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source

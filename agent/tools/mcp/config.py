@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from agent.thread.audience import NOBODY, parse_audience
+from agent.thread.conversation import NOBODY, parse_audience
 
 MAX_ALL_TOOLS: Final = 100  # from all servers: together with Orion's own, fewer than the 128 that models accept
 TIMEOUT_S: Final = 25.0

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcp import types
 
 from agent.tasks import background_tasks
-from agent.thread.audience import Viewers, may_see
+from agent.thread.conversation import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
 from agent.tools.mcp.results import REFUSALS, Record, failure_in, read_records, values_in, without_surrogates

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.answers import AnswerFolder, SavedAnswer, parse_saved_answer
-from agent.thread.audience import NOBODY
+from agent.thread.conversation import NOBODY
 from bot.answers import MAX_PROPOSALS, AnswerBook, Fault, Proposal, Proposals, find_fault
 from bot.documents.corpus import Corpus, index_for, sync_now
 

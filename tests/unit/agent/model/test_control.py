@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.actions import AskUser, Complete, NoReply, Respond, Step, ToolCall, ToolCalls
-from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
+from agent.model.openai import ControlError, functions, read_arguments, read_calls, read_json
 
 
 def call(name: str, **arguments: object) -> ToolCall:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.model.tag_stream import MAX_TAG, TagStream, TypedText, draft_of
+from agent.model.chat_reply import MAX_TAG, TagStream, TypedText, draft_of
 
 
 def typed(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]]:

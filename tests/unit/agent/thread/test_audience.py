@@ -12,8 +12,7 @@ from agent.knowledge.index.index import KnowledgeIndex, SeenBy
 from agent.knowledge.sources.file_rules import FILE_NAME
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import IndexRun
-from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, parse_audience, viewers_of
-from agent.thread.conversation import Question, ThreadKey
+from agent.thread.conversation import NOBODY, PUBLIC, Question, ThreadKey, Viewers, may_see, parse_audience, viewers_of
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool

@@ -16,11 +16,10 @@ from agent.model.prompts import NOT_FOUND
 from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
-from agent.turn.draft_text import citation_order, renumber
 from agent.turn.progress import Policy
 from tests.support.fakes import PassageTool, ScriptedModel, take_turn
 from verification.judgement import Judgement
-from verification.rules.citations import citations
+from verification.rules.citations import citation_order, citations, renumber
 from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"

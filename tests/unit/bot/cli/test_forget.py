@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from agent.packing import decompress
+from agent.json_data import decompress
 from agent.thread.conversation import ThreadKey
 from bot.cli.forget import Forgetting
 from bot.errors import WrongUse

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.answers import SavedAnswer
-from agent.thread.audience import Viewers
+from agent.thread.conversation import Viewers
 from bot.answers import AnswerBook
 from bot.channel_settings import ChannelFile
 from bot.delivery.dialogs import SAVE_ACTION

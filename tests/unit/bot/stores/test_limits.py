@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from structlog.testing import capture_logs
 
-from agent.packing import parse_json
+from agent.json_data import parse_json
 from agent.thread.conversation import ThreadKey
 from bot.slack.message import Incoming
 from bot.stores.limits import (

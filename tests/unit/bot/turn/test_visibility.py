@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.thread.audience import Viewers
+from agent.thread.conversation import Viewers
 from bot.turn.history import Visibility
 
 OPEN, CLOSED = (

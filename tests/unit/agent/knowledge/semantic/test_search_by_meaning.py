@@ -23,7 +23,7 @@ from agent.knowledge.semantic.vectors import EmbedderError, text_to_embed
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.embeddings import DIMENSIONS, ServerEmbedder
 from agent.model.protocol import ServerAddress
-from agent.thread.audience import Viewers
+from agent.thread.conversation import Viewers
 from tests.support.openai_server import Scripted, ScriptedOpenAI, fails, word_vector
 
 TEXTS = {

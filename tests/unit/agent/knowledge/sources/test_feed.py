@@ -15,7 +15,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources import feed as feed_source
 from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.types import IndexReport
-from agent.thread.audience import NOBODY
+from agent.thread.conversation import NOBODY
 
 LUNCH: dict[str, Any] = {"key": "1", "title": "Lunch", "text": "The canteen opens at noon.", "audience": "public"}
 PAY: dict[str, Any] = {"key": "2", "title": "Pay", "text": "A bonus of 900 euros.", "audience": ["C0HR"]}

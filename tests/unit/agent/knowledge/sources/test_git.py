@@ -11,7 +11,7 @@ import pytest
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, IndexRun
-from agent.thread.audience import NOBODY
+from agent.thread.conversation import NOBODY
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
 

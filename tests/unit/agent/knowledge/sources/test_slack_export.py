@@ -11,7 +11,7 @@ import pytest
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import IndexReport, IndexRun
-from agent.thread.audience import Viewers, may_see
+from agent.thread.conversation import Viewers, may_see
 
 URL = "https://acme.slack.com"
 

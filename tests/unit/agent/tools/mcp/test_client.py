@@ -17,7 +17,7 @@ import structlog
 from aiohttp import web
 
 from agent.actions import ToolCall
-from agent.thread.audience import Viewers
+from agent.thread.conversation import Viewers
 from agent.tools.mcp.client import MAX_TOOLS, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
 from agent.tools.mcp.tools import McpTools, open_mcp

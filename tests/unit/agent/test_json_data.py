@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.packing import compress, decompress
+from agent.json_data import compress, decompress
 
 
 @given(st.text(max_size=2_000))
