@@ -43,6 +43,13 @@ _ATTRIBUTES: Final = {
 _IMAGE: Final = re.compile(r'<img(?: alt="([^"]*)")?>')
 _HEADING: Final = re.compile(r'<(h[1-6])(?: id="([^"]*)")?>(.*?)</\1>', re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
+MAX_DEPTH: Final = 200  # depth of nested elements
+_ANY_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+# Elements without an end tag, or whose end tag may be left out.
+_NOT_NESTING: Final = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
+    "p", "li", "td", "th", "tr", "dt", "dd", "thead", "tbody", "tfoot",
+})  # fmt: skip
 
 
 def find_document(roots: Sequence[Path], path: str) -> Path | None:
@@ -101,7 +108,12 @@ def document_html(text: str, suffix: str) -> str:
 
 
 def safe_html(source: str) -> str:
-    """Return the document's body with permitted elements only. An image becomes its description: pages load nothing."""
+    """Return the document's body with permitted elements only. An image becomes its description: pages load nothing.
+
+    HTML that is nested too deeply is shown as its source: cleaning it takes quadratic time.
+    """
+    if _depth(source) > MAX_DEPTH:
+        return f'<pre class="plain">{html.escape(source)}</pre>'
     clean = nh3.clean(
         source,
         tags=set(_TAGS),
@@ -111,6 +123,15 @@ def safe_html(source: str) -> str:
     )
     seen: Counter[str] = Counter()
     return _HEADING.sub(lambda heading: _with_anchor(heading, seen), _IMAGE.sub(_describe_image, clean))
+
+
+def _depth(source: str) -> int:
+    """Return how deeply elements are nested, counting every tag that is not closed in between."""
+    depth = deepest = 0
+    for tag in _ANY_TAG.finditer(source):
+        depth = max(0, depth - 1) if tag[1] else depth + (tag[2].lower() not in _NOT_NESTING)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _describe_image(image: re.Match[str]) -> str:
