@@ -38,7 +38,7 @@ class NamedPassage(NamedTuple):
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     """Return the passages behind a claim, at most ``MAX_PASSAGES``; a table row comes with the table's head."""
     pages = {source.id: source_lines(source) for source in sources}
-    words = without_citations(claim.text)
+    words = text_as_read(without_citations(claim.text))  # the claim is a part of the chunk as Slack gets it
     lines: Iterable[Line] = claim.lines if claim.settled_by == "judge" else ()
     if claim.settled_by == "quotation":
         lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()))]

@@ -75,6 +75,9 @@ def test_a_passage_is_shown_as_a_page_shows_it_and_cut_between_words() -> None:
     page = Source(id=2, title="Keys", text=text)
     quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 4),))
     assert [one.text for one in passages_of(quoted, (page,))] == ["- Ask Ann first."]
+    menu = claim("Choose <https://x.example/s|Settings> &gt; Keys [2].", settled_by="quotation")
+    steps = replace(page, text="1. Choose [Settings](https://x.example/s) > Keys.")
+    assert [one.text for one in passages_of(menu, (steps,))] == ["1. Choose Settings > Keys."]
     assert [one.text for one in passages_of(judged, (page,))] == [text.partition("\n\n")[2].replace("\n", " ")]
     late = (
         f"{'Payroll is made by bank transfer twice a month. ' * 12}Claims are paid by the 25th. {'More follows. ' * 9}"
