@@ -8,6 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 from tests.support.browser import ARGUMENTS, browser_path
+from tests.support.staged_page import Stage, staged
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -18,3 +19,10 @@ async def browser() -> AsyncIterator[Browser]:
         launched = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield launched
         await launched.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def stage(browser: Browser) -> AsyncIterator[Stage]:
+    """The local workspace with the echo app, and its page on a desktop."""
+    async with staged(browser) as opened:
+        yield opened

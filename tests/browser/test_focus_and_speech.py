@@ -39,36 +39,34 @@ def shown(stage: Stage, thread: str, *steps: str) -> None:
     call(inside, "assistant.threads.setStatus", **where, status="is working", loading_messages=list(steps))
 
 
-async def test_whole_answer_is_said_and_said_again_when_it_changes(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        page = await stage.open("/#/C0HELP")
-        said = page.locator("#announce")
-        ts = post(stage, f"{LONG}\nKept for *35 days*.", "I couldn't read plan.png")
-        await expect(said).to_have_text(re.compile(r"Step 11 is .* Kept for 35 days\. I couldn't read plan\.png$"))
-        post(stage, "Kept for *40 days*.", "Checked", "chat.update", ts=ts)
-        await expect(said).to_have_text("Orion: Kept for 40 days. Checked")
-        await page.locator("input[type=file]").first.set_input_files(
-            {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Notes"}
-        )
-        await expect(said).to_have_text("notes.md is attached")
+async def test_whole_answer_is_said_and_said_again_when_it_changes(stage: Stage) -> None:
+    page = await stage.open("/#/C0HELP")
+    said = page.locator("#announce")
+    ts = post(stage, f"{LONG}\nKept for *35 days*.", "I couldn't read plan.png")
+    await expect(said).to_have_text(re.compile(r"Step 11 is .* Kept for 35 days\. I couldn't read plan\.png$"))
+    post(stage, "Kept for *40 days*.", "Checked", "chat.update", ts=ts)
+    await expect(said).to_have_text("Orion: Kept for 40 days. Checked")
+    await page.locator("input[type=file]").first.set_input_files(
+        {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# Notes"}
+    )
+    await expect(said).to_have_text("notes.md is attached")
 
 
-async def test_each_message_link_and_stop_button_says_which_one_it_is(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        first = stage.workspace.post("U0RELEASE", HELP, "How long are backups kept?")
-        source = "https://docs.example/backups#kept"
-        post(stage, f"For 35 days <{source}|[1]>.", f"<{source}|[1] Backups › Kept> · today")
-        page = await stage.open("/#/C0HELP")
-        shown(stage, first)
-        await expect(page.get_by_role("link", name="[1] Backups › Kept", exact=True)).to_have_text(
-            ["[1]", "[1] Backups › Kept"]
-        )
-        await expect(page.get_by_role("button", name="How long are backups kept?")).to_have_text("Stop")
-        question = page.locator("#timeline .message").first
-        await expect(question).to_have_accessible_description(re.compile(r"^How long are backups kept\?"))
-        await question.focus()
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#thread-composer")).to_be_focused()
+async def test_each_message_link_and_stop_button_says_which_one_it_is(stage: Stage) -> None:
+    first = stage.workspace.post("U0RELEASE", HELP, "How long are backups kept?")
+    source = "https://docs.example/backups#kept"
+    post(stage, f"For 35 days <{source}|[1]>.", f"<{source}|[1] Backups › Kept> · today")
+    page = await stage.open("/#/C0HELP")
+    shown(stage, first)
+    await expect(page.get_by_role("link", name="[1] Backups › Kept", exact=True)).to_have_text(
+        ["[1]", "[1] Backups › Kept"]
+    )
+    await expect(page.get_by_role("button", name="How long are backups kept?")).to_have_text("Stop")
+    question = page.locator("#timeline .message").first
+    await expect(question).to_have_accessible_description(re.compile(r"^How long are backups kept\?"))
+    await question.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#thread-composer")).to_be_focused()
 
 
 @pytest.mark.parametrize("width", [680, 780])
@@ -97,28 +95,27 @@ async def test_the_drawer_takes_the_focus_and_gives_it_back(browser: Browser) ->
         await expect(sign).to_be_focused()
 
 
-async def test_the_focus_never_falls_off_the_page(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        root = stage.workspace.post(YOU, HELP, "one")
-        stage.workspace.post(YOU, HELP, "two")
-        page = await stage.open("/#/C0HELP")
-        await page.locator("#try-panel summary").click()
-        switch = page.get_by_role("checkbox", name="No streams")
-        await switch.press("Space")
-        await expect(page.locator("#toasts")).to_contain_text("no streaming methods")
-        await expect(switch).to_be_focused()
-        await page.get_by_role("button", name="Take the tour").press("Enter")
-        await page.keyboard.press("Escape")
-        await expect(page.locator("#tour")).to_be_hidden()
-        await expect(page.get_by_role("button", name="Take the tour")).to_be_focused()
-        await deleted(page, page.locator("#timeline .message").nth(1))
-        shown(stage, root, "Looking…", "Checking…")
-        await page.get_by_role("button", name="Stop").focus()
-        stage.workspace.post("U0RELEASE", HELP, "meanwhile")
-        await expect(page.get_by_role("button", name="Stop")).to_be_focused()
-        call(stage.workspace.workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=root, status="")
-        await expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-        await focus_is_kept(page)
+async def test_the_focus_never_falls_off_the_page(stage: Stage) -> None:
+    root = stage.workspace.post(YOU, HELP, "one")
+    stage.workspace.post(YOU, HELP, "two")
+    page = await stage.open("/#/C0HELP")
+    await page.locator("#try-panel summary").click()
+    switch = page.get_by_role("checkbox", name="No streams")
+    await switch.press("Space")
+    await expect(page.locator("#toasts")).to_contain_text("no streaming methods")
+    await expect(switch).to_be_focused()
+    await page.get_by_role("button", name="Take the tour").press("Enter")
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#tour")).to_be_hidden()
+    await expect(page.get_by_role("button", name="Take the tour")).to_be_focused()
+    await deleted(page, page.locator("#timeline .message").nth(1))
+    shown(stage, root, "Looking…", "Checking…")
+    await page.get_by_role("button", name="Stop").focus()
+    stage.workspace.post("U0RELEASE", HELP, "meanwhile")
+    await expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    call(stage.workspace.workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=root, status="")
+    await expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    await focus_is_kept(page)
 
 
 async def deleted(page: Page, message: Locator) -> None:
@@ -128,16 +125,15 @@ async def deleted(page: Page, message: Locator) -> None:
     await focus_is_kept(page)
 
 
-async def test_escape_closes_the_question_before_the_thread_below_it(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        root = stage.workspace.post(YOU, HELP, "one")
-        stage.workspace.post(YOU, HELP, "two", root)
-        page = await stage.open(f"/#/C0HELP/{root}")
-        delete = page.locator("#thread .message").nth(1).get_by_role("button", name="Delete")
-        await delete.press("Enter")
-        await page.keyboard.press("Escape")
-        await expect(page.get_by_role("dialog")).to_have_count(0)
-        await expect(delete).to_be_focused()
+async def test_escape_closes_the_question_before_the_thread_below_it(stage: Stage) -> None:
+    root = stage.workspace.post(YOU, HELP, "one")
+    stage.workspace.post(YOU, HELP, "two", root)
+    page = await stage.open(f"/#/C0HELP/{root}")
+    delete = page.locator("#thread .message").nth(1).get_by_role("button", name="Delete")
+    await delete.press("Enter")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(delete).to_be_focused()
 
 
 async def test_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
@@ -154,24 +150,22 @@ async def test_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
         assert below["y"] + below["height"] <= box["y"] + box["height"]
 
 
-async def test_workspace_that_is_away_is_told_of_once(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        page = await stage.open("/#/C0HELP")
-        await page.evaluate(
-            "window.told = 0; for (const id of ['connection', 'presence'])"
-            " new MutationObserver(() => (window.told += 1)).observe(document.getElementById(id), {childList: true})"
-        )
-        await page.context.set_offline(True)
-        stage.workspace.workspace.feed.close()
-        await expect(page.locator("#presence")).to_have_text("Offline")
-        await page.wait_for_timeout(1_500)
-        assert await page.evaluate("window.told") == 2
+async def test_workspace_that_is_away_is_told_of_once(stage: Stage) -> None:
+    page = await stage.open("/#/C0HELP")
+    await page.evaluate(
+        "window.told = 0; for (const id of ['connection', 'presence'])"
+        " new MutationObserver(() => (window.told += 1)).observe(document.getElementById(id), {childList: true})"
+    )
+    await page.context.set_offline(True)
+    stage.workspace.workspace.feed.close()
+    await expect(page.locator("#presence")).to_have_text("Offline")
+    await page.wait_for_timeout(1_500)
+    assert await page.evaluate("window.told") == 2
 
 
-async def test_messages_that_are_sent_faster_than_they_go_are_not_merged(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        page = await stage.open("/#/C0GENERAL")
-        for number in range(6):
-            await page.keyboard.insert_text(f"message {number}")
-            await page.keyboard.press("Enter")
-        await expect(page.locator("#timeline .message .body")).to_have_text([f"message {n}" for n in range(6)])
+async def test_messages_that_are_sent_faster_than_they_go_are_not_merged(stage: Stage) -> None:
+    page = await stage.open("/#/C0GENERAL")
+    for number in range(6):
+        await page.keyboard.insert_text(f"message {number}")
+        await page.keyboard.press("Enter")
+    await expect(page.locator("#timeline .message .body")).to_have_text([f"message {n}" for n in range(6)])

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Locator, expect
 
 from tests.support.local_echo import HELP, YOU
-from tests.support.staged_page import staged
+from tests.support.staged_page import Stage, staged
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -70,11 +70,10 @@ async def test_the_drawer_scrolls_and_the_tour_covers_nothing(browser: Browser) 
         assert box["y"] + box["height"] <= await height(tour)
 
 
-async def test_long_answer_is_read_from_its_first_line(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        root = stage.workspace.post(YOU, HELP, "one")
-        page = await stage.open(f"/#/C0HELP/{root}")
-        stage.workspace.post("U0RELEASE", HELP, "\n".join(f"line {number}" for number in range(90)), root)
-        answer = page.locator("#thread .message").nth(1)
-        await expect(answer).to_contain_text("line 89")
-        await expect(answer.get_by_text("line 0", exact=True)).to_be_in_viewport()
+async def test_long_answer_is_read_from_its_first_line(stage: Stage) -> None:
+    root = stage.workspace.post(YOU, HELP, "one")
+    page = await stage.open(f"/#/C0HELP/{root}")
+    stage.workspace.post("U0RELEASE", HELP, "\n".join(f"line {number}" for number in range(90)), root)
+    answer = page.locator("#thread .message").nth(1)
+    await expect(answer).to_contain_text("line 89")
+    await expect(answer.get_by_text("line 0", exact=True)).to_be_in_viewport()

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, modal
-from tests.support.staged_page import staged
+from tests.support.staged_page import Stage, staged
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -31,32 +31,30 @@ async def test_example_questions_are_asked_by_a_click_and_answered_where_they_st
         await expect(stage.page.locator("#timeline .message").nth(1)).to_contain_text("You said: What is new?")
 
 
-async def test_click_is_sent_and_thanked_privately(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        stage.workspace.post(YOU, CHAT, "hello")
-        page = await stage.open()
-        await page.get_by_role("button", name="Not helpful").click()
-        await expect(page.locator(".message.private")).to_contain_text("Only visible to you")
-        assert stage.echo.bodies[0]["actions"][0]["value"] == "vote"
+async def test_click_is_sent_and_thanked_privately(stage: Stage) -> None:
+    stage.workspace.post(YOU, CHAT, "hello")
+    page = await stage.open()
+    await page.get_by_role("button", name="Not helpful").click()
+    await expect(page.locator(".message.private")).to_contain_text("Only visible to you")
+    assert stage.echo.bodies[0]["actions"][0]["value"] == "vote"
 
 
-async def test_modal_opens_keeps_its_errors_and_closes_with_escape(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        stage.workspace.post(YOU, CHAT, "hello")
-        page = await stage.open()
-        button = page.get_by_role("button", name="Details")
-        await button.click()
-        dialog = page.get_by_role("dialog", name="Details")
-        await expect(dialog.locator("strong")).to_have_text("Why")
-        await page.keyboard.press("Escape")
-        await expect(dialog).to_have_count(0)
-        await stage.workspace.wait_for(lambda: not stage.workspace.workspace.views.open)
-        await button.click()
-        await dialog.get_by_label("Name").fill(" ")
-        await dialog.get_by_label("Name").fill("Ada")
-        await dialog.get_by_role("button", name="Save").click()
-        await expect(dialog).to_have_count(0)
-        assert stage.echo.names == ["Ada"]
+async def test_modal_opens_keeps_its_errors_and_closes_with_escape(stage: Stage) -> None:
+    stage.workspace.post(YOU, CHAT, "hello")
+    page = await stage.open()
+    button = page.get_by_role("button", name="Details")
+    await button.click()
+    dialog = page.get_by_role("dialog", name="Details")
+    await expect(dialog.locator("strong")).to_have_text("Why")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
+    await stage.workspace.wait_for(lambda: not stage.workspace.workspace.views.open)
+    await button.click()
+    await dialog.get_by_label("Name").fill(" ")
+    await dialog.get_by_label("Name").fill("Ada")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog).to_have_count(0)
+    assert stage.echo.names == ["Ada"]
 
 
 async def test_every_input_of_a_dialog_is_filled_in_and_sent_as_slack_sends_it(browser: Browser) -> None:
@@ -86,124 +84,118 @@ async def test_every_input_of_a_dialog_is_filled_in_and_sent_as_slack_sends_it(b
     assert [values[name][field] for name, field in chosen.items()] == ["U0ONCALL", HELP, "2027-05-26"]
 
 
-async def test_the_inspector_shows_how_an_answer_was_made(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        ts = stage.workspace.post(YOU, HELP, f"{MENTION} hello")
-        page = await stage.open("/#/C0HELP")
-        await page.get_by_role("button", name="1 reply").click()
-        await page.locator("#thread").get_by_role("button", name="Inspect").click()
-        inspector = page.locator("#inspector")
-        for text in (
-            "Answered",
-            "Verified",
-            "2 attempts",
-            "repaired bold",
-            "claim_supported",
-            "12 minutes",
-            "Source 1 says 4 minutes.",
-            "1.24 s",
-            "2,412",
-        ):
-            await expect(inspector).to_contain_text(text)
-        await expect(inspector.get_by_role("link", name="Fail-over")).to_have_attribute("href", "/docs/guide.md#steps")
-        await page.keyboard.press("Escape")
-        await expect(page.locator("#thread")).to_be_visible()
-        await expect(page.locator("#thread .inspect")).to_be_focused()
-        await page.keyboard.press("Escape")
-        await expect(page.locator("#pane")).to_be_hidden()
-        assert page.url.endswith("#/C0HELP")
-        assert stage.workspace.messages(HELP, ts)[1]["metadata"]["event_payload"]["turn_id"] == "turn-1"
+async def test_the_inspector_shows_how_an_answer_was_made(stage: Stage) -> None:
+    ts = stage.workspace.post(YOU, HELP, f"{MENTION} hello")
+    page = await stage.open("/#/C0HELP")
+    await page.get_by_role("button", name="1 reply").click()
+    await page.locator("#thread").get_by_role("button", name="Inspect").click()
+    inspector = page.locator("#inspector")
+    for text in (
+        "Answered",
+        "Verified",
+        "2 attempts",
+        "repaired bold",
+        "claim_supported",
+        "12 minutes",
+        "Source 1 says 4 minutes.",
+        "1.24 s",
+        "2,412",
+    ):
+        await expect(inspector).to_contain_text(text)
+    await expect(inspector.get_by_role("link", name="Fail-over")).to_have_attribute("href", "/docs/guide.md#steps")
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#thread")).to_be_visible()
+    await expect(page.locator("#thread .inspect")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#pane")).to_be_hidden()
+    assert page.url.endswith("#/C0HELP")
+    assert stage.workspace.messages(HELP, ts)[1]["metadata"]["event_payload"]["turn_id"] == "turn-1"
 
 
-async def test_cut_connection_loses_no_message(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        page = await stage.open("/#/C0GENERAL")
-        feed = stage.workspace.workspace.feed
-        feed.close()
-        await stage.workspace.wait_for(lambda: not feed._watchers)
-        for number in range(3):
-            stage.workspace.post("U0RELEASE", "C0GENERAL", f"news {number}")
-        stage.workspace.post("U0RELEASE", HELP, "elsewhere")
-        await expect(page.locator("#timeline .message")).to_have_count(3)
-        await expect(page.locator("[data-channel=C0HELP]")).to_have_class(re.compile("unread"))
-        await expect(page.locator("#connection")).to_be_hidden()
+async def test_cut_connection_loses_no_message(stage: Stage) -> None:
+    page = await stage.open("/#/C0GENERAL")
+    feed = stage.workspace.workspace.feed
+    feed.close()
+    await stage.workspace.wait_for(lambda: not feed._watchers)
+    for number in range(3):
+        stage.workspace.post("U0RELEASE", "C0GENERAL", f"news {number}")
+    stage.workspace.post("U0RELEASE", HELP, "elsewhere")
+    await expect(page.locator("#timeline .message")).to_have_count(3)
+    await expect(page.locator("[data-channel=C0HELP]")).to_have_class(re.compile("unread"))
+    await expect(page.locator("#connection")).to_be_hidden()
 
 
-async def test_restarted_workspace_is_shown_afresh(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        stage.workspace.post(YOU, "C0GENERAL", "before")
-        page = await stage.open("/#/C0GENERAL")
-        await expect(page.locator("#timeline .message")).to_have_count(1)
-        stage.workspace.workspace.feed.run = "another"
-        stage.workspace.workspace.log._channels.clear()
-        stage.workspace.workspace.feed.close()
-        await expect(page.locator("#timeline .message")).to_have_count(0)
+async def test_restarted_workspace_is_shown_afresh(stage: Stage) -> None:
+    stage.workspace.post(YOU, "C0GENERAL", "before")
+    page = await stage.open("/#/C0GENERAL")
+    await expect(page.locator("#timeline .message")).to_have_count(1)
+    stage.workspace.workspace.feed.run = "another"
+    stage.workspace.workspace.log._channels.clear()
+    stage.workspace.workspace.feed.close()
+    await expect(page.locator("#timeline .message")).to_have_count(0)
 
 
-async def test_hostile_message_stays_text(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        hostile = '<img src=x onerror="window.hurt=1"> <script>window.hurt=1</script> <javascript:alert(1)|click> <b>'
-        call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=hostile)
-        call(stage.workspace.workspace, "chat.postMessage", channel=HELP, markdown_text=hostile)
-        page = await stage.open("/#/C0HELP")
-        await expect(page.locator("#timeline .message")).to_have_count(2)
-        await expect(page.locator("#timeline .rich").first).to_contain_text("onerror")
-        assert await page.evaluate("window.hurt") is None
-        assert await page.locator("#timeline img[src=x], #timeline script, #timeline .rich a").count() == 0
+async def test_hostile_message_stays_text(stage: Stage) -> None:
+    hostile = '<img src=x onerror="window.hurt=1"> <script>window.hurt=1</script> <javascript:alert(1)|click> <b>'
+    call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=hostile)
+    call(stage.workspace.workspace, "chat.postMessage", channel=HELP, markdown_text=hostile)
+    page = await stage.open("/#/C0HELP")
+    await expect(page.locator("#timeline .message")).to_have_count(2)
+    await expect(page.locator("#timeline .rich").first).to_contain_text("onerror")
+    assert await page.evaluate("window.hurt") is None
+    assert await page.locator("#timeline img[src=x], #timeline script, #timeline .rich a").count() == 0
 
 
-async def test_the_keyboard_is_enough(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        root = stage.workspace.post("U0RELEASE", HELP, "one")
-        stage.workspace.post("U0ONCALL", HELP, "reply", root)
-        stage.workspace.post(YOU, HELP, "two")
-        page = await stage.open("/#/C0HELP")
-        await expect(page.locator("#channel-composer")).to_be_focused()
-        await page.keyboard.press("ArrowUp")
-        await expect(page.get_by_label("Edit message")).to_have_value("two")
-        await page.keyboard.press("Escape")
+async def test_the_keyboard_is_enough(stage: Stage) -> None:
+    root = stage.workspace.post("U0RELEASE", HELP, "one")
+    stage.workspace.post("U0ONCALL", HELP, "reply", root)
+    stage.workspace.post(YOU, HELP, "two")
+    page = await stage.open("/#/C0HELP")
+    await expect(page.locator("#channel-composer")).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(page.get_by_label("Edit message")).to_have_value("two")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("Shift+Tab")
+    for _ in range(12):
+        if await page.evaluate("document.activeElement.id") == "timeline":
+            break
         await page.keyboard.press("Shift+Tab")
-        for _ in range(12):
-            if await page.evaluate("document.activeElement.id") == "timeline":
-                break
-            await page.keyboard.press("Shift+Tab")
-        await page.keyboard.press("ArrowDown")
-        await expect(page.locator("#timeline .message").first).to_be_focused()
-        await page.keyboard.press("j")
-        await page.keyboard.press("k")
-        await page.keyboard.press("Tab")
-        await expect(page.get_by_role("button", name="1 reply")).to_be_focused()
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#thread-composer")).to_be_focused()
-        await page.keyboard.type("mine")
-        await page.keyboard.press("Enter")
-        await expect(page.locator("#thread .message")).to_have_count(3)
-        await page.keyboard.press("ArrowUp")
-        await expect(page.get_by_label("Edit message")).to_have_value("mine")
-        await page.keyboard.press("Escape")
-        await expect(page.locator("#thread-composer")).to_be_focused()
-        await page.keyboard.press("Escape")
-        await expect(page.get_by_role("button", name="2 replies")).to_be_focused()
-        nameless = "b => !b.textContent.trim() && !b.ariaLabel"
-        assert await page.evaluate(f"[...document.querySelectorAll('button')].filter({nameless}).length") == 0
+    await page.keyboard.press("ArrowDown")
+    await expect(page.locator("#timeline .message").first).to_be_focused()
+    await page.keyboard.press("j")
+    await page.keyboard.press("k")
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="1 reply")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#thread-composer")).to_be_focused()
+    await page.keyboard.type("mine")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#thread .message")).to_have_count(3)
+    await page.keyboard.press("ArrowUp")
+    await expect(page.get_by_label("Edit message")).to_have_value("mine")
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#thread-composer")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("button", name="2 replies")).to_be_focused()
+    nameless = "b => !b.textContent.trim() && !b.ariaLabel"
+    assert await page.evaluate(f"[...document.querySelectorAll('button')].filter({nameless}).length") == 0
 
 
-async def test_own_messages_are_edited_and_deleted(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        stage.workspace.post(YOU, HELP, f"{MENTION} &lt;old&gt;")
-        page = await stage.open("/#/C0HELP")
-        message = page.locator("#timeline .message").first
-        await message.hover()
-        await message.get_by_role("button", name="Edit").click()
-        await expect(page.get_by_label("Edit message")).to_have_value("@Orion <old>")
-        await page.get_by_label("Edit message").fill("@Orion new")
-        await page.keyboard.press("Enter")
-        await expect(message).to_contain_text("(edited)")
-        assert stage.workspace.messages(HELP)[0]["text"] == f"{MENTION} new"
-        await message.hover()
-        await message.get_by_role("button", name="Delete").click()
-        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-        await expect(message).to_contain_text("This message was deleted.")
+async def test_own_messages_are_edited_and_deleted(stage: Stage) -> None:
+    stage.workspace.post(YOU, HELP, f"{MENTION} &lt;old&gt;")
+    page = await stage.open("/#/C0HELP")
+    message = page.locator("#timeline .message").first
+    await message.hover()
+    await message.get_by_role("button", name="Edit").click()
+    await expect(page.get_by_label("Edit message")).to_have_value("@Orion <old>")
+    await page.get_by_label("Edit message").fill("@Orion new")
+    await page.keyboard.press("Enter")
+    await expect(message).to_contain_text("(edited)")
+    assert stage.workspace.messages(HELP)[0]["text"] == f"{MENTION} new"
+    await message.hover()
+    await message.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(message).to_contain_text("This message was deleted.")
 
 
 async def test_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
@@ -230,34 +222,30 @@ async def test_source_opens_at_the_cited_section(browser: Browser, tmp_path: Pat
         await expect(stage.page.locator(".cited")).to_have_text("two\nthree\n")
 
 
-async def test_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        ts = stage.workspace.post("U0RELEASE", HELP, "question")
-        page = await stage.open(f"/#/C0HELP/{ts}")
-        task = {"type": "task_update", "id": "1", "title": "Look it up", "status": "in_progress"}
-        who = {"recipient_team_id": "T0LOCAL", "recipient_user_id": YOU}
-        inside = stage.workspace.workspace
-        stream = call(inside, "chat.startStream", channel=HELP, thread_ts=ts, chunks=[task], **who)["ts"]
-        body = page.locator("#thread .message").nth(1).locator(".body")
-        await expect(body).to_have_attribute("aria-busy", "true")
-        await expect(body.locator(".task.in_progress")).to_have_text("Look it up (in progress)")
-        done = {**task, "status": "complete"}
-        text = {"type": "markdown_text", "text": "It takes **four** [minutes](https://docs.example/a)."}
-        call(inside, "chat.appendStream", channel=HELP, ts=stream, chunks=[done, text])
-        await expect(body.locator(".task.complete")).to_be_visible()
-        assert await page.locator("#announce").text_content() == ""
-        call(inside, "chat.stopStream", channel=HELP, ts=stream)
-        await expect(page.locator("#announce")).to_have_text("Orion: It takes four minutes.")
+async def test_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(stage: Stage) -> None:
+    ts = stage.workspace.post("U0RELEASE", HELP, "question")
+    page = await stage.open(f"/#/C0HELP/{ts}")
+    task = {"type": "task_update", "id": "1", "title": "Look it up", "status": "in_progress"}
+    who = {"recipient_team_id": "T0LOCAL", "recipient_user_id": YOU}
+    inside = stage.workspace.workspace
+    stream = call(inside, "chat.startStream", channel=HELP, thread_ts=ts, chunks=[task], **who)["ts"]
+    body = page.locator("#thread .message").nth(1).locator(".body")
+    await expect(body).to_have_attribute("aria-busy", "true")
+    await expect(body.locator(".task.in_progress")).to_have_text("Look it up (in progress)")
+    done = {**task, "status": "complete"}
+    text = {"type": "markdown_text", "text": "It takes **four** [minutes](https://docs.example/a)."}
+    call(inside, "chat.appendStream", channel=HELP, ts=stream, chunks=[done, text])
+    await expect(body.locator(".task.complete")).to_be_visible()
+    assert await page.locator("#announce").text_content() == ""
+    call(inside, "chat.stopStream", channel=HELP, ts=stream)
+    await expect(page.locator("#announce")).to_have_text("Orion: It takes four minutes.")
 
 
-async def test_stop_is_offered_while_a_session_runs(browser: Browser) -> None:
-    async with staged(browser) as stage:
-        ts = stage.workspace.post("U0RELEASE", HELP, "question")
-        where = {"channel_id": HELP, "thread_ts": ts}
-        call(stage.workspace.workspace, "assistant.threads.setStatus", **where, status="is working")
-        call(stage.workspace.workspace, "agents.sessions.setStatus", **where, status="processing")
-        page = await stage.open("/#/C0HELP")
-        await page.get_by_role("button", name="Stop").click()
-        await stage.workspace.wait_for(
-            lambda: [one for one in stage.echo.events if one["type"] == "agent_session_stopped"]
-        )
+async def test_stop_is_offered_while_a_session_runs(stage: Stage) -> None:
+    ts = stage.workspace.post("U0RELEASE", HELP, "question")
+    where = {"channel_id": HELP, "thread_ts": ts}
+    call(stage.workspace.workspace, "assistant.threads.setStatus", **where, status="is working")
+    call(stage.workspace.workspace, "agents.sessions.setStatus", **where, status="processing")
+    page = await stage.open("/#/C0HELP")
+    await page.get_by_role("button", name="Stop").click()
+    await stage.workspace.wait_for(lambda: [one for one in stage.echo.events if one["type"] == "agent_session_stopped"])

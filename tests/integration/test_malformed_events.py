@@ -7,7 +7,6 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,28 +58,27 @@ def enveloped(event: object, **fields: Any) -> dict[str, Any]:
     return {**whole, "authorizations": [{"team_id": TEAM_ID, "user_id": BOT_USER, "is_bot": True}], **fields}
 
 
-@asynccontextmanager
-async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
+@pytest.fixture
+async def intake(redis_client: Redis) -> AsyncIterator[Intake]:
     async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session, background_tasks() as tasks:
         ledger = Ledger()
         ledger.gate.set()
         app = build_app(slack.client, slack.workspace.authorize)
-        register(app, services(slack, ledger, redis, Access(), tasks=tasks))
+        register(app, services(slack, ledger, redis_client, Access(), tasks=tasks))
         async with over_http(slack, app):
             yield Intake(session=session, url=slack.server.http.url, secret=slack.server.signing_secret, ledger=ledger)
 
 
 async def test_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
-    redis_client: Redis, caplog: pytest.LogCaptureFixture
+    intake: Intake, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="orion")
     statuses: dict[int, list[str]] = {}
     with capture_logs() as lines:
-        async with at_the_door(redis_client) as intake:
-            for envelope, _, _ in payloads(250, 11):
-                said = json.loads(json.dumps(envelope).replace("how do we release?", f"{SAID} words"))
-                status = await intake.send(json.dumps(said).encode())
-                statuses.setdefault(status, []).append(json.dumps(said)[:300])
+        for envelope, _, _ in payloads(250, 11):
+            said = json.loads(json.dumps(envelope).replace("how do we release?", f"{SAID} words"))
+            status = await intake.send(json.dumps(said).encode())
+            statuses.setdefault(status, []).append(json.dumps(said)[:300])
     assert set(statuses) <= {200, 400, 404}, {status: sent[:2] for status, sent in statuses.items()}
     assert SAID not in caplog.text
     assert SAID not in str(lines)
@@ -89,11 +87,10 @@ async def test_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
 @pytest.mark.parametrize("field", ["type", "user", "text", "ts", "channel", "event_ts"])
 @pytest.mark.parametrize("wrong", [None, [], {"a": 1}, 7, True], ids=str)
 async def test_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(
-    redis_client: Redis, field: str, wrong: object
+    field: str, wrong: object, intake: Intake
 ) -> None:
-    async with at_the_door(redis_client) as intake:
-        assert await intake.event({**MENTION, field: wrong}) in {200, 400}
-        assert await intake.event({name: value for name, value in MENTION.items() if name != field}) in {200, 400}
+    assert await intake.event({**MENTION, field: wrong}) in {200, 400}
+    assert await intake.event({name: value for name, value in MENTION.items() if name != field}) in {200, 400}
     for incoming in intake.ledger.messages:
         assert incoming.user
         assert incoming.ts
@@ -124,36 +121,32 @@ async def test_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(
     ],
     ids=json.dumps,
 )
-async def test_an_envelope_of_the_wrong_shape_is_no_server_error(redis_client: Redis, fields: dict[str, Any]) -> None:
-    async with at_the_door(redis_client) as intake:
-        assert await intake.send(json.dumps({**enveloped(MENTION), **fields}).encode()) in {200, 400, 404}
+async def test_an_envelope_of_the_wrong_shape_is_no_server_error(fields: dict[str, Any], intake: Intake) -> None:
+    assert await intake.send(json.dumps({**enveloped(MENTION), **fields}).encode()) in {200, 400, 404}
 
 
-async def test_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(redis_client: Redis) -> None:
-    async with at_the_door(redis_client) as intake:
-        room = MAX_BODY_BYTES - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
-        text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
-        assert await intake.event({**MENTION, "text": text}) == 200
-        assert [len(incoming.text) for incoming in intake.ledger.messages] == [40_000]
-        assert await intake.event({**MENTION, "text": text + "x"}) == 413
-        assert len(intake.ledger.messages) == 1
+async def test_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(intake: Intake) -> None:
+    room = MAX_BODY_BYTES - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
+    text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
+    assert await intake.event({**MENTION, "text": text}) == 200
+    assert [len(incoming.text) for incoming in intake.ledger.messages] == [40_000]
+    assert await intake.event({**MENTION, "text": text + "x"}) == 413
+    assert len(intake.ledger.messages) == 1
 
 
-async def test_fifty_mentions_are_one_question(redis_client: Redis) -> None:
-    async with at_the_door(redis_client) as intake:
-        people = " ".join(f"<@U{number:05}>" for number in range(50))
-        assert await intake.event({**MENTION, "text": f"<@{BOT_USER}> " * 50 + people}) == 200
-        (incoming,) = intake.ledger.messages
-        assert len(incoming.mentioned) == 50
-        assert BOT_USER not in incoming.mentioned
+async def test_fifty_mentions_are_one_question(intake: Intake) -> None:
+    people = " ".join(f"<@U{number:05}>" for number in range(50))
+    assert await intake.event({**MENTION, "text": f"<@{BOT_USER}> " * 50 + people}) == 200
+    (incoming,) = intake.ledger.messages
+    assert len(incoming.mentioned) == 50
+    assert BOT_USER not in incoming.mentioned
 
 
 @pytest.mark.parametrize("subtype", ["no_such_subtype", "channel_join", "bot_message", "huddle_thread", "x" * 10_000])
-async def test_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Redis, subtype: str) -> None:
-    async with at_the_door(redis_client) as intake:
-        assert await intake.event({**MENTION, "type": "message", "subtype": subtype}) == 200
-        assert await intake.event({"type": "no_such_event", "subtype": subtype}) == 200
-        assert intake.ledger.messages == []
+async def test_unknown_subtypes_are_acknowledged_and_ignored(subtype: str, intake: Intake) -> None:
+    assert await intake.event({**MENTION, "type": "message", "subtype": subtype}) == 200
+    assert await intake.event({"type": "no_such_event", "subtype": subtype}) == 200
+    assert intake.ledger.messages == []
 
 
 @pytest.mark.parametrize(
@@ -172,19 +165,17 @@ async def test_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Redis
     ],
     ids=lambda body: str(body[:12]),
 )
-async def test_signed_body_that_is_no_event_is_a_4xx(redis_client: Redis, body: bytes) -> None:
-    async with at_the_door(redis_client) as intake:
-        assert await intake.send(body) in {400, 404}
-        form = {"Content-Type": "application/x-www-form-urlencoded"}
-        assert await intake.send(body, **form) in {400, 404}
+async def test_signed_body_that_is_no_event_is_a_4xx(body: bytes, intake: Intake) -> None:
+    assert await intake.send(body) in {400, 404}
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert await intake.send(body, **form) in {400, 404}
 
 
-async def test_replayed_request_is_known_by_its_keys(redis_client: Redis) -> None:
+async def test_replayed_request_is_known_by_its_keys(intake: Intake) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one."""
-    async with at_the_door(redis_client) as intake:
-        body = json.dumps(enveloped(MENTION)).encode()
-        stamp = str(int(time.time()))
-        copies = headers(body, stamp=stamp, secret=intake.secret)
-        assert [await intake.send(body, **copies) for _ in range(2)] == [200, 200]
-        (kept,) = intake.ledger.messages
-        assert kept.event_ids == (f"evt:{TEAM_ID}:Ev1", f"msg:{TEAM_ID}:C0GENERAL:{MENTION['ts']}")
+    body = json.dumps(enveloped(MENTION)).encode()
+    stamp = str(int(time.time()))
+    copies = headers(body, stamp=stamp, secret=intake.secret)
+    assert [await intake.send(body, **copies) for _ in range(2)] == [200, 200]
+    (kept,) = intake.ledger.messages
+    assert kept.event_ids == (f"evt:{TEAM_ID}:Ev1", f"msg:{TEAM_ID}:C0GENERAL:{MENTION['ts']}")

@@ -8,31 +8,29 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.home import HomeFigures
 from bot.slack.web_api import DeliveryFailed
-from tests.support.local_slack import CHANNEL, CHAT, answer_texts, local_slack
+from tests.support.local_slack import CHANNEL, CHAT, Slack, answer_texts, local_slack
 from tests.support.posted_answers import LONG, answer, answers, texts
 
 
-async def test_the_answer_stands_in_the_thread_under_its_metadata() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-        (posted,) = await slack.delivery.answer(place, answer("On Tuesdays."), answer_key)
-        (message,) = answers(slack, place)
-        assert (message["ts"], message["thread_ts"], message["text"]) == (posted, ts, "On Tuesdays.")
-        payload = {"question_ts": ts, "turn_id": "turn-1", "verified": True}
-        assert message["metadata"] == {"event_type": "orion_answer", "event_payload": payload}
-        assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
+async def test_the_answer_stands_in_the_thread_under_its_metadata(slack: Slack) -> None:
+    place, ts = slack.ask()
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
+    (posted,) = await slack.delivery.answer(place, answer("On Tuesdays."), answer_key)
+    (message,) = answers(slack, place)
+    assert (message["ts"], message["thread_ts"], message["text"]) == (posted, ts, "On Tuesdays.")
+    payload = {"question_ts": ts, "turn_id": "turn-1", "verified": True}
+    assert message["metadata"] == {"event_type": "orion_answer", "event_payload": payload}
+    assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
 
 
-async def test_second_delivery_of_the_same_turn_posts_nothing() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-        first = await slack.delivery.answer(place, answer(*LONG), answer_key)
-        before = answers(slack, place)
-        assert await slack.delivery.answer(place, answer(*LONG), answer_key) == first
-        assert answers(slack, place) == before
-        assert slack.made("chat.update") == 0
+async def test_second_delivery_of_the_same_turn_posts_nothing(slack: Slack) -> None:
+    place, ts = slack.ask()
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
+    first = await slack.delivery.answer(place, answer(*LONG), answer_key)
+    before = answers(slack, place)
+    assert await slack.delivery.answer(place, answer(*LONG), answer_key) == first
+    assert answers(slack, place) == before
+    assert slack.made("chat.update") == 0
 
 
 async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:
@@ -56,131 +54,121 @@ async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:
         assert sections == list(LONG)
 
 
-async def test_an_edited_questions_answer_is_updated_in_place() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        first = await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        again = await slack.delivery.answer(place, answer("Short."), AnswerKey(question_ts=ts, turn_id="turn-2"))
-        assert again == first[:1]
-        (message,) = answers(slack, place)
-        assert (message["ts"], message["text"]) == (first[0], "Short.")
-        assert message["metadata"]["event_payload"]["turn_id"] == "turn-2"
-        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-3"))
-        grown = answers(slack, place)
-        assert grown[0]["ts"] == first[0]
-        assert len(grown) > 1
+async def test_an_edited_questions_answer_is_updated_in_place(slack: Slack) -> None:
+    place, ts = slack.ask()
+    first = await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    again = await slack.delivery.answer(place, answer("Short."), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    assert again == first[:1]
+    (message,) = answers(slack, place)
+    assert (message["ts"], message["text"]) == (first[0], "Short.")
+    assert message["metadata"]["event_payload"]["turn_id"] == "turn-2"
+    await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-3"))
+    grown = answers(slack, place)
+    assert grown[0]["ts"] == first[0]
+    assert len(grown) > 1
 
 
-async def test_an_updated_answers_notification_is_short_and_whole_tokens() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
-        await slack.delivery.answer(place, answer(*long), AnswerKey(question_ts=ts, turn_id="turn-2"))
-        (message,) = answers(slack, place)
-        assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
-        assert answer_texts([message]) == [long[0], "y" * 1_890 + " [1]", long[2]]
+async def test_an_updated_answers_notification_is_short_and_whole_tokens(slack: Slack) -> None:
+    place, ts = slack.ask()
+    await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
+    await slack.delivery.answer(place, answer(*long), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    (message,) = answers(slack, place)
+    assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
+    assert answer_texts([message]) == [long[0], "y" * 1_890 + " [1]", long[2]]
 
 
-async def test_an_answer_somebody_deleted_is_posted_anew() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        slack.server.faults.fail("chat.update", "message_not_found")
-        await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-2"))
-        assert texts(answers(slack, place)) == ["New."]
-        slack.server.faults.fail("chat.update", "channel_not_found")
-        with pytest.raises(DeliveryFailed, match="channel_not_found"):
-            await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-3"))
+async def test_an_answer_somebody_deleted_is_posted_anew(slack: Slack) -> None:
+    place, ts = slack.ask()
+    await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    slack.server.faults.fail("chat.update", "message_not_found")
+    await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    assert texts(answers(slack, place)) == ["New."]
+    slack.server.faults.fail("chat.update", "channel_not_found")
+    with pytest.raises(DeliveryFailed, match="channel_not_found"):
+        await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-3"))
 
 
 @pytest.mark.parametrize("may_exist", [True, False])
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_lost_reply_does_not_post_twice(channel: str, *, may_exist: bool) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask(channel=channel)
-        slack.server.faults.lose_response("chat.postMessage", times=2)
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
-        posted = await slack.delivery.answer(place, answer(*LONG), answer_key)
-        messages = answers(slack, place)
-        sections = answer_texts(messages)
-        assert sections == list(LONG)
-        assert tuple(message["ts"] for message in messages) == posted
+async def test_lost_reply_does_not_post_twice(channel: str, slack: Slack, *, may_exist: bool) -> None:
+    place, ts = slack.ask(channel=channel)
+    slack.server.faults.lose_response("chat.postMessage", times=2)
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
+    posted = await slack.delivery.answer(place, answer(*LONG), answer_key)
+    messages = answers(slack, place)
+    sections = answer_texts(messages)
+    assert sections == list(LONG)
+    assert tuple(message["ts"] for message in messages) == posted
 
 
-async def test_no_effect_without_the_lease() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
+async def test_no_effect_without_the_lease(slack: Slack) -> None:
+    place, ts = slack.ask()
 
-        def lost() -> None:
-            message = "lost"
-            raise RuntimeError(message)
+    def lost() -> None:
+        message = "lost"
+        raise RuntimeError(message)
 
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", lease_check=lost)
-        with pytest.raises(RuntimeError, match="lost"):
-            await slack.delivery.answer(place, answer("So."), answer_key)
-        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        with pytest.raises(RuntimeError, match="lost"):
-            await slack.delivery.delete_answer(place, ts, lost)
-        assert texts(answers(slack, place)) == ["So."]
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", lease_check=lost)
+    with pytest.raises(RuntimeError, match="lost"):
+        await slack.delivery.answer(place, answer("So."), answer_key)
+    await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    with pytest.raises(RuntimeError, match="lost"):
+        await slack.delivery.delete_answer(place, ts, lost)
+    assert texts(answers(slack, place)) == ["So."]
 
 
 @pytest.mark.parametrize("refusals", [1, 2])
 @pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
-async def test_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail("chat.postMessage", error, times=refusals)
-        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        (message,) = answers(slack, place)
-        assert message["text"] == "So."
-        assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
+async def test_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int, slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.fail("chat.postMessage", error, times=refusals)
+    await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    (message,) = answers(slack, place)
+    assert message["text"] == "So."
+    assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
 
 
-async def test_thread_or_channel_that_is_gone_is_a_typed_failure() -> None:
-    async with local_slack() as slack:
-        for place in (
-            ThreadKey(team="T0LOCAL", channel="C0NOWHERE", thread_ts="1.1"),
-            ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001"),
-        ):
-            with pytest.raises(DeliveryFailed) as failed:
-                await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts="1.1", turn_id="turn-1"))
-            assert failed.value.permanent
+async def test_thread_or_channel_that_is_gone_is_a_typed_failure(slack: Slack) -> None:
+    for place in (
+        ThreadKey(team="T0LOCAL", channel="C0NOWHERE", thread_ts="1.1"),
+        ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001"),
+    ):
+        with pytest.raises(DeliveryFailed) as failed:
+            await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts="1.1", turn_id="turn-1"))
+        assert failed.value.permanent
 
 
-async def test_deleted_questions_answer_is_deleted() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        count = len(answers(slack, place))
-        assert await slack.delivery.delete_answer(place, ts) == count
-        assert answers(slack, place) == []
-        assert await slack.delivery.delete_answer(place, ts) == 0
+async def test_deleted_questions_answer_is_deleted(slack: Slack) -> None:
+    place, ts = slack.ask()
+    await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    count = len(answers(slack, place))
+    assert await slack.delivery.delete_answer(place, ts) == count
+    assert answers(slack, place) == []
+    assert await slack.delivery.delete_answer(place, ts) == 0
 
 
 @pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
-async def test_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        slack.server.faults.fail("chat.delete", error)
-        if error == "message_not_found":
-            assert await slack.delivery.delete_answer(place, ts) == 1
-        else:
-            with pytest.raises(DeliveryFailed, match=error):
-                await slack.delivery.delete_answer(place, ts)
+async def test_an_answer_that_went_meanwhile_is_no_failure(error: str, slack: Slack) -> None:
+    place, ts = slack.ask()
+    await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    slack.server.faults.fail("chat.delete", error)
+    if error == "message_not_found":
+        assert await slack.delivery.delete_answer(place, ts) == 1
+    else:
+        with pytest.raises(DeliveryFailed, match=error):
+            await slack.delivery.delete_answer(place, ts)
 
 
-async def test_home_and_prompts_reach_slack() -> None:
-    async with local_slack() as slack:
-        figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
-        await slack.delivery.publish_home("U0YOU", figures)
-        assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
-        await slack.delivery.suggest_prompts(CHAT, SUGGESTED_PROMPTS)
-        (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
-        assert (call.error, "thread_ts" in call.arguments) == ("", False)
-        await slack.delivery.send_direct_message("U0YOU", help_text(None))
-        assert texts(slack.server.messages(CHAT)) == [help_text(None)]
+async def test_home_and_prompts_reach_slack(slack: Slack) -> None:
+    figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
+    await slack.delivery.publish_home("U0YOU", figures)
+    assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
+    await slack.delivery.suggest_prompts(CHAT, SUGGESTED_PROMPTS)
+    (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
+    assert (call.error, "thread_ts" in call.arguments) == ("", False)
+    await slack.delivery.send_direct_message("U0YOU", help_text(None))
+    assert texts(slack.server.messages(CHAT)) == [help_text(None)]
 
 
 async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read() -> None:

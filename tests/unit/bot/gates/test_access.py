@@ -20,7 +20,7 @@ from bot.queue.lease import OK, Lease
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Limits, Pausing
 from bot.stores.threads import Cancellations, ThreadModes
-from tests.support.gates import gates
+from tests.support.gates import GateScene, gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
     CHANNEL,
@@ -54,32 +54,36 @@ async def orion(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[Se
         yield started
 
 
-async def test_guests_and_strangers_are_told_once_and_never_answered(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url) as setting:
-        asked = [setting.ask(f"{MENTION} {LIMIT}", user=user) for user in (GUEST, STRANGER, GUEST)]
-        aside = setting.ask("The handbook says so", thread=asked[0])
-        allowed = setting.ask(f"{MENTION} {LIMIT}")
-        await setting.answer_to(allowed)
-        await wait_until(lambda: len(whispers(setting)) >= 2, "both were told")
-        german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?", user=GUEST)
-        await wait_until(lambda: idle(setting), "all letters are seen to")
-        assert sorted(whispers(setting)) == [(GUEST, say("guest", None)), (STRANGER, say("external_person", None))]
-        for ts in (*asked, aside, german):
-            assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
+@pytest.fixture
+async def setting(tmp_path: Path, redis_url: str) -> AsyncIterator[Setting]:
+    async with orion(tmp_path, redis_url) as started:
+        yield started
 
 
-async def test_guest_who_writes_directly_is_told_in_each_thread(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        roster = at.slack.server.workspace.roster
-        roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
-        roster.channels[DIRECT].members.add(GUEST)
-        threads = [ThreadKey(team=TEAM_ID, channel=DIRECT, thread_ts=ts) for ts in ("1.0", "2.0", "2.0")]
-        for ts, thread in enumerate(threads, 1):
-            claimed, lease = await at.store(thread=thread, ts=f"{ts}.0", addressed="direct", user=GUEST)
-            assert await at.flow.handle(claimed, lease) == OK
-            await at.mailbox.finish(claimed, OK.verb)
-        assert [one["text"] for one in at.slack.server.ephemerals(DIRECT)] == [say("guest", None)] * 2
-        assert at.through == []
+async def test_guests_and_strangers_are_told_once_and_never_answered(setting: Setting) -> None:
+    asked = [setting.ask(f"{MENTION} {LIMIT}", user=user) for user in (GUEST, STRANGER, GUEST)]
+    aside = setting.ask("The handbook says so", thread=asked[0])
+    allowed = setting.ask(f"{MENTION} {LIMIT}")
+    await setting.answer_to(allowed)
+    await wait_until(lambda: len(whispers(setting)) >= 2, "both were told")
+    german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?", user=GUEST)
+    await wait_until(lambda: idle(setting), "all letters are seen to")
+    assert sorted(whispers(setting)) == [(GUEST, say("guest", None)), (STRANGER, say("external_person", None))]
+    for ts in (*asked, aside, german):
+        assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
+
+
+async def test_guest_who_writes_directly_is_told_in_each_thread(at: GateScene) -> None:
+    roster = at.slack.server.workspace.roster
+    roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+    roster.channels[DIRECT].members.add(GUEST)
+    threads = [ThreadKey(team=TEAM_ID, channel=DIRECT, thread_ts=ts) for ts in ("1.0", "2.0", "2.0")]
+    for ts, thread in enumerate(threads, 1):
+        claimed, lease = await at.store(thread=thread, ts=f"{ts}.0", addressed="direct", user=GUEST)
+        assert await at.flow.handle(claimed, lease) == OK
+        await at.mailbox.finish(claimed, OK.verb)
+    assert [one["text"] for one in at.slack.server.ephemerals(DIRECT)] == [say("guest", None)] * 2
+    assert at.through == []
 
 
 async def test_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
@@ -92,20 +96,17 @@ async def test_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path:
         assert answers(setting.workspace, refused, refused) == []
 
 
-async def test_shared_channel_is_refused_and_its_text_not_kept(
-    tmp_path: Path, redis_url: str, redis_client: Redis
-) -> None:
-    async with orion(tmp_path, redis_url) as setting:
-        shared = Channel(id="C0SHARED", name="shared", members={VISITOR, BOT_USER}, is_ext_shared=True)
-        setting.workspace.workspace.roster.channels["C0SHARED"] = shared
-        for _ in range(2):
-            ts = setting.ask(f"{MENTION} zebra secrets", channel="C0SHARED")
-        await wait_until(lambda: whispers(setting, "C0SHARED"), "the person is told")
-        await wait_until(lambda: idle(setting), "all letters are seen to")
-        assert whispers(setting, "C0SHARED") == [(VISITOR, say("external_channel", None))]
-        assert answers(setting.workspace, ts, ts, "C0SHARED") == []
-        assert [key async for key in redis_client.scan_iter() if "standing" in key] == []
-        assert await redis_client.keys("*zebra*") == []
+async def test_shared_channel_is_refused_and_its_text_not_kept(redis_client: Redis, setting: Setting) -> None:
+    shared = Channel(id="C0SHARED", name="shared", members={VISITOR, BOT_USER}, is_ext_shared=True)
+    setting.workspace.workspace.roster.channels["C0SHARED"] = shared
+    for _ in range(2):
+        ts = setting.ask(f"{MENTION} zebra secrets", channel="C0SHARED")
+    await wait_until(lambda: whispers(setting, "C0SHARED"), "the person is told")
+    await wait_until(lambda: idle(setting), "all letters are seen to")
+    assert whispers(setting, "C0SHARED") == [(VISITOR, say("external_channel", None))]
+    assert answers(setting.workspace, ts, ts, "C0SHARED") == []
+    assert [key async for key in redis_client.scan_iter() if "standing" in key] == []
+    assert await redis_client.keys("*zebra*") == []
 
 
 async def test_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(tmp_path: Path, redis_url: str) -> None:
@@ -166,35 +167,33 @@ def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict
     return [m for m in setting.workspace.messages(channel, thread) if m.get("bot_id")]
 
 
-async def test_person_who_asks_through_an_app_is_answered_and_an_app_is_not(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url) as setting:
-        setting.workspace.workspace.roster.members["U0OTHER"] = Member(id="U0OTHER", name="Other app", is_bot=True)
-        by_app = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}")
-        by_person = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}", user=VISITOR)
-        await setting.answer_to(by_person)
-        await wait_until(lambda: idle(setting), "all messages are seen to")
-        assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
+async def test_person_who_asks_through_an_app_is_answered_and_an_app_is_not(setting: Setting) -> None:
+    setting.workspace.workspace.roster.members["U0OTHER"] = Member(id="U0OTHER", name="Other app", is_bot=True)
+    by_app = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}")
+    by_person = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}", user=VISITOR)
+    await setting.answer_to(by_person)
+    await wait_until(lambda: idle(setting), "all messages are seen to")
+    assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
 
 
-async def test_slack_that_does_not_tell_makes_the_question_wait(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        claimed, lease = await at.store(vouched=True)
+async def test_slack_that_does_not_tell_makes_the_question_wait(at: GateScene) -> None:
+    claimed, lease = await at.store(vouched=True)
+    for _ in range(6):
+        at.slack.server.faults.fail("users.info", "internal_error", times=1)
+    ending = await at.flow.handle(claimed, lease)
+    assert (ending.verb, at.through) == ("giveback", [])
+    assert at.slack.server.ephemerals("C0GENERAL") == []
+    waited = replace(claimed, enqueued_at=claimed.enqueued_at - 60)
+    for _ in range(2):
         for _ in range(6):
             at.slack.server.faults.fail("users.info", "internal_error", times=1)
-        ending = await at.flow.handle(claimed, lease)
-        assert (ending.verb, at.through) == ("giveback", [])
-        assert at.slack.server.ephemerals("C0GENERAL") == []
-        waited = replace(claimed, enqueued_at=claimed.enqueued_at - 60)
-        for _ in range(2):
-            for _ in range(6):
-                at.slack.server.faults.fail("users.info", "internal_error", times=1)
-            assert (await at.flow.handle(waited, lease)).after_s == 15
-        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say("checking", None)]
-        given_up = await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at - MAX_LOOKUP_WAIT_S), lease)
-        assert given_up.verb == "dead"
-        at.slack.server.faults.clear()
-        assert await at.flow.handle(claimed, lease) == OK
-        assert len(at.through) == 1
+        assert (await at.flow.handle(waited, lease)).after_s == 15
+    assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say("checking", None)]
+    given_up = await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at - MAX_LOOKUP_WAIT_S), lease)
+    assert given_up.verb == "dead"
+    at.slack.server.faults.clear()
+    assert await at.flow.handle(claimed, lease) == OK
+    assert len(at.through) == 1
 
 
 @pytest.mark.parametrize(
@@ -202,24 +201,24 @@ async def test_slack_that_does_not_tell_makes_the_question_wait(redis_client: Re
     [("users.info", True, "unknown_person"), ("conversations.info", False, "unknown_channel")],
 )
 async def test_slack_that_never_tells_refuses_and_says_what_to_do(
-    redis_client: Redis, method: str, why: Any, *, vouched: bool
+    method: str, why: Any, at: GateScene, *, vouched: bool
 ) -> None:
-    async with gates(redis_client) as at:
-        at.slack.server.faults.fail(method, "missing_scope")
-        assert await at.knock(vouched=vouched) == OK
-        assert at.through == []
-        assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
+    at.slack.server.faults.fail(method, "missing_scope")
+    assert await at.knock(vouched=vouched) == OK
+    assert at.through == []
+    assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
 
 
-async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        at.slack.server.channel("C0GENERAL").is_ext_shared = True
-        assert await at.knock() == OK
-        assert at.through == []
-    async with gates(redis_client, Access(allow_external=True, allow_guests=True)) as at:
-        assert await at.knock() == OK
-        assert len(at.through) == 1
-        assert (at.slack.made("users.info"), at.slack.made("conversations.info")) == (0, 0)
+async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
+    redis_client: Redis, at: GateScene
+) -> None:
+    at.slack.server.channel("C0GENERAL").is_ext_shared = True
+    assert await at.knock() == OK
+    assert at.through == []
+    async with gates(redis_client, Access(allow_external=True, allow_guests=True)) as openly:
+        assert await openly.knock() == OK
+        assert len(openly.through) == 1
+        assert (openly.slack.made("users.info"), openly.slack.made("conversations.info")) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -231,11 +230,10 @@ async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_no
         {"kind": "mute", "vouched": True},
     ],
 )
-async def test_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any]) -> None:
-    async with gates(redis_client) as at:
-        await Pausing(redis_client).pause()
-        assert await at.knock(**more) == OK
-        assert len(at.through) == 1
+async def test_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any], at: GateScene) -> None:
+    await Pausing(redis_client).pause()
+    assert await at.knock(**more) == OK
+    assert len(at.through) == 1
 
 
 @pytest.mark.parametrize("files", ["some", "unknown"])
@@ -255,34 +253,34 @@ async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_questi
         assert len(at.through) == 1
 
 
-async def test_muting_guest_mutes_nobody(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
-        thread_modes = ThreadModes(redis_client)
-        place, ts = at.slack.ask()
-        await thread_modes.mute(place)
-        assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
-        assert await thread_modes.get(place) == "engaged"
-        assert at.slack.server.ephemerals("C0GENERAL") == []
+async def test_muting_guest_mutes_nobody(redis_client: Redis, at: GateScene) -> None:
+    at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
+    thread_modes = ThreadModes(redis_client)
+    place, ts = at.slack.ask()
+    await thread_modes.mute(place)
+    assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
+    assert await thread_modes.get(place) == "engaged"
+    assert at.slack.server.ephemerals("C0GENERAL") == []
 
 
-async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
-        thread_modes = ThreadModes(redis_client)
-        place, ts = at.slack.ask()
-        for number, user in enumerate((GUEST, VISITOR)):
-            incoming = Incoming(
-                kind="question", thread=place, user=user, ts=f"{ts[:-1]}{number}", addressed="mention", vouched=True
-            )
-            await at.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[user])
-            await thread_modes.engage(place)
-        for _ in range(2):
-            (claimed,) = await at.mailbox.claim("w", 1)
-            assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
-            await at.mailbox.finish(claimed, "ok")
-        assert len(at.through) == 1
-        assert await thread_modes.get(place) == "engaged"
+async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(
+    redis_client: Redis, at: GateScene
+) -> None:
+    at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+    thread_modes = ThreadModes(redis_client)
+    place, ts = at.slack.ask()
+    for number, user in enumerate((GUEST, VISITOR)):
+        incoming = Incoming(
+            kind="question", thread=place, user=user, ts=f"{ts[:-1]}{number}", addressed="mention", vouched=True
+        )
+        await at.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[user])
+        await thread_modes.engage(place)
+    for _ in range(2):
+        (claimed,) = await at.mailbox.claim("w", 1)
+        assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
+        await at.mailbox.finish(claimed, "ok")
+    assert len(at.through) == 1
+    assert await thread_modes.get(place) == "engaged"
 
 
 async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
@@ -301,15 +299,14 @@ async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Red
         assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
 
 
-async def test_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        lease = (await at.store(refused="user_refused"))[1]
-        roster = at.slack.server.workspace.roster
-        roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
-        await at.people.find_person(TEAM_ID, GUEST)
-        for more in ({"refused": "user_refused"}, {"user": GUEST}, {}):
-            await at.flow.notify_given_up((await at.store(**more))[0], lease, str(more))
-        assert at.dead == ["{}"]
+async def test_refused_letter_that_dies_is_told_to_nobody(at: GateScene) -> None:
+    lease = (await at.store(refused="user_refused"))[1]
+    roster = at.slack.server.workspace.roster
+    roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+    await at.people.find_person(TEAM_ID, GUEST)
+    for more in ({"refused": "user_refused"}, {"user": GUEST}, {}):
+        await at.flow.notify_given_up((await at.store(**more))[0], lease, str(more))
+    assert at.dead == ["{}"]
 
 
 @pytest.mark.parametrize("ending", ["paused", "deleted", "given up"])
@@ -345,42 +342,38 @@ async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_c
         assert len(at.through) == 1
 
 
-async def test_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        claimed, lease = await at.store(vouched=True)
-        old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
-        await Pausing(redis_client).resume()
-        await at.flow.handle(old, lease)
-        assert at.through[0].claimed.enqueued_at > claimed.enqueued_at - 60
+async def test_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis, at: GateScene) -> None:
+    claimed, lease = await at.store(vouched=True)
+    old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
+    await Pausing(redis_client).resume()
+    await at.flow.handle(old, lease)
+    assert at.through[0].claimed.enqueued_at > claimed.enqueued_at - 60
 
 
-async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        await Pausing(redis_client).pause()
-        claimed, lease = await at.store(vouched=True)
-        await Cancellations(redis_client).record_deletion(Incoming.from_json(claimed.body))
-        assert await at.flow.handle(claimed, lease) == OK
-        assert len(at.through) == 1
+async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis, at: GateScene) -> None:
+    await Pausing(redis_client).pause()
+    claimed, lease = await at.store(vouched=True)
+    await Cancellations(redis_client).record_deletion(Incoming.from_json(claimed.body))
+    assert await at.flow.handle(claimed, lease) == OK
+    assert len(at.through) == 1
 
 
-async def test_an_unreadable_message_is_given_up_and_nobody_is_told(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
-        (claimed,) = await at.mailbox.claim("w", 1)
-        ending = await at.flow.handle(claimed, Lease(claimed.leased_until))
-        assert (ending.verb, ending.reason) == ("dead", "unreadable message")
-        await at.flow.notify_given_up(claimed, Lease(claimed.leased_until), "why")
-        assert (at.through, at.dead) == ([], [])
+async def test_an_unreadable_message_is_given_up_and_nobody_is_told(at: GateScene) -> None:
+    await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
+    (claimed,) = await at.mailbox.claim("w", 1)
+    ending = await at.flow.handle(claimed, Lease(claimed.leased_until))
+    assert (ending.verb, ending.reason) == ("dead", "unreadable message")
+    await at.flow.notify_given_up(claimed, Lease(claimed.leased_until), "why")
+    assert (at.through, at.dead) == ([], [])
 
 
-async def test_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url) as setting:
-        roster = setting.workspace.workspace.roster
-        roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
-        helped = await setting.answer_to(setting.ask(MENTION, user="U0RELEASE"))
-        assert help_text("fr") in shown(helped)
-        german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?")
-        await setting.answer_to(german)
-        await wait_until(lambda: idle(setting), "the turn is over")
-        muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
-        assert say("muted", "de") in shown(muted)
+async def test_help_and_mute_speak_the_threads_language_or_the_persons(setting: Setting) -> None:
+    roster = setting.workspace.workspace.roster
+    roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
+    helped = await setting.answer_to(setting.ask(MENTION, user="U0RELEASE"))
+    assert help_text("fr") in shown(helped)
+    german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?")
+    await setting.answer_to(german)
+    await wait_until(lambda: idle(setting), "the turn is over")
+    muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
+    assert say("muted", "de") in shown(muted)

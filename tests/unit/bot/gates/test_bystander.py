@@ -15,7 +15,7 @@ from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.queue.lease import OK, LeaseLost
-from tests.support.gates import ASKS, gates
+from tests.support.gates import ASKS, GateScene
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, idle, running, settings_in, shown, whispers
 from tests.support.waiting import wait_until
@@ -90,20 +90,19 @@ async def test_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question
         await setting.answer_to(more, thread=root)
 
 
-async def test_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        place, _ = at.slack.ask()
-        pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)
-        await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
-        said = {"thread": place, "addressed": "follow_up", "vouched": True}
-        claimed, lease = await at.store(**said, user=OTHER, ts="9.0", text="Hm")
-        stale = replace(claimed, fence=replace(claimed.fence, token="0"))
-        with pytest.raises(LeaseLost):
-            await at.flow.handle(stale, lease)
-        at.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
-        assert [await at.flow.handle(claimed, lease) for _ in range(2)] == [OK, OK]
-        assert [m.text for m in (await ThreadStore(redis_client).load(place)).history] == ["Hm"]
-        assert at.through == []
-        await at.mailbox.finish(claimed, "ok")
-        await at.knock(**said, user=VISITOR, ts="9.1", text="The partner plan")
-        assert len(at.through) == 1
+async def test_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis, at: GateScene) -> None:
+    place, _ = at.slack.ask()
+    pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)
+    await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
+    said = {"thread": place, "addressed": "follow_up", "vouched": True}
+    claimed, lease = await at.store(**said, user=OTHER, ts="9.0", text="Hm")
+    stale = replace(claimed, fence=replace(claimed.fence, token="0"))
+    with pytest.raises(LeaseLost):
+        await at.flow.handle(stale, lease)
+    at.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
+    assert [await at.flow.handle(claimed, lease) for _ in range(2)] == [OK, OK]
+    assert [m.text for m in (await ThreadStore(redis_client).load(place)).history] == ["Hm"]
+    assert at.through == []
+    await at.mailbox.finish(claimed, "ok")
+    await at.knock(**said, user=VISITOR, ts="9.1", text="The partner plan")
+    assert len(at.through) == 1

@@ -1,7 +1,6 @@
 """A thread that Redis lost is looked up in Slack once. A question that Slack delivers hours late is answered once."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -37,13 +36,12 @@ class Lost:
         return await self.at.flow.handle(*await self.said())
 
 
-@asynccontextmanager
-async def lost_thread(redis: Redis) -> AsyncIterator[Lost]:
-    async with gates(redis) as at:
-        place, ts = at.slack.ask()
-        thread_modes = at.services.stores.thread_modes
-        await redis.set(thread_modes.since_key(), "9e9")
-        yield Lost(at=at, place=place, ts=ts, thread_modes=thread_modes)
+@pytest.fixture
+async def lost(at: GateScene, redis_client: Redis) -> Lost:
+    place, ts = at.slack.ask()
+    thread_modes = at.services.stores.thread_modes
+    await redis_client.set(thread_modes.since_key(), "9e9")
+    return Lost(at=at, place=place, ts=ts, thread_modes=thread_modes)
 
 
 @pytest.mark.parametrize(
@@ -56,48 +54,44 @@ async def lost_thread(redis: Redis) -> AsyncIterator[Lost]:
     ],
 )
 async def test_what_orion_last_said_in_the_thread_decides(
-    own: Sequence[str], thread_mode: ThreadMode, redis_client: Redis
+    own: Sequence[str], thread_mode: ThreadMode, lost: Lost
 ) -> None:
-    async with lost_thread(redis_client) as lost:
-        slack = lost.at.slack
-        for text in own:
-            answer_key = AnswerKey(question_ts=lost.ts, may_exist=False)
-            await slack.delivery.answer(lost.place, replace(answer(text), sources=()), answer_key)
-        claimed, lease = await lost.said()
-        assert await lost.at.flow.handle(claimed, lease) == OK
-        assert await lost.thread_modes.get(lost.place) == thread_mode
-        looks = slack.made("conversations.replies")
-        assert await lost.at.flow.handle(claimed, lease) == OK
-        assert slack.made("conversations.replies") == looks, "a message that waits for an admin asks Slack once"
-        assert len(lost.at.through) == (2 if thread_mode == "engaged" else 0)
+    slack = lost.at.slack
+    for text in own:
+        answer_key = AnswerKey(question_ts=lost.ts, may_exist=False)
+        await slack.delivery.answer(lost.place, replace(answer(text), sources=()), answer_key)
+    claimed, lease = await lost.said()
+    assert await lost.at.flow.handle(claimed, lease) == OK
+    assert await lost.thread_modes.get(lost.place) == thread_mode
+    looks = slack.made("conversations.replies")
+    assert await lost.at.flow.handle(claimed, lease) == OK
+    assert slack.made("conversations.replies") == looks, "a message that waits for an admin asks Slack once"
+    assert len(lost.at.through) == (2 if thread_mode == "engaged" else 0)
 
 
-async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(redis_client: Redis) -> None:
-    async with lost_thread(redis_client) as lost:
-        await lost.thread_modes.engage(lost.place)
-        assert await lost.handle() == OK
-        assert lost.at.through == []
-        assert await lost.thread_modes.get(lost.place) == "engaged"
+async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(lost: Lost) -> None:
+    await lost.thread_modes.engage(lost.place)
+    assert await lost.handle() == OK
+    assert lost.at.through == []
+    assert await lost.thread_modes.get(lost.place) == "engaged"
 
 
-async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(redis_client: Redis) -> None:
-    async with lost_thread(redis_client) as lost:
-        lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
-        assert await lost.handle() == retry_uncounted(RETRY_S)
-        lost.at.slack.server.faults.clear()
-        claimed, lease = await lost.said(replace(lost.place, thread_ts="1.000001"))
-        assert await lost.at.flow.handle(claimed, lease) == OK
-        assert lost.at.through == []
+async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(lost: Lost) -> None:
+    lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
+    assert await lost.handle() == retry_uncounted(RETRY_S)
+    lost.at.slack.server.faults.clear()
+    claimed, lease = await lost.said(replace(lost.place, thread_ts="1.000001"))
+    assert await lost.at.flow.handle(claimed, lease) == OK
+    assert lost.at.through == []
 
 
-async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(redis_client: Redis) -> None:
-    async with lost_thread(redis_client) as lost:
-        claimed, lease = await lost.said()
-        await lost.at.flow.notify_given_up(claimed, lease, "crashed")
-        assert lost.at.dead == []
-        await lost.thread_modes.engage(lost.place)
-        await lost.at.flow.notify_given_up(claimed, lease, "crashed")
-        assert lost.at.dead == [], "nor of one that nobody addressed to Orion"
+async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(lost: Lost) -> None:
+    claimed, lease = await lost.said()
+    await lost.at.flow.notify_given_up(claimed, lease, "crashed")
+    assert lost.at.dead == []
+    await lost.thread_modes.engage(lost.place)
+    await lost.at.flow.notify_given_up(claimed, lease, "crashed")
+    assert lost.at.dead == [], "nor of one that nobody addressed to Orion"
 
 
 EVERYBODY = Access(allow_external=True, allow_guests=True)

@@ -12,7 +12,7 @@ from bot.local.model.roster import VISITOR, Json
 from bot.slack.directory import SlackDirectory
 from bot.slack.hand_off_place import HandOffPlace
 from tests.support.fakes import THREAD
-from tests.support.local_slack import local_slack
+from tests.support.local_slack import Slack
 from tests.support.orion_running import (
     CHANNEL,
     DIRECT,
@@ -135,17 +135,16 @@ async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp
         await wait_until(lambda: handed(setting), "people are asked now")
 
 
-async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis) -> None:
-    async with local_slack() as slack:
-        people, labels = SlackDirectory(slack.workspace, redis_client), {}
-        for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
-            labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)
-        assert labels == {
-            "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "a group of people",
-            "C0SECRET": "a private channel",
-        }  # fmt: skip
-        direct = replace(THREAD, channel="D1")
-        assert [await HandOffPlace(name, slack.calls, people).label(direct) for name in ("S0HELPERS", "#help")] == [
-            "",
-            "#help",
-        ]
+async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis, slack: Slack) -> None:
+    people, labels = SlackDirectory(slack.workspace, redis_client), {}
+    for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
+        labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)
+    assert labels == {
+        "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "a group of people",
+        "C0SECRET": "a private channel",
+    }  # fmt: skip
+    direct = replace(THREAD, channel="D1")
+    assert [await HandOffPlace(name, slack.calls, people).label(direct) for name in ("S0HELPERS", "#help")] == [
+        "",
+        "#help",
+    ]

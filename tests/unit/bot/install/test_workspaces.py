@@ -113,45 +113,50 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
                 working.cancel()
 
 
+@pytest.fixture
+async def place(tmp_path: Path, redis_url: str) -> AsyncIterator[Served]:
+    async with served(tmp_path, redis_url) as opened:
+        yield opened
+
+
 async def test_questions_stored_under_a_wrong_key_are_answered_once_with_the_right_one(
-    tmp_path: Path, redis_url: str, redis_client: Redis
+    tmp_path: Path, redis_url: str, redis_client: Redis, place: Served
 ) -> None:
-    async with served(tmp_path, redis_url) as place:
-        await place.install(ONE)
-        stores, key = place.orion.catching_up.stores, f"orion:install:{ONE}"
-        await stores.pausing.pause("keys are changed")
-        asked = [place.ask(ONE) for _ in range(3)]
+    await place.install(ONE)
+    stores, key = place.orion.catching_up.stores, f"orion:install:{ONE}"
+    await stores.pausing.pause("keys are changed")
+    asked = [place.ask(ONE) for _ in range(3)]
 
-        async def stored() -> bool:
-            return (await place.orion.mailbox.depth()).messages == len(asked)
+    async def stored() -> bool:
+        return (await place.orion.mailbox.depth()).messages == len(asked)
 
-        await wait_until(stored, "all are stored")
-        sealed = await redis_client.get(key)
-        wrong = settings_for(
-            place.slack.api_url, tmp_path, redis_url, encryption_keys=SecretStr(str(Fernet.generate_key(), "ascii"))
-        )
-        with pytest.raises(WrongUse, match="Put the earlier key back"):
-            async with open_orion(wrong, corpus_of(wrong, (text_pages(),)), concurrency=8, socket=False):
-                raise AssertionError
-        assert await redis_client.get(key) == sealed
-        # A process that cannot read it meanwhile, however that came to be, loses nothing either.
-        await redis_client.set(key, Fernet(Fernet.generate_key()).encrypt(b"{}"))
-        await stores.pausing.resume()
-        threads = [f"{ONE}:{CHANNEL}:{ts}" for ts in asked]
-        with capture_logs() as log:
-            for thread in threads:
-                await place.orion.mailbox.make_due_now(thread)
-            refused = "workspace_not_served"
-            await wait_until(
-                lambda: {entry["thread"] for entry in log if entry["event"] == refused} == set(threads),
-                "all were tried",
-            )
-        assert await stored()
-        await redis_client.set(key, str(sealed))
-        for thread, ts in zip(threads, asked, strict=True):
+    await wait_until(stored, "all are stored")
+    sealed = await redis_client.get(key)
+    wrong = settings_for(
+        place.slack.api_url, tmp_path, redis_url, encryption_keys=SecretStr(str(Fernet.generate_key(), "ascii"))
+    )
+    with pytest.raises(WrongUse, match="Put the earlier key back"):
+        async with open_orion(wrong, corpus_of(wrong, (text_pages(),)), concurrency=8, socket=False):
+            raise AssertionError
+    assert await redis_client.get(key) == sealed
+    # A process that cannot read it meanwhile, however that came to be, loses nothing either.
+    await redis_client.set(key, Fernet(Fernet.generate_key()).encrypt(b"{}"))
+    await stores.pausing.resume()
+    threads = [f"{ONE}:{CHANNEL}:{ts}" for ts in asked]
+    with capture_logs() as log:
+        for thread in threads:
             await place.orion.mailbox.make_due_now(thread)
-            assert "requests" in await place.answer(ONE, ts)
-            assert len(answers(place.slack.workspaces[ONE], ts, ts)) == 1
+        refused = "workspace_not_served"
+        await wait_until(
+            lambda: {entry["thread"] for entry in log if entry["event"] == refused} == set(threads),
+            "all were tried",
+        )
+    assert await stored()
+    await redis_client.set(key, str(sealed))
+    for thread, ts in zip(threads, asked, strict=True):
+        await place.orion.mailbox.make_due_now(thread)
+        assert "requests" in await place.answer(ONE, ts)
+        assert len(answers(place.slack.workspaces[ONE], ts, ts)) == 1
 
 
 async def test_two_workspaces_install_and_each_is_served_as_itself(
@@ -171,41 +176,39 @@ async def test_two_workspaces_install_and_each_is_served_as_itself(
         assert not any(token in caplog.text for token in place.slack.grants.tokens)
 
 
-async def test_the_same_thread_id_in_two_workspaces_is_two_conversations(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        for team in TEAMS:
-            await place.install(team)
-        one, two = (place.slack.workspaces[team] for team in TEAMS)
-        one.workspace.log.next_ts = two.workspace.log.next_ts = iter(  # type: ignore[method-assign]  # both count alike
-            f"1790000{number:03}.000100" for number in range(500)
-        ).__next__
-        ts = place.ask(ONE)
-        await place.answer(ONE, ts)
-        threads = ThreadStore(place.orion.redis)
-        key = ThreadKey(team=ONE, channel=CHANNEL, thread_ts=ts)
-        await wait_until(lambda: _known(threads, key), "the state is saved")
-        assert not (await threads.load(replace(key, team=TWO))).history
-        two.post(VISITOR, CHANNEL, "and per hour?", None)
-        assert not answers(two, ts, ts)
+async def test_the_same_thread_id_in_two_workspaces_is_two_conversations(place: Served) -> None:
+    for team in TEAMS:
+        await place.install(team)
+    one, two = (place.slack.workspaces[team] for team in TEAMS)
+    one.workspace.log.next_ts = two.workspace.log.next_ts = iter(  # type: ignore[method-assign]  # both count alike
+        f"1790000{number:03}.000100" for number in range(500)
+    ).__next__
+    ts = place.ask(ONE)
+    await place.answer(ONE, ts)
+    threads = ThreadStore(place.orion.redis)
+    key = ThreadKey(team=ONE, channel=CHANNEL, thread_ts=ts)
+    await wait_until(lambda: _known(threads, key), "the state is saved")
+    assert not (await threads.load(replace(key, team=TWO))).history
+    two.post(VISITOR, CHANNEL, "and per hour?", None)
+    assert not answers(two, ts, ts)
 
 
 async def _known(threads: ThreadStore, key: ThreadKey) -> bool:
     return bool((await threads.load(key)).history)
 
 
-async def test_uninstalling_ends_the_service_and_deletes_the_token(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        await place.install(ONE)
-        workspace = place.slack.workspaces[ONE].workspace
-        anywhere = workspace.roster.channel(CHANNEL)
-        workspace.emit("tokens_revoked", anywhere, tokens={"oauth": ["U1"]})
-        await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
-        assert await place.orion.redis.exists(f"orion:install:{ONE}")
-        workspace.emit("tokens_revoked", anywhere, tokens={"bot": [BOT_USER]})
-        await wait_until(lambda: _gone(place, ONE), "the token is deleted")
-        await place.install(ONE)
-        workspace.emit("app_uninstalled", anywhere)
-        await wait_until(lambda: _gone(place, ONE), "the token is deleted again")
+async def test_uninstalling_ends_the_service_and_deletes_the_token(place: Served) -> None:
+    await place.install(ONE)
+    workspace = place.slack.workspaces[ONE].workspace
+    anywhere = workspace.roster.channel(CHANNEL)
+    workspace.emit("tokens_revoked", anywhere, tokens={"oauth": ["U1"]})
+    await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
+    assert await place.orion.redis.exists(f"orion:install:{ONE}")
+    workspace.emit("tokens_revoked", anywhere, tokens={"bot": [BOT_USER]})
+    await wait_until(lambda: _gone(place, ONE), "the token is deleted")
+    await place.install(ONE)
+    workspace.emit("app_uninstalled", anywhere)
+    await wait_until(lambda: _gone(place, ONE), "the token is deleted again")
 
 
 def _acknowledged(place: Served, team: str) -> bool:
@@ -235,59 +238,54 @@ async def test_a_workspace_that_is_not_installed_or_taken_off_the_list_is_not_se
         assert await _empty(place)
 
 
-async def test_state_works_once_and_in_its_own_browser_only(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        for cookies in ({}, {"Cookie": f"{COOKIE}=somebody-elses"}):
-            params = {"state": await place.begin(), "code": place.slack.grants.code(ONE)}
-            place.browser.cookie_jar.clear()
-            async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=params, headers=cookies) as page:
-                assert page.status == 400
-        assert await _gone(place, ONE)
-        state = await place.begin()
-        cookie = next(morsel.value for morsel in place.browser.cookie_jar if morsel.key == COOKIE)
-        assert (await place.finish(state, place.slack.grants.code(ONE)))[0] == 200
-        place.browser.cookie_jar.update_cookies(SimpleCookie({COOKIE: cookie}))
-        status, text = await place.finish(state, place.slack.grants.code(TWO))
-        assert (status, "finished already" in text) == (400, True)
-        assert not await place.orion.redis.exists(f"orion:install:{TWO}")
+async def test_state_works_once_and_in_its_own_browser_only(place: Served) -> None:
+    for cookies in ({}, {"Cookie": f"{COOKIE}=somebody-elses"}):
+        params = {"state": await place.begin(), "code": place.slack.grants.code(ONE)}
+        place.browser.cookie_jar.clear()
+        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=params, headers=cookies) as page:
+            assert page.status == 400
+    assert await _gone(place, ONE)
+    state = await place.begin()
+    cookie = next(morsel.value for morsel in place.browser.cookie_jar if morsel.key == COOKIE)
+    assert (await place.finish(state, place.slack.grants.code(ONE)))[0] == 200
+    place.browser.cookie_jar.update_cookies(SimpleCookie({COOKIE: cookie}))
+    status, text = await place.finish(state, place.slack.grants.code(TWO))
+    assert (status, "finished already" in text) == (400, True)
+    assert not await place.orion.redis.exists(f"orion:install:{TWO}")
 
 
-async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(
-    tmp_path: Path, redis_url: str
-) -> None:
-    async with served(tmp_path, redis_url) as place:
-        async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
-            cookie = page.headers["Set-Cookie"]
-            consent = urlsplit(page.headers["Location"])
-        assert (consent.path, SEARCH_SCOPE in parse_qs(consent.query)["scope"][0]) == ("/oauth/v2/authorize", False)
-        async with place.browser.get(f"{place.url}/slack/install?search=1", allow_redirects=False) as page:
-            assert SEARCH_SCOPE in parse_qs(urlsplit(page.headers["Location"]).query)["scope"][0].split(",")
-        assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/slack/oauth_redirect"))
-        assert "Secure" not in cookie  # on this machine itself there is no TLS
-        named = {"Host": "orion.example"}
-        async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False, headers=named) as page:
-            assert "Secure" in page.headers["Set-Cookie"]
-        query = {"state": "x", "error": "<script>alert(1)</script>"}
-        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
-            assert (page.status, page.content_type, "script" in await page.text()) == (400, "text/html", False)
-            assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
-            assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(place: Served) -> None:
+    async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
+        cookie = page.headers["Set-Cookie"]
+        consent = urlsplit(page.headers["Location"])
+    assert (consent.path, SEARCH_SCOPE in parse_qs(consent.query)["scope"][0]) == ("/oauth/v2/authorize", False)
+    async with place.browser.get(f"{place.url}/slack/install?search=1", allow_redirects=False) as page:
+        assert SEARCH_SCOPE in parse_qs(urlsplit(page.headers["Location"]).query)["scope"][0].split(",")
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/slack/oauth_redirect"))
+    assert "Secure" not in cookie  # on this machine itself there is no TLS
+    named = {"Host": "orion.example"}
+    async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False, headers=named) as page:
+        assert "Secure" in page.headers["Set-Cookie"]
+    query = {"state": "x", "error": "<script>alert(1)</script>"}
+    async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
+        assert (page.status, page.content_type, "script" in await page.text()) == (400, "text/html", False)
+        assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+        assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
 
 
-async def test_cancelled_refused_and_org_wide_install_nothing(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        state = await place.begin()
-        query = {"state": state, "error": "access_denied"}
-        async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
-            assert (page.status, "cancelled" in await page.text()) == (400, True)
-        status, refusal = await place.finish(await place.begin(), "no-such-code")
-        text = "Nothing was installed: Slack did not accept the request. Start again at /slack/install."
-        assert (status, f"<p>{text}</p>" in refusal) == (400, True)
-        place.slack.grants.org_wide = True
-        assert "organisation" in (await place.install(ONE))[1]
-        place.slack.grants.failing = "internal_error"
-        assert (await place.install(ONE))[0] == 503
-        assert await place.orion.redis.smembers("orion:installs") == set()
+async def test_cancelled_refused_and_org_wide_install_nothing(place: Served) -> None:
+    state = await place.begin()
+    query = {"state": state, "error": "access_denied"}
+    async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
+        assert (page.status, "cancelled" in await page.text()) == (400, True)
+    status, refusal = await place.finish(await place.begin(), "no-such-code")
+    text = "Nothing was installed: Slack did not accept the request. Start again at /slack/install."
+    assert (status, f"<p>{text}</p>" in refusal) == (400, True)
+    place.slack.grants.org_wide = True
+    assert "organisation" in (await place.install(ONE))[1]
+    place.slack.grants.failing = "internal_error"
+    assert (await place.install(ONE))[0] == 503
+    assert await place.orion.redis.smembers("orion:installs") == set()
 
 
 async def test_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path, redis_url: str) -> None:
@@ -298,14 +296,13 @@ async def test_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path
         assert (await place.install(ONE))[0] == 200
 
 
-async def test_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str) -> None:
-    async with served(tmp_path, redis_url) as place:
-        states = place.orion.installing.states if place.orion.installing else None
-        assert states is not None
-        begun = [await states.begin() for _ in range(2 * MAX_STATES_PER_MINUTE + 1)]
-        assert begun[-1] is None
-        async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
-            assert page.status == 429
+async def test_nobody_fills_redis_with_states(place: Served) -> None:
+    states = place.orion.installing.states if place.orion.installing else None
+    assert states is not None
+    begun = [await states.begin() for _ in range(2 * MAX_STATES_PER_MINUTE + 1)]
+    assert begun[-1] is None
+    async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
+        assert page.status == 429
 
 
 async def test_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:

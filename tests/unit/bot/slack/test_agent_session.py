@@ -23,52 +23,47 @@ def session(slack: Slack) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_status_makes_the_session_processing_and_the_end_names_it(channel: str) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask(channel=channel)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).updating():
-            await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
-            assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
-        assert session(slack) == [("active", "x" * MAX_TITLE_CHARS)]
-        assert (told(slack), slack.server.workspace.threads.status_payloads()) == (["active"], [])
+async def test_status_makes_the_session_processing_and_the_end_names_it(channel: str, slack: Slack) -> None:
+    place, ts = slack.ask(channel=channel)
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).updating():
+        await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
+        assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
+    assert session(slack) == [("active", "x" * MAX_TITLE_CHARS)]
+    assert (told(slack), slack.server.workspace.threads.status_payloads()) == (["active"], [])
 
 
-async def test_the_last_word_is_as_patient_as_a_post() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
-            await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
-        assert session(slack) == [("active", "")], "a button that stays for an hour would be a lie"
+async def test_the_last_word_is_as_patient_as_a_post(slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
+        await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
+    assert session(slack) == [("active", "")], "a button that stays for an hour would be a lie"
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "not_authorized", "missing_scope"])
-async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(error: str) -> None:
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        slack.server.faults.fail(SESSION_METHOD, error, times=100)
-        for _ in range(3):
-            await slack.delivery.set_status(place, "is thinking…")
-            await slack.delivery.sessions.end(place)
-        assert slack.made(SESSION_METHOD) == 1
-        assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
+async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(error: str, slack: Slack) -> None:
+    place, _ = slack.ask()
+    slack.server.faults.fail(SESSION_METHOD, error, times=100)
+    for _ in range(3):
+        await slack.delivery.set_status(place, "is thinking…")
+        await slack.delivery.sessions.end(place)
+    assert slack.made(SESSION_METHOD) == 1
+    assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
 
 
-async def test_where_no_status_can_be_set_the_session_offers_the_button() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
-            await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
-        assert told(slack) == ["processing", "active"]
+async def test_where_no_status_can_be_set_the_session_offers_the_button(slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
+        await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
+    assert told(slack) == ["processing", "active"]
 
 
-async def test_question_that_rests_can_be_stopped_too() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
-            await status.leave_text(MODEL_AWAY)
-        assert session(slack) == [("processing", "")], "it waits, and so does the button"
+async def test_question_that_rests_can_be_stopped_too(slack: Slack) -> None:
+    place, ts = slack.ask()
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
+        await status.leave_text(MODEL_AWAY)
+    assert session(slack) == [("processing", "")], "it waits, and so does the button"
 
 
 async def test_without_its_lease_a_turn_touches_no_button() -> None:

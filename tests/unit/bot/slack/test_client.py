@@ -7,7 +7,7 @@ import pytest
 from bot.slack.client import NotAuthorized, TokenCheck, build_app, library_logger, open_client
 from bot.slack.web_api import DeliveryFailed
 from observability.loopback import proxy_for
-from tests.support.local_slack import local_slack
+from tests.support.local_slack import Slack, local_slack
 
 
 async def test_loopback_never_goes_through_a_proxy() -> None:
@@ -32,23 +32,21 @@ async def test_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: pyte
         assert client.proxy is None
 
 
-async def test_orion_asks_once_who_it_is() -> None:
-    async with local_slack() as slack:
-        first = await slack.workspace.identity()
-        assert await slack.workspace.identity() is first
-        assert (first.team, first.user, first.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
-        result = await slack.workspace.authorize()
-        assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
-        assert slack.made("auth.test") == 1
+async def test_orion_asks_once_who_it_is(slack: Slack) -> None:
+    first = await slack.workspace.identity()
+    assert await slack.workspace.identity() is first
+    assert (first.team, first.user, first.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
+    result = await slack.workspace.authorize()
+    assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
+    assert slack.made("auth.test") == 1
 
 
-async def test_refused_token_is_an_error_not_a_silent_ack() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.fail("auth.test", "invalid_auth", times=2)
-        with pytest.raises(NotAuthorized, match="invalid_auth"):
-            await slack.workspace.authorize()
-        with pytest.raises(DeliveryFailed, match="invalid_auth"):
-            await slack.workspace.identity()
+async def test_refused_token_is_an_error_not_a_silent_ack(slack: Slack) -> None:
+    slack.server.faults.fail("auth.test", "invalid_auth", times=2)
+    with pytest.raises(NotAuthorized, match="invalid_auth"):
+        await slack.workspace.authorize()
+    with pytest.raises(DeliveryFailed, match="invalid_auth"):
+        await slack.workspace.identity()
 
 
 def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
@@ -68,15 +66,14 @@ def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) 
     assert "confidential" not in caplog.text
 
 
-async def test_readiness_knows_a_revoked_token_and_takes_no_outage_for_one() -> None:
-    async with local_slack() as slack:
-        check = TokenCheck(slack.client, every_s=0)
-        seen = [await check.is_accepted()]
-        for error in ("internal_error", "token_revoked", "internal_error"):
-            slack.server.faults.fail("auth.test", error)
-            seen.append(await check.is_accepted())
-        assert [*seen, await check.is_accepted()] == [True, True, False, False, True]
-        asked = slack.made("auth.test")
-        rare = TokenCheck(slack.client)
-        assert [await rare.is_accepted(), await rare.is_accepted()] == [True, True]
-        assert slack.made("auth.test") == asked + 1
+async def test_readiness_knows_a_revoked_token_and_takes_no_outage_for_one(slack: Slack) -> None:
+    check = TokenCheck(slack.client, every_s=0)
+    seen = [await check.is_accepted()]
+    for error in ("internal_error", "token_revoked", "internal_error"):
+        slack.server.faults.fail("auth.test", error)
+        seen.append(await check.is_accepted())
+    assert [*seen, await check.is_accepted()] == [True, True, False, False, True]
+    asked = slack.made("auth.test")
+    rare = TokenCheck(slack.client)
+    assert [await rare.is_accepted(), await rare.is_accepted()] == [True, True]
+    assert slack.made("auth.test") == asked + 1

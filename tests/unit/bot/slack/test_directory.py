@@ -83,12 +83,11 @@ async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_clie
         )
 
 
-async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:
-    async with local_slack() as slack:
-        people = people_of(slack, redis_client)
-        assert (await people.find_person(TEAM_ID, "U0ELSEWHERE")).external
-        assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")
-        assert await redis_client.exists(people.channel_key(TEAM_ID, "C0ELSEWHERE")) == 0
+async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis, slack: Slack) -> None:
+    people = people_of(slack, redis_client)
+    assert (await people.find_person(TEAM_ID, "U0ELSEWHERE")).external
+    assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")
+    assert await redis_client.exists(people.channel_key(TEAM_ID, "C0ELSEWHERE")) == 0
 
 
 @pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
@@ -104,14 +103,13 @@ async def test_failing_look_is_no_guess(redis_client: Redis, error: str, *, perm
             assert await redis_client.dbsize() == 0
 
 
-async def test_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis) -> None:
-    async with local_slack() as slack:
-        people = people_of(slack, redis_client)
-        assert [await people.claim_notice(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
-        assert await people.claim_notice(TEAM_ID, "U2", "guest")
-        await people.release_notice(TEAM_ID, "U1", "guest")
-        assert await people.claim_notice(TEAM_ID, "U1", "guest")
-        assert 0 < await redis_client.ttl(people.notice_key(TEAM_ID, "U1", "guest")) <= 86_400
+async def test_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis, slack: Slack) -> None:
+    people = people_of(slack, redis_client)
+    assert [await people.claim_notice(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
+    assert await people.claim_notice(TEAM_ID, "U2", "guest")
+    await people.release_notice(TEAM_ID, "U1", "guest")
+    assert await people.claim_notice(TEAM_ID, "U1", "guest")
+    assert 0 < await redis_client.ttl(people.notice_key(TEAM_ID, "U1", "guest")) <= 86_400
 
 
 async def test_a_colleague_of_a_sister_workspace_is_one_of_us() -> None:

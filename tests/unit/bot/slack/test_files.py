@@ -118,89 +118,81 @@ MAIL = {
     ],
 )  # fmt: skip
 async def test_a_file_is_recognised_by_type_and_content(
-    name: str, data: bytes, told: dict[str, Any], text: str
+    name: str, data: bytes, told: dict[str, Any], text: str, slack: Slack
 ) -> None:
-    async with local_slack() as slack:
-        file_id = slack.server.add_file(VISITOR, name, data, "application/octet-stream")
-        slack.server.workspace.files[file_id].payload.update(told)
-        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file_id])
-        (file,) = await attachments(slack).read_all(incoming(ts), {})
-        assert file.text.strip() == text
-        assert file.trouble == ("" if text else "form")
+    file_id = slack.server.add_file(VISITOR, name, data, "application/octet-stream")
+    slack.server.workspace.files[file_id].payload.update(told)
+    ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file_id])
+    (file,) = await attachments(slack).read_all(incoming(ts), {})
+    assert file.text.strip() == text
+    assert file.trouble == ("" if text else "form")
 
 
-async def test_the_files_of_a_mention_are_looked_up_and_read() -> None:
-    async with local_slack() as slack:
-        named = [
-            ("notes.md", b"# Launch\n\nOn 3 March.\n", ""),
-            ("run.py", b"print('walrus')\n", "text/x-python"),
-            ("table", b'{"price": 40}', "application/json"),
-            ("page.html", b"<html><body><p>Price: 40 euros</p><script>x()</script></body></html>", "text/html"),
-            ("photo.png", b"\x89PNG", "image/png"),
-        ]
-        files = [slack.server.add_file(VISITOR, name, data, kind) for name, data, kind in named]
-        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=files)
-        read = await attachments(slack).read_all(incoming(ts), {})
-        assert [(file.name, file.trouble) for file in read] == [
-            ("notes.md", ""), ("run.py", ""), ("table", ""), ("page.html", ""), ("photo.png", "form"),
-        ]  # fmt: skip
-        assert "On 3 March." in read[0].text
-        assert (read[1].text.strip(), read[2].text) == ("print('walrus')", '{"price": 40}')
-        assert "40 euros" in read[3].text
-        assert "x()" not in read[3].text
+async def test_the_files_of_a_mention_are_looked_up_and_read(slack: Slack) -> None:
+    named = [
+        ("notes.md", b"# Launch\n\nOn 3 March.\n", ""),
+        ("run.py", b"print('walrus')\n", "text/x-python"),
+        ("table", b'{"price": 40}', "application/json"),
+        ("page.html", b"<html><body><p>Price: 40 euros</p><script>x()</script></body></html>", "text/html"),
+        ("photo.png", b"\x89PNG", "image/png"),
+    ]
+    files = [slack.server.add_file(VISITOR, name, data, kind) for name, data, kind in named]
+    ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=files)
+    read = await attachments(slack).read_all(incoming(ts), {})
+    assert [(file.name, file.trouble) for file in read] == [
+        ("notes.md", ""), ("run.py", ""), ("table", ""), ("page.html", ""), ("photo.png", "form"),
+    ]  # fmt: skip
+    assert "On 3 March." in read[0].text
+    assert (read[1].text.strip(), read[2].text) == ("print('walrus')", '{"price": 40}')
+    assert "40 euros" in read[3].text
+    assert "x()" not in read[3].text
 
 
-async def test_files_that_an_event_tells_of_are_read_without_asking_for_the_message() -> None:
-    async with local_slack() as slack:
-        file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
-        told = (slack.server.workspace.files[file].payload,)
-        (read,) = await attachments(slack).read_all(incoming("1.000001", files="some", attached=told), {})
-        assert (read.name, read.text.strip(), read.trouble) == ("a.txt", "Forty euros.", "")
-        assert slack.server.calls == []
-        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file])
-        (read,) = await attachments(slack).read_all(incoming(ts, files="some", attached=({"id": file},)), {})
-        assert read.name == "a.txt", "an id alone is looked up"
+async def test_files_that_an_event_tells_of_are_read_without_asking_for_the_message(slack: Slack) -> None:
+    file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
+    told = (slack.server.workspace.files[file].payload,)
+    (read,) = await attachments(slack).read_all(incoming("1.000001", files="some", attached=told), {})
+    assert (read.name, read.text.strip(), read.trouble) == ("a.txt", "Forty euros.", "")
+    assert slack.server.calls == []
+    ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file])
+    (read,) = await attachments(slack).read_all(incoming(ts, files="some", attached=({"id": file},)), {})
+    assert read.name == "a.txt", "an id alone is looked up"
 
 
-async def test_files_of_a_question_in_a_thread_come_before_those_at_its_top() -> None:
-    async with local_slack() as slack:
-        first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))
-        root = slack.server.post(VISITOR, CHANNEL, "look", files=[first])
-        reply = slack.server.post(VISITOR, CHANNEL, f"{MENTION} and?", root, files=[second])
-        bare = slack.server.post(VISITOR, CHANNEL, f"{MENTION} so?", root)
-        again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
-        chat = slack.server.post(VISITOR, CHAT, "", files=[first])
-        reader = attachments(slack)
-        assert named(await reader.read_all(incoming(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
-        assert named(await reader.read_all(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
-        assert named(await reader.read_all(incoming(again, thread_ts=root), {})) == [("a.txt", False)], (
-            "the same file once"
-        )
-        assert named(await reader.read_all(incoming(root), {})) == [("a.txt", False)]
-        assert slack.made("conversations.replies") == 4, "one call brings both messages"
-        assert [file.name for file in await reader.read_all(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
+async def test_files_of_a_question_in_a_thread_come_before_those_at_its_top(slack: Slack) -> None:
+    first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))
+    root = slack.server.post(VISITOR, CHANNEL, "look", files=[first])
+    reply = slack.server.post(VISITOR, CHANNEL, f"{MENTION} and?", root, files=[second])
+    bare = slack.server.post(VISITOR, CHANNEL, f"{MENTION} so?", root)
+    again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
+    chat = slack.server.post(VISITOR, CHAT, "", files=[first])
+    reader = attachments(slack)
+    assert named(await reader.read_all(incoming(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
+    assert named(await reader.read_all(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
+    assert named(await reader.read_all(incoming(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
+    assert named(await reader.read_all(incoming(root), {})) == [("a.txt", False)]
+    assert slack.made("conversations.replies") == 4, "one call brings both messages"
+    assert [file.name for file in await reader.read_all(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
 
-async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
-    async with local_slack() as slack:
-        file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
-        root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
-        reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
-        asked, reader = incoming(reply, thread_ts=root, files="none"), attachments(slack)
-        read = await slack.reader.read_conversation(asked.thread, before=reply)
-        before = slack.made("conversations.replies")
-        assert named(await reader.read_all(asked, read.first)) == [("a.txt", True)]
-        assert await reader.read_all(asked, {}) == ()
-        assert slack.made("conversations.replies") == before
-        assert named(await reader.read_all(asked, None)) == [("a.txt", True)]
-        assert slack.server.calls[-1].arguments["latest"] == root, "asked for by its own ts: no server has to add it"
-        assert slack.made("conversations.replies") == before + 1
+async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read(slack: Slack) -> None:
+    file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
+    root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
+    reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
+    asked, reader = incoming(reply, thread_ts=root, files="none"), attachments(slack)
+    read = await slack.reader.read_conversation(asked.thread, before=reply)
+    before = slack.made("conversations.replies")
+    assert named(await reader.read_all(asked, read.first)) == [("a.txt", True)]
+    assert await reader.read_all(asked, {}) == ()
+    assert slack.made("conversations.replies") == before
+    assert named(await reader.read_all(asked, None)) == [("a.txt", True)]
+    assert slack.server.calls[-1].arguments["latest"] == root, "asked for by its own ts: no server has to add it"
+    assert slack.made("conversations.replies") == before + 1
 
 
-async def test_without_files_nothing_is_asked_of_slack() -> None:
-    async with local_slack() as slack:
-        assert await attachments(slack).read_all(incoming("1.000001", files="none"), {}) == ()
-        assert slack.server.calls == []
+async def test_without_files_nothing_is_asked_of_slack(slack: Slack) -> None:
+    assert await attachments(slack).read_all(incoming("1.000001", files="none"), {}) == ()
+    assert slack.server.calls == []
 
 
 async def test_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:
@@ -275,26 +267,24 @@ async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
             assert bool(file.text) == (not trouble)
 
 
-async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls() -> None:
-    async with local_slack() as slack:
-        slack.client.base_url = "https://slack.com/api/"
-        reader = attachments(slack)
-        good = ("https://files.slack.com/f", "https://acme.slack.com/f", "https://slack-files.com/f")
-        bad = ("http://files.slack.com/f", "https://files.slack.com.evil.example/f", "https://evilslack.com/f")
-        assert [url for url in (*good, *bad) if reader.is_allowed(url)] == list(good)
+async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls(slack: Slack) -> None:
+    slack.client.base_url = "https://slack.com/api/"
+    reader = attachments(slack)
+    good = ("https://files.slack.com/f", "https://acme.slack.com/f", "https://slack-files.com/f")
+    bad = ("http://files.slack.com/f", "https://files.slack.com.evil.example/f", "https://evilslack.com/f")
+    assert [url for url in (*good, *bad) if reader.is_allowed(url)] == list(good)
 
 
-async def test_file_of_another_organisation_is_asked_for_by_its_id() -> None:
-    async with local_slack() as slack:
-        file_id = slack.server.add_file(VISITOR, "plan.txt", b"Forty euros.")
-        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?", files=[file_id])
-        message = slack.server.workspace.log.get(CHANNEL, ts)
-        assert message is not None
-        message.files = [{"id": file_id, "file_access": "check_file_info"}]
-        (read,) = await attachments(slack).read_all(incoming(ts), {})
-        assert (read.name, read.text, read.trouble) == ("plan.txt", "Forty euros.", "")
-        slack.server.faults.fail("files.info", "missing_scope", times=1)
-        assert [file.trouble for file in await attachments(slack).read_all(incoming(ts), {})] == ["not_allowed"]
+async def test_file_of_another_organisation_is_asked_for_by_its_id(slack: Slack) -> None:
+    file_id = slack.server.add_file(VISITOR, "plan.txt", b"Forty euros.")
+    ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?", files=[file_id])
+    message = slack.server.workspace.log.get(CHANNEL, ts)
+    assert message is not None
+    message.files = [{"id": file_id, "file_access": "check_file_info"}]
+    (read,) = await attachments(slack).read_all(incoming(ts), {})
+    assert (read.name, read.text, read.trouble) == ("plan.txt", "Forty euros.", "")
+    slack.server.faults.fail("files.info", "missing_scope", times=1)
+    assert [file.trouble for file in await attachments(slack).read_all(incoming(ts), {})] == ["not_allowed"]
 
 
 @pytest.fixture

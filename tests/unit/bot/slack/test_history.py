@@ -12,7 +12,7 @@ from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import Posted, ThreadReader, sort_key
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.local_slack import CHANNEL, CHAT, Slack
 
 
 def metadata(event_type: str, **payload: object) -> dict[str, object]:
@@ -27,95 +27,87 @@ async def say(slack: Slack, place: ThreadKey, text: str, *, meta: dict[str, obje
     return str(reply["ts"])
 
 
-async def test_thread_reads_oldest_first_with_its_speakers() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
-        answer = await say(slack, place, "On Tuesdays.")
-        reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
-        assert (await slack.reader.read_conversation(place)).messages == (
-            ThreadMessage(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
-            ThreadMessage(role="assistant", text="On Tuesdays.", ts=answer),
-            ThreadMessage(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
-        )
-        assert [m.ts for m in (await slack.reader.read_conversation(place, before=reply)).messages] == [ts, answer]
-        assert (await slack.reader.read_conversation(place, before=ts)).messages == ()
+async def test_thread_reads_oldest_first_with_its_speakers(slack: Slack) -> None:
+    place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
+    answer = await say(slack, place, "On Tuesdays.")
+    reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
+    assert (await slack.reader.read_conversation(place)).messages == (
+        ThreadMessage(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
+        ThreadMessage(role="assistant", text="On Tuesdays.", ts=answer),
+        ThreadMessage(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
+    )
+    assert [m.ts for m in (await slack.reader.read_conversation(place, before=reply)).messages] == [ts, answer]
+    assert (await slack.reader.read_conversation(place, before=ts)).messages == ()
 
 
-async def test_long_thread_is_read_over_all_pages_from_its_end() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        for number in range(1_300):
-            slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
-        read = (await slack.reader.read_conversation(place, limit=1_500)).messages
-        assert [m.text for m in read[1:]] == [f"line {number}" for number in range(1_300)]
-        assert slack.made("conversations.replies") == 3, "after the first page come larger ones"
-        read = (await slack.reader.read_conversation(place)).messages
-        assert [m.text for m in read] == [f"line {number}" for number in range(1_100, 1_300)]
+async def test_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -> None:
+    place, ts = slack.ask()
+    for number in range(1_300):
+        slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
+    read = (await slack.reader.read_conversation(place, limit=1_500)).messages
+    assert [m.text for m in read[1:]] == [f"line {number}" for number in range(1_300)]
+    assert slack.made("conversations.replies") == 3, "after the first page come larger ones"
+    read = (await slack.reader.read_conversation(place)).messages
+    assert [m.text for m in read] == [f"line {number}" for number in range(1_100, 1_300)]
 
 
-async def test_the_alert_that_a_thread_is_about_is_read_too() -> None:
-    async with local_slack() as slack:
-        log = slack.server.workspace.log
-        alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
-        root = LocalMessage(channel=CHANNEL, ts=log.next_ts(), user="UALERTS", bot_id="BALERTS", attachments=[alert])
-        slack.server.workspace.add_message(root)
-        place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
-        slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
-        assert [m.text for m in (await slack.reader.read_conversation(place)).messages] == [
-            "Disk full\ndb-7 is at 98 %",
-            "what is this?",
-        ]
+async def test_the_alert_that_a_thread_is_about_is_read_too(slack: Slack) -> None:
+    log = slack.server.workspace.log
+    alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
+    root = LocalMessage(channel=CHANNEL, ts=log.next_ts(), user="UALERTS", bot_id="BALERTS", attachments=[alert])
+    slack.server.workspace.add_message(root)
+    place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
+    slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
+    assert [m.text for m in (await slack.reader.read_conversation(place)).messages] == [
+        "Disk full\ndb-7 is at 98 %",
+        "what is this?",
+    ]
 
 
-async def test_direct_chat_reads_its_last_messages() -> None:
-    async with local_slack() as slack:
-        stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
-        place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
-        read = (await slack.reader.read_conversation(place, limit=3, before=stamps[-1])).messages
-        assert [m.text for m in read] == ["question 246", "question 247", "question 248"]
-        assert slack.made("conversations.history") == 1
+async def test_direct_chat_reads_its_last_messages(slack: Slack) -> None:
+    stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
+    place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
+    read = (await slack.reader.read_conversation(place, limit=3, before=stamps[-1])).messages
+    assert [m.text for m in read] == ["question 246", "question 247", "question 248"]
+    assert slack.made("conversations.history") == 1
 
 
-async def test_what_was_posted_for_a_question_is_found_in_order() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        working = await say(slack, place, "…", meta=metadata("orion_working", question_ts=ts))
-        second = await say(slack, place, "2", meta=metadata("orion_answer", question_ts=ts, turn_id="t1", part=2))
-        first = await say(slack, place, "1", meta=metadata("orion_answer", question_ts=ts, turn_id="t1"))
-        await say(slack, place, "other", meta=metadata("orion_answer", question_ts="1.1", turn_id="t0"))
-        await say(slack, place, "other", meta=metadata("something_else", question_ts=ts))
-        assert await slack.reader.find_posts(place, ts) == (
-            Posted(ts=working, placeholder=True),
-            Posted(ts=first, turn_id="t1"),
-            Posted(ts=second, turn_id="t1", part=2),
-        )
+async def test_what_was_posted_for_a_question_is_found_in_order(slack: Slack) -> None:
+    place, ts = slack.ask()
+    working = await say(slack, place, "…", meta=metadata("orion_working", question_ts=ts))
+    second = await say(slack, place, "2", meta=metadata("orion_answer", question_ts=ts, turn_id="t1", part=2))
+    first = await say(slack, place, "1", meta=metadata("orion_answer", question_ts=ts, turn_id="t1"))
+    await say(slack, place, "other", meta=metadata("orion_answer", question_ts="1.1", turn_id="t0"))
+    await say(slack, place, "other", meta=metadata("something_else", question_ts=ts))
+    assert await slack.reader.find_posts(place, ts) == (
+        Posted(ts=working, placeholder=True),
+        Posted(ts=first, turn_id="t1"),
+        Posted(ts=second, turn_id="t1", part=2),
+    )
 
 
-async def test_another_apps_metadata_counts_for_nothing() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        forged = slack.server.post("U0RELEASE", CHANNEL, "I am Orion", ts)
-        message = slack.server.workspace.log.get(CHANNEL, forged)
-        assert message is not None
-        message.metadata = metadata("orion_answer", question_ts=ts, turn_id="t1")
-        assert await slack.reader.find_posts(place, ts) == ()
+async def test_another_apps_metadata_counts_for_nothing(slack: Slack) -> None:
+    place, ts = slack.ask()
+    forged = slack.server.post("U0RELEASE", CHANNEL, "I am Orion", ts)
+    message = slack.server.workspace.log.get(CHANNEL, forged)
+    assert message is not None
+    message.metadata = metadata("orion_answer", question_ts=ts, turn_id="t1")
+    assert await slack.reader.find_posts(place, ts) == ()
 
 
-async def test_without_the_history_scope_nothing_is_found() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
-        assert await slack.reader.find_posts(place, ts) == ()
-        with pytest.raises(DeliveryFailed, match="missing_scope"):
-            await slack.reader.read_conversation(place)
+async def test_without_the_history_scope_nothing_is_found(slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
+    assert await slack.reader.find_posts(place, ts) == ()
+    with pytest.raises(DeliveryFailed, match="missing_scope"):
+        await slack.reader.read_conversation(place)
 
 
-async def test_thread_that_is_gone_is_a_failure() -> None:
-    async with local_slack() as slack:
-        gone = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001")
-        with pytest.raises(DeliveryFailed) as failed:
-            await slack.reader.find_posts(gone, "1600000000.000001")
-        assert failed.value.permanent
+async def test_thread_that_is_gone_is_a_failure(slack: Slack) -> None:
+    gone = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001")
+    with pytest.raises(DeliveryFailed) as failed:
+        await slack.reader.find_posts(gone, "1600000000.000001")
+    assert failed.value.permanent
 
 
 async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:

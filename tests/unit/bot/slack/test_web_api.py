@@ -18,36 +18,33 @@ from bot.queue.lease import LeaseLost
 from bot.servers.http import serve
 from bot.slack.client import open_client
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
-from tests.support.local_slack import CHANNEL, local_slack, running
+from tests.support.local_slack import CHANNEL, Slack, local_slack, running
 
 
 def post(text: str = "hello") -> dict[str, str]:
     return {"channel": CHANNEL, "text": text}
 
 
-async def test_retry_after_is_obeyed() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.rate_limit("chat.postMessage", retry_after=1)
-        began = time.monotonic()
-        await slack.calls.write("chat.postMessage", post())
-        assert time.monotonic() - began >= 1.0
-        assert len(slack.server.messages(CHANNEL)) == 1
+async def test_retry_after_is_obeyed(slack: Slack) -> None:
+    slack.server.faults.rate_limit("chat.postMessage", retry_after=1)
+    began = time.monotonic()
+    await slack.calls.write("chat.postMessage", post())
+    assert time.monotonic() - began >= 1.0
+    assert len(slack.server.messages(CHANNEL)) == 1
 
 
 @pytest.mark.parametrize(("error", "status"), [("internal_error", 200), ("fatal_error", 500), ("", 503)])
-async def test_slacks_own_trouble_is_waited_out(error: str, status: int) -> None:
-    async with local_slack() as slack:
-        slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
-        await slack.calls.write("chat.postMessage", post())
-        assert slack.made("chat.postMessage") == 4
+async def test_slacks_own_trouble_is_waited_out(error: str, status: int, slack: Slack) -> None:
+    slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
+    await slack.calls.write("chat.postMessage", post())
+    assert slack.made("chat.postMessage") == 4
 
 
-async def test_final_error_is_not_repeated() -> None:
-    async with local_slack() as slack:
-        with pytest.raises(DeliveryFailed) as failed:
-            await slack.calls.write("chat.postMessage", {"channel": "C0NOWHERE", "text": "hello"})
-        assert (failed.value.reason, failed.value.permanent) == ("channel_not_found", True)
-        assert slack.made("chat.postMessage") == 1
+async def test_final_error_is_not_repeated(slack: Slack) -> None:
+    with pytest.raises(DeliveryFailed) as failed:
+        await slack.calls.write("chat.postMessage", {"channel": "C0NOWHERE", "text": "hello"})
+    assert (failed.value.reason, failed.value.permanent) == ("channel_not_found", True)
+    assert slack.made("chat.postMessage") == 1
 
 
 async def test_wait_longer_than_patience_is_not_begun() -> None:
@@ -59,28 +56,26 @@ async def test_wait_longer_than_patience_is_not_begun() -> None:
         assert time.monotonic() - began < 4  # neither the 30 s asked for nor the 5 s of its patience
 
 
-async def test_what_may_have_happened_is_looked_for_before_it_is_repeated() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.lose_response("chat.postMessage")
+async def test_what_may_have_happened_is_looked_for_before_it_is_repeated(slack: Slack) -> None:
+    slack.server.faults.lose_response("chat.postMessage")
 
-        async def look() -> Reply | None:
-            return {"ts": slack.server.messages(CHANNEL)[0]["ts"]}
+    async def look() -> Reply | None:
+        return {"ts": slack.server.messages(CHANNEL)[0]["ts"]}
 
-        reply = await slack.calls.write("chat.postMessage", post(), look=look)
-        assert [message["ts"] for message in slack.server.messages(CHANNEL)] == [reply["ts"]]
+    reply = await slack.calls.write("chat.postMessage", post(), look=look)
+    assert [message["ts"] for message in slack.server.messages(CHANNEL)] == [reply["ts"]]
 
 
-async def test_what_did_not_happen_is_repeated() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.reset("chat.postMessage", times=2)
-        looks: list[int] = []
+async def test_what_did_not_happen_is_repeated(slack: Slack) -> None:
+    slack.server.faults.reset("chat.postMessage", times=2)
+    looks: list[int] = []
 
-        async def look() -> Reply | None:
-            looks.append(len(slack.server.messages(CHANNEL)))
-            return None
+    async def look() -> Reply | None:
+        looks.append(len(slack.server.messages(CHANNEL)))
+        return None
 
-        await slack.calls.write("chat.postMessage", post(), look=look)
-        assert (looks, len(slack.server.messages(CHANNEL))) == ([0, 0], 1)
+    await slack.calls.write("chat.postMessage", post(), look=look)
+    assert (looks, len(slack.server.messages(CHANNEL))) == ([0, 0], 1)
 
 
 async def test_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
@@ -103,20 +98,19 @@ async def test_what_may_have_happened_is_looked_for_also_after_a_later_attempt_t
         assert (looks, len(server.messages(CHANNEL))) == ([0, 1], 1)
 
 
-async def test_the_lease_is_checked_before_each_attempt() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.fail("chat.postMessage", times=5)
-        checks: list[int] = []
+async def test_the_lease_is_checked_before_each_attempt(slack: Slack) -> None:
+    slack.server.faults.fail("chat.postMessage", times=5)
+    checks: list[int] = []
 
-        def lease_check() -> None:
-            checks.append(slack.made("chat.postMessage"))
-            if len(checks) == 3:
-                message = "lost"
-                raise PermissionError(message)
+    def lease_check() -> None:
+        checks.append(slack.made("chat.postMessage"))
+        if len(checks) == 3:
+            message = "lost"
+            raise PermissionError(message)
 
-        with pytest.raises(PermissionError, match="lost"):
-            await slack.calls.write("chat.postMessage", post(), lease_check=lease_check)
-        assert checks == [0, 1, 2]
+    with pytest.raises(PermissionError, match="lost"):
+        await slack.calls.write("chat.postMessage", post(), lease_check=lease_check)
+    assert checks == [0, 1, 2]
 
 
 async def test_call_that_hangs_is_given_up_and_repeated() -> None:
@@ -129,12 +123,11 @@ async def test_call_that_hangs_is_given_up_and_repeated() -> None:
         assert (await calls.read("auth.test"))["user_id"] == "U0ORION"
 
 
-async def test_call_made_once_is_not_repeated() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.fail("views.open", times=2)
-        with pytest.raises(DeliveryFailed, match="internal_error"):
-            await slack.calls.call_once("views.open", {})
-        assert slack.made("views.open") == 1
+async def test_call_made_once_is_not_repeated(slack: Slack) -> None:
+    slack.server.faults.fail("views.open", times=2)
+    with pytest.raises(DeliveryFailed, match="internal_error"):
+        await slack.calls.call_once("views.open", {})
+    assert slack.made("views.open") == 1
 
 
 @asynccontextmanager
@@ -197,57 +190,53 @@ async def test_clock_that_differs_from_slacks_is_named_once(off_s: int, lines: i
     assert all(abs(found - off_s) < 5 for found in offsets)
 
 
-async def test_waiting_logs_the_method_and_never_the_text() -> None:
-    async with local_slack() as slack:
-        slack.server.faults.fail("chat.postMessage")
-        with capture_logs() as lines:
-            await slack.calls.write("chat.postMessage", post("confidential words"))
+async def test_waiting_logs_the_method_and_never_the_text(slack: Slack) -> None:
+    slack.server.faults.fail("chat.postMessage")
+    with capture_logs() as lines:
+        await slack.calls.write("chat.postMessage", post("confidential words"))
     assert [{k: v for k, v in line.items() if k != "wait_s"} for line in lines] == [
         {"event": "slack_call_waits", "log_level": "warning", "method": "chat.postMessage", "reason": "internal_error"}
     ]
 
 
-async def test_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back() -> None:
-    async with local_slack() as slack:
-        breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.5)
-        calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
-        slack.server.faults.fail("chat.postMessage", status=503, times=3)
-        for _ in range(2):
-            with pytest.raises(DeliveryFailed) as failed:
-                await calls.write("chat.postMessage", post())
-        assert (failed.value.reason, failed.value.permanent) == ("left_alone", False)
-        assert slack.made("chat.postMessage") == 3
-        assert breaker.is_open
-        patient = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
-        await patient.write("chat.postMessage", post())
-        assert slack.made("chat.postMessage") == 4
-        assert not breaker.is_open
+async def test_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back(slack: Slack) -> None:
+    breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.5)
+    calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
+    slack.server.faults.fail("chat.postMessage", status=503, times=3)
+    for _ in range(2):
+        with pytest.raises(DeliveryFailed) as failed:
+            await calls.write("chat.postMessage", post())
+    assert (failed.value.reason, failed.value.permanent) == ("left_alone", False)
+    assert slack.made("chat.postMessage") == 3
+    assert breaker.is_open
+    patient = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
+    await patient.write("chat.postMessage", post())
+    assert slack.made("chat.postMessage") == 4
+    assert not breaker.is_open
 
 
 @pytest.mark.parametrize("error", ["channel_not_found", "ratelimited"])
-async def test_slack_that_says_no_is_there(error: str) -> None:
-    async with local_slack() as slack:
-        breaker = CircuitBreaker("slack", failures=1)
-        calls = SlackCalls(slack.client, patience_s=0.0, first_pause_s=0.01, breaker=breaker)
-        slack.server.faults.fail("chat.postMessage", error)
-        with pytest.raises(DeliveryFailed):
-            await calls.write("chat.postMessage", post())
-        assert not breaker.is_open
-
-
-async def test_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
-    async with local_slack() as slack:
-        breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
-        calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
-        breaker.record_failure()
-        await asyncio.sleep(0.01)
-        slack.server.faults.hang("chat.postMessage")
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await calls.write("chat.postMessage", post())
-        slack.server.faults.clear()
+async def test_slack_that_says_no_is_there(error: str, slack: Slack) -> None:
+    breaker = CircuitBreaker("slack", failures=1)
+    calls = SlackCalls(slack.client, patience_s=0.0, first_pause_s=0.01, breaker=breaker)
+    slack.server.faults.fail("chat.postMessage", error)
+    with pytest.raises(DeliveryFailed):
         await calls.write("chat.postMessage", post())
-        assert not breaker.is_open
+    assert not breaker.is_open
+
+
+async def test_call_that_was_cancelled_leaves_the_probe_to_the_next(slack: Slack) -> None:
+    breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
+    calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
+    breaker.record_failure()
+    await asyncio.sleep(0.01)
+    slack.server.faults.hang("chat.postMessage")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await calls.write("chat.postMessage", post())
+    slack.server.faults.clear()
+    await calls.write("chat.postMessage", post())
+    assert not breaker.is_open
 
 
 @pytest.mark.parametrize(
@@ -278,17 +267,16 @@ async def test_slack_that_cannot_be_reached_carries_nothing_out() -> None:
     assert not failed.value.permanent
 
 
-async def test_workspace_that_hangs_leaves_connections_to_others() -> None:
-    async with local_slack() as slack:
-        slow, other = SlackCalls(slack.client, at_once=2), SlackCalls(slack.client, at_once=2)
-        slack.server.faults.hang("users.info", times=2)
-        async with asyncio.TaskGroup() as group:
-            hanging = [group.create_task(slow.read("users.info", user="U0YOU")) for _ in range(3)]
-            await slack.server.wait_for(lambda: slack.made("users.info") == 2)
-            assert await other.read("users.info", user="U0YOU"), "its own calls go through"
-            assert not any(task.done() for task in hanging), "the third waits for one of the two"
-            slack.server.faults.release()
-        assert slack.made("users.info") == 4
+async def test_workspace_that_hangs_leaves_connections_to_others(slack: Slack) -> None:
+    slow, other = SlackCalls(slack.client, at_once=2), SlackCalls(slack.client, at_once=2)
+    slack.server.faults.hang("users.info", times=2)
+    async with asyncio.TaskGroup() as group:
+        hanging = [group.create_task(slow.read("users.info", user="U0YOU")) for _ in range(3)]
+        await slack.server.wait_for(lambda: slack.made("users.info") == 2)
+        assert await other.read("users.info", user="U0YOU"), "its own calls go through"
+        assert not any(task.done() for task in hanging), "the third waits for one of the two"
+        slack.server.faults.release()
+    assert slack.made("users.info") == 4
 
 
 async def test_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> None:
@@ -314,19 +302,18 @@ async def test_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> N
         assert slack.made("chat.postMessage") == 0
 
 
-async def test_what_is_stale_a_moment_later_waits_for_no_place() -> None:
-    async with local_slack() as slack:
-        calls = SlackCalls(slack.client, at_once=1)
-        slack.server.faults.hang("users.info")
-        async with asyncio.TaskGroup() as group:
-            hanging = group.create_task(calls.read("users.info", user="U0YOU"))
-            await slack.server.wait_for(lambda: slack.made("users.info") == 1)
-            async with asyncio.timeout(5):
-                with pytest.raises(DeliveryFailed, match="TimeoutError"):
-                    await calls.call_once("views.publish", {}, timeout_s=0.05)
-            assert not hanging.done()
-            slack.server.faults.release()
-        assert slack.made("views.publish") == 0
+async def test_what_is_stale_a_moment_later_waits_for_no_place(slack: Slack) -> None:
+    calls = SlackCalls(slack.client, at_once=1)
+    slack.server.faults.hang("users.info")
+    async with asyncio.TaskGroup() as group:
+        hanging = group.create_task(calls.read("users.info", user="U0YOU"))
+        await slack.server.wait_for(lambda: slack.made("users.info") == 1)
+        async with asyncio.timeout(5):
+            with pytest.raises(DeliveryFailed, match="TimeoutError"):
+                await calls.call_once("views.publish", {}, timeout_s=0.05)
+        assert not hanging.done()
+        slack.server.faults.release()
+    assert slack.made("views.publish") == 0
 
 
 async def refused(call: Awaitable[Reply]) -> Exception | None:

@@ -40,100 +40,88 @@ async def test_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Pat
         assert len(at.model.written) == 1
 
 
-async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, _ = await at.ask()
-        at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
-        with capture_logs() as logs:
-            ending = await at.interrupt(
-                lambda: "answer_delivered" in [entry["event"] for entry in logs], stop="stopped"
-            )
-        assert ending == OK
-        assert ["120 requests" in text for text in at.said(place)] == [True]
-        assert (await at.threads.load(place)).history != ()
+async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(at: TeamBot) -> None:
+    place, _ = await at.ask()
+    at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
+    with capture_logs() as logs:
+        ending = await at.interrupt(lambda: "answer_delivered" in [entry["event"] for entry in logs], stop="stopped")
+    assert ending == OK
+    assert ["120 requests" in text for text in at.said(place)] == [True]
+    assert (await at.threads.load(place)).history != ()
 
 
-async def test_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = await at.ask()
-        incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
-        (question,) = await at.mailbox.list_messages(str(place))
-        assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
-        assert await at.handle() == OK
-        assert [text[:7] for text in at.said(place)] == ["Stopped"]
-        assert at.model.decided == []
-        await at.enqueuer.receive(incoming)
-        assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
+async def test_question_that_still_waits_is_stopped_too_and_once(at: TeamBot) -> None:
+    place, ts = await at.ask()
+    incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
+    (question,) = await at.mailbox.list_messages(str(place))
+    assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
+    assert await at.handle() == OK
+    assert [text[:7] for text in at.said(place)] == ["Stopped"]
+    assert at.model.decided == []
+    await at.enqueuer.receive(incoming)
+    assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
 
 
-async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(
-    tmp_path: Path, redis_client: Redis
-) -> None:
+async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(at: TeamBot) -> None:
     """Its thread must be among those that are looked into after an absence."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        incoming = await at.store(ts, place)  # and then Redis went away, or the process died
+    place, ts = at.slack.ask()
+    incoming = await at.store(ts, place)  # and then Redis went away, or the process died
 
-        async def cancel(wish: Cancellation) -> None:
-            raise AssertionError(wish)
+    async def cancel(wish: Cancellation) -> None:
+        raise AssertionError(wish)
 
-        await at.reception_with(cancel).receive(incoming)
-        assert await at.stores.served.latest(9) == [place]
-
-
-async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = await at.ask()
-        refused = ["once"]
-
-        async def cancel(wish: Cancellation) -> None:
-            if refused:
-                raise RedisConnectionError(refused.pop())
-            at.cancelled.append(wish)
-
-        enqueuer = at.reception_with(cancel)
-        said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
-        stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
-        with pytest.raises(RedisConnectionError):
-            await enqueuer.receive(stop)
-        for _ in range(2):
-            await enqueuer.receive(stop)
-        (question,) = await at.mailbox.list_messages(str(place))
-        assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
+    await at.reception_with(cancel).receive(incoming)
+    assert await at.stores.served.latest(9) == [place]
 
 
-async def test_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
-        place, _ = await at.ask()
-        at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
-        for _ in range(8):
-            ending = await at.handle()
-            assert ending.verb == "giveback"
-            assert ending.after_s > 0
-        at.slack.server.faults.clear()
-        assert await at.handle() == OK
-        assert len(at.model.written) == 1
-        assert "120 requests" in at.said(place)[0]
-        assert (await Stats(redis_client).read(1)).turns == 1, "counted once, however late it is delivered"
+async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(at: TeamBot) -> None:
+    place, ts = await at.ask()
+    refused = ["once"]
+
+    async def cancel(wish: Cancellation) -> None:
+        if refused:
+            raise RedisConnectionError(refused.pop())
+        at.cancelled.append(wish)
+
+    enqueuer = at.reception_with(cancel)
+    said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
+    stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
+    with pytest.raises(RedisConnectionError):
+        await enqueuer.receive(stop)
+    for _ in range(2):
+        await enqueuer.receive(stop)
+    (question,) = await at.mailbox.list_messages(str(place))
+    assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
+
+
+async def test_slack_that_is_away_uses_up_no_tries(redis_client: Redis, at: TeamBot) -> None:
+    at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
+    place, _ = await at.ask()
+    at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
+    for _ in range(8):
+        ending = await at.handle()
+        assert ending.verb == "giveback"
+        assert ending.after_s > 0
+    at.slack.server.faults.clear()
+    assert await at.handle() == OK
+    assert len(at.model.written) == 1
+    assert "120 requests" in at.said(place)[0]
+    assert (await Stats(redis_client).read(1)).turns == 1, "counted once, however late it is delivered"
 
 
 @pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
-async def test_question_that_comes_again_from_elsewhere_is_answered_in_place(
-    tmp_path: Path, redis_client: Redis, how: str
-) -> None:
+async def test_question_that_comes_again_from_elsewhere_is_answered_in_place(how: str, at: TeamBot) -> None:
     """Nothing in Redis tells that an answer stands, and it is the message's first try: only Slack knows."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        edited = how.startswith("edited")
-        place, ts = at.slack.ask()
-        if not edited:
-            ts = f"{float(ts) - 3 * 86_400:.6f}"
-        old = Answer(text="Ask again.", chunks=("Ask again.",), sources=(), verified=True, attempts=1)
-        await at.slack.delivery.answer(place, old, AnswerKey(question_ts=ts, turn_id="before"))
-        await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
-        assert await at.handle() == OK
-        (said,) = at.said(place)
-        assert "120 requests" in said
+    edited = how.startswith("edited")
+    place, ts = at.slack.ask()
+    if not edited:
+        ts = f"{float(ts) - 3 * 86_400:.6f}"
+    old = Answer(text="Ask again.", chunks=("Ask again.",), sources=(), verified=True, attempts=1)
+    await at.slack.delivery.answer(place, old, AnswerKey(question_ts=ts, turn_id="before"))
+    await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
+    assert await at.handle() == OK
+    (said,) = at.said(place)
+    assert "120 requests" in said
 
 
 async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_nobody_read(
@@ -158,21 +146,20 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
         assert len(at.said(place)) == 3
 
 
-async def test_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        incoming = await at.store(ts, place)
-        claimed, lease = await at.claim()
-        await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
-        assert incoming.turn_id[:12] in at.said(place)[0]
+async def test_given_up_the_person_is_told_unless_an_answer_stands(at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    incoming = await at.store(ts, place)
+    claimed, lease = await at.claim()
+    await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
+    assert incoming.turn_id[:12] in at.said(place)[0]
 
-        other, second = at.slack.ask()
-        await at.store(second, other)
-        await at.mailbox.finish(claimed, "dead")
-        claimed, lease = await at.claim()
-        assert await at.flow.handle(claimed, lease) == OK
-        await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
-        assert ["120 requests" in text for text in at.said(other)] == [True]
+    other, second = at.slack.ask()
+    await at.store(second, other)
+    await at.mailbox.finish(claimed, "dead")
+    claimed, lease = await at.claim()
+    assert await at.flow.handle(claimed, lease) == OK
+    await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
+    assert ["120 requests" in text for text in at.said(other)] == [True]
 
 
 async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
@@ -189,27 +176,25 @@ async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_
         assert len(at.said(place)) == 1
 
 
-async def test_question_that_came_after_a_later_one_is_remembered_once(tmp_path: Path, redis_client: Redis) -> None:
+async def test_question_that_came_after_a_later_one_is_remembered_once(at: TeamBot) -> None:
     """The later one, first in work, read the thread and found the earlier one in it."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, first = at.slack.ask()
-        second = at.slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and in the evening?", first)
-        for ts in (second, first):
-            await at.store(ts, place)
-            assert await at.handle() == OK
-        asked = [m.ts for m in (await at.threads.load(place)).history if m.role == "user"]
-        assert asked == [second, first]
-
-
-async def test_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        await at.ask()
-        claimed, lease = await at.claim()
-        await lose(at, claimed, lease)
-        with capture_logs() as logged, pytest.raises(LeaseLost):
-            await at.flow.handle(claimed, lease)
-        assert logged == []
+    place, first = at.slack.ask()
+    second = at.slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and in the evening?", first)
+    for ts in (second, first):
+        await at.store(ts, place)
         assert await at.handle() == OK
+    asked = [m.ts for m in (await at.threads.load(place)).history if m.role == "user"]
+    assert asked == [second, first]
+
+
+async def test_worker_that_stood_still_after_its_claim_starts_no_turn(at: TeamBot) -> None:
+    await at.ask()
+    claimed, lease = await at.claim()
+    await lose(at, claimed, lease)
+    with capture_logs() as logged, pytest.raises(LeaseLost):
+        await at.flow.handle(claimed, lease)
+    assert logged == []
+    assert await at.handle() == OK
 
 
 async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
@@ -229,19 +214,16 @@ async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
         at.slack.server.faults.release()
 
 
-async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(
-    tmp_path: Path, redis_client: Redis
-) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = await at.ask()
-        await taken_over_while_it_posts(at, place)
-        assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
-        first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
-        await settled(at)
-        ((kept, text),) = [(m["ts"], m["text"]) for m in at.slack.server.messages(place.channel, ts) if m.get("bot_id")]
-        assert kept == first
-        assert "120 requests" in text
-        assert at.slack.server.workspace.threads.statuses == {}
+async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(at: TeamBot) -> None:
+    place, ts = await at.ask()
+    await taken_over_while_it_posts(at, place)
+    assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
+    first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
+    await settled(at)
+    ((kept, text),) = [(m["ts"], m["text"]) for m in at.slack.server.messages(place.channel, ts) if m.get("bot_id")]
+    assert kept == first
+    assert "120 requests" in text
+    assert at.slack.server.workspace.threads.statuses == {}
 
 
 async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
@@ -261,36 +243,32 @@ async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Pa
         assert at.slack.server.workspace.threads.statuses == {}
 
 
-async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
-    tmp_path: Path, redis_client: Redis
-) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        incoming = await at.store(ts, place)
-        await at.slack.delivery.set_status(place, "is thinking…")
-        await at.slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        claimed, lease = await at.claim()
-        await lose(at, claimed, lease)
-        await at.cancellations.record_deletion(incoming)
-        assert await at.handle() == OK
-        assert at.said(place) == []
-        assert at.slack.server.workspace.threads.statuses == {}
+async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    incoming = await at.store(ts, place)
+    await at.slack.delivery.set_status(place, "is thinking…")
+    await at.slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+    claimed, lease = await at.claim()
+    await lose(at, claimed, lease)
+    await at.cancellations.record_deletion(incoming)
+    assert await at.handle() == OK
+    assert at.said(place) == []
+    assert at.slack.server.workspace.threads.statuses == {}
 
 
 @pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "giveback")])
 async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
-    error: str, verb: str, tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+    error: str, verb: str, monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        await at.ask()
-        claimed, lease = await at.claim()
-        await lose(at, claimed, lease)
-        assert await at.handle() == OK
-        monkeypatch.setattr(recovery, "CHECK_AT_S", (0.0,))
-        at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
-        at.slack.server.faults.fail("conversations.replies", error, times=99)
-        (incoming,) = await at.mailbox.claim("w", 9)
-        assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == verb
+    await at.ask()
+    claimed, lease = await at.claim()
+    await lose(at, claimed, lease)
+    assert await at.handle() == OK
+    monkeypatch.setattr(recovery, "CHECK_AT_S", (0.0,))
+    at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
+    at.slack.server.faults.fail("conversations.replies", error, times=99)
+    (incoming,) = await at.mailbox.claim("w", 9)
+    assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == verb
 
 
 @pytest.mark.parametrize("decision", [NoReply(), ModelError("AuthenticationError", "no")])

@@ -24,7 +24,7 @@ from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.turn import recovery
 from bot.turn.recovery import delete_duplicates, run_check
-from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.local_slack import CHANNEL, CHAT, Slack
 from tests.support.posted_answers import LONG, answer
 from tests.support.redis_fleet import node
 from tests.support.team_bot import GOOD, TeamBot, settled, team_bot
@@ -167,71 +167,66 @@ async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
             assert "as edited" in at.said(place)[0]
 
 
-async def test_of_two_versions_the_answer_to_the_latest_stays() -> None:
+async def test_of_two_versions_the_answer_to_the_latest_stays(slack: Slack) -> None:
     """The older one landed between the newer one's look and post: it stands first, and answers nothing any more."""
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        older = Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention").turn_id
-        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))
-        slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release on Fridays?")
-        edited_ts = slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
-        incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
-        answer_key = AnswerKey(question_ts=ts, turn_id=incoming.turn_id, may_exist=False)
-        (latest,) = await slack.delivery.answer(place, answer("Not at all."), answer_key)
-        await delete_duplicates(slack.delivery, place, ts)
-        assert stamps(slack, place) == [latest]
+    place, ts = slack.ask()
+    older = Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention").turn_id
+    await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))
+    slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release on Fridays?")
+    edited_ts = slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
+    incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
+    answer_key = AnswerKey(question_ts=ts, turn_id=incoming.turn_id, may_exist=False)
+    (latest,) = await slack.delivery.answer(place, answer("Not at all."), answer_key)
+    await delete_duplicates(slack.delivery, place, ts)
+    assert stamps(slack, place) == [latest]
 
 
-async def test_where_slack_replied_nobody_looks_and_nothing_is_left(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await answered(at, place, ts)
-        assert (await at.mailbox.depth()).messages == 0
-        assert at.slack.made("conversations.replies") == 0
+async def test_where_slack_replied_nobody_looks_and_nothing_is_left(at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    await answered(at, place, ts)
+    assert (await at.mailbox.depth()).messages == 0
+    assert at.slack.made("conversations.replies") == 0
 
 
-async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis_client: Redis) -> None:
+async def test_newer_doubt_takes_the_place_of_an_older_one(at: TeamBot) -> None:
     """Slack was away for long: each try left a message, and one look is enough for all of them."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await answered(at, place, ts)
-        for _ in range(3):
-            await PendingChecks(at.mailbox).add(place, ts)
-        (incoming,) = await at.mailbox.claim("w", 9)
-        assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
-        assert await at.mailbox.finish(incoming, "giveback")
-        await settled(at)
-        assert at.slack.made("conversations.replies") == 1
-        assert (await at.mailbox.depth()).messages == 0
+    place, ts = at.slack.ask()
+    await answered(at, place, ts)
+    for _ in range(3):
+        await PendingChecks(at.mailbox).add(place, ts)
+    (incoming,) = await at.mailbox.claim("w", 9)
+    assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
+    assert await at.mailbox.finish(incoming, "giveback")
+    await settled(at)
+    assert at.slack.made("conversations.replies") == 1
+    assert (await at.mailbox.depth()).messages == 0
 
 
-async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await PendingChecks(at.mailbox).add(place, ts)
-        (incoming,) = await at.mailbox.claim("w", 9)
-        assert await at.mailbox.finish(incoming, "giveback", after_s=60)
-        assert await at.mailbox.claim("w", 9) == []
-        await PendingChecks(at.mailbox).add(place, ts)
-        assert len(await at.mailbox.claim("w", 9)) == 1
+async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    await PendingChecks(at.mailbox).add(place, ts)
+    (incoming,) = await at.mailbox.claim("w", 9)
+    assert await at.mailbox.finish(incoming, "giveback", after_s=60)
+    assert await at.mailbox.claim("w", 9) == []
+    await PendingChecks(at.mailbox).add(place, ts)
+    assert len(await at.mailbox.claim("w", 9)) == 1
 
 
 async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
-    tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await PendingChecks(at.mailbox).add(place, ts)
-        (incoming,) = await at.mailbox.claim("w", 9)
-        pending_check = PendingCheck(place=place, question_ts=ts)
-        monkeypatch.setattr(recovery, "CHECK_AT_S", (2.0, 4.0, 8.0))
-        rests: list[float] = []
-        for age_s in (0.0, 2.5, 4.5, 9.0):
-            aged = replace(incoming, enqueued_at=time.time() - age_s)
-            lease = Lease(incoming.leased_until)
-            rests.append((await run_check(pending_check, aged, lease, at.stores, at.slack.delivery)).after_s)
-        assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
-        assert at.slack.made("conversations.replies") == 3
+    place, ts = at.slack.ask()
+    await PendingChecks(at.mailbox).add(place, ts)
+    (incoming,) = await at.mailbox.claim("w", 9)
+    pending_check = PendingCheck(place=place, question_ts=ts)
+    monkeypatch.setattr(recovery, "CHECK_AT_S", (2.0, 4.0, 8.0))
+    rests: list[float] = []
+    for age_s in (0.0, 2.5, 4.5, 9.0):
+        aged = replace(incoming, enqueued_at=time.time() - age_s)
+        lease = Lease(incoming.leased_until)
+        rests.append((await run_check(pending_check, aged, lease, at.stores, at.slack.delivery)).after_s)
+    assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
+    assert at.slack.made("conversations.replies") == 3
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
@@ -254,18 +249,17 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         assert stamps(at.slack, place) == [first]
 
 
-async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await answered(at, place, ts)
-        await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)
-        await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
-        claimed, lease = await at.claim()
-        await at.slack.delivery.set_status(place, "is thinking…")
-        await PendingChecks(at.mailbox).add(place, ts)
-        await settled(at)
-        assert len(at.slack.server.workspace.threads.statuses) == 1
-        await at.flow.handle(claimed, lease)
+async def test_status_of_another_question_at_work_is_left_alone(at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    await answered(at, place, ts)
+    await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)
+    await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    claimed, lease = await at.claim()
+    await at.slack.delivery.set_status(place, "is thinking…")
+    await PendingChecks(at.mailbox).add(place, ts)
+    await settled(at)
+    assert len(at.slack.server.workspace.threads.statuses) == 1
+    await at.flow.handle(claimed, lease)
 
 
 PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")

@@ -23,7 +23,7 @@ from tests.support.openai_server import HANGS, RESPOND, Scripted, calls
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
 from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
-from tests.support.team_bot import team_bot
+from tests.support.team_bot import TeamBot, team_bot
 from tests.support.waiting import wait_until
 
 STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
@@ -201,21 +201,20 @@ async def test_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_path: 
 
 
 @pytest.mark.parametrize("stops", [False, True])
-async def test_worker_that_dies_over_a_plan_leaves_none(tmp_path: Path, redis_client: Redis, *, stops: bool) -> None:
+async def test_worker_that_dies_over_a_plan_leaves_none(at: TeamBot, *, stops: bool) -> None:
     """Whoever takes the question over, or finds that it was taken back, knows nothing of the plan but its message."""
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        at.services = streaming_in(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
-        place, ts = at.slack.ask()
-        incoming = await at.store(ts, place)
-        assert await at.interrupt(lambda: any(map(tasks, own(at.slack, place)))) is None
-        assert len(own(at.slack, place)) == 1
-        at.services = streaming_in(at, model=ScriptedModel([GOOD], decisions=DECIDED))
-        if stops:
-            await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
-        assert await at.handle() == OK
-        (message,) = own(at.slack, place)
-        assert tasks(message) == []
-        assert ("120 requests" in message["text"], message["text"] == "Stopped.") == (not stops, stops)
+    at.services = streaming_in(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
+    place, ts = at.slack.ask()
+    incoming = await at.store(ts, place)
+    assert await at.interrupt(lambda: any(map(tasks, own(at.slack, place)))) is None
+    assert len(own(at.slack, place)) == 1
+    at.services = streaming_in(at, model=ScriptedModel([GOOD], decisions=DECIDED))
+    if stops:
+        await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
+    assert await at.handle() == OK
+    (message,) = own(at.slack, place)
+    assert tasks(message) == []
+    assert ("120 requests" in message["text"], message["text"] == "Stopped.") == (not stops, stops)
 
 
 async def test_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis_client: Redis) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -24,74 +23,67 @@ QUICK = Pace(change_s=0.01, remind_s=0.05)
 SLOW = Pace(change_s=0.01, remind_s=60)
 
 
-async def test_status_is_shown_changed_and_cleared() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
-            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
-            status.show("is reading…")
-            await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
-            status.resend()  # Slack removed it, as it does when a message appears
-            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…", "is reading…", "is reading…"])
-        assert cleared(slack)
+async def test_status_is_shown_changed_and_cleared(slack: Slack) -> None:
+    place, ts = slack.ask()
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
+        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+        status.show("is reading…")
+        await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
+        status.resend()  # Slack removed it, as it does when a message appears
+        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…", "is reading…", "is reading…"])
+    assert cleared(slack)
 
 
-async def test_slack_is_reminded_before_it_forgets() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating():
-            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
+async def test_slack_is_reminded_before_it_forgets(slack: Slack) -> None:
+    place, ts = slack.ask()
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating():
+        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
     assert Pace().remind_s < 120
 
 
-async def test_changes_in_a_burst_are_sent_as_the_last_one() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        async with WorkingStatus(
-            slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)
-        ).updating() as status:
-            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
-            for number in range(50):
-                status.show(f"step {number}")
-            await slack.server.wait_for(lambda: len(shown(slack)) > 1)
-        assert shown(slack) == ["is thinking…", "step 49"]
+async def test_changes_in_a_burst_are_sent_as_the_last_one(slack: Slack) -> None:
+    place, ts = slack.ask()
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)).updating() as status:
+        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+        for number in range(50):
+            status.show(f"step {number}")
+        await slack.server.wait_for(lambda: len(shown(slack)) > 1)
+    assert shown(slack) == ["is thinking…", "step 49"]
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
-async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error: str) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
-            await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
-            status.show("is reading…")
-            await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
-            ((block,),) = [message["blocks"] for message in answers(slack, place)]
-            assert block["text"]["verbatim"], "a step may name a host, which is no link"
-            await slack.delivery.answer(place, answer("So."), answer_key)
-        assert texts(answers(slack, place)) == ["So."]
-        assert slack.made("assistant.threads.setStatus") == 1
+async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error: str, slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+    async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
+        await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
+        status.show("is reading…")
+        await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
+        ((block,),) = [message["blocks"] for message in answers(slack, place)]
+        assert block["text"]["verbatim"], "a step may name a host, which is no link"
+        await slack.delivery.answer(place, answer("So."), answer_key)
+    assert texts(answers(slack, place)) == ["So."]
+    assert slack.made("assistant.threads.setStatus") == 1
 
 
 @pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
-async def test_the_answer_waits_for_a_slow_message_that_stands_in(method: str) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.missing.add("assistant.threads.setStatus")
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        before = slack.made(method)
-        slack.server.faults.delay(method, 0.3)
-        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
-            if method == "chat.update":
-                await slack.server.wait_for(lambda: answers(slack, place))
-                status.show("is writing an answer…")
-            await slack.server.wait_for(lambda: slack.made(method) > before)
-            await status.stop_updates()
-            await slack.delivery.answer(place, answer("So."), answer_key)
-        await slack.server.wait_for(lambda: all(call.done for call in slack.server.calls if call.method == method))
-        assert texts(answers(slack, place)) == ["So."]
-        assert slack.made("chat.postMessage") == 1
+async def test_the_answer_waits_for_a_slow_message_that_stands_in(method: str, slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.missing.add("assistant.threads.setStatus")
+    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+    before = slack.made(method)
+    slack.server.faults.delay(method, 0.3)
+    async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
+        if method == "chat.update":
+            await slack.server.wait_for(lambda: answers(slack, place))
+            status.show("is writing an answer…")
+        await slack.server.wait_for(lambda: slack.made(method) > before)
+        await status.stop_updates()
+        await slack.delivery.answer(place, answer("So."), answer_key)
+    await slack.server.wait_for(lambda: all(call.done for call in slack.server.calls if call.method == method))
+    assert texts(answers(slack, place)) == ["So."]
+    assert slack.made("chat.postMessage") == 1
 
 
 async def test_slack_in_trouble_stops_no_turn() -> None:
@@ -105,48 +97,45 @@ async def test_slack_in_trouble_stops_no_turn() -> None:
         assert slack.server.messages(CHANNEL)
 
 
-async def test_cancelled_turn_clears_its_status() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
+async def test_cancelled_turn_clears_its_status(slack: Slack) -> None:
+    place, ts = slack.ask()
 
-        async def turn() -> None:
-            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
-                await asyncio.Event().wait()
+    async def turn() -> None:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
+            await asyncio.Event().wait()
 
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(turn())
-            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
-            task.cancel()
-        assert task.cancelled()
-        assert cleared(slack)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(turn())
+        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+        task.cancel()
+    assert task.cancelled()
+    assert cleared(slack)
 
 
-async def test_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=5)
+async def test_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker(slack: Slack) -> None:
+    place, ts = slack.ask()
+    slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=5)
 
-        def lost() -> None:
-            raise LeaseLost
+    def lost() -> None:
+        raise LeaseLost
 
-        answer_key = AnswerKey(question_ts=ts, lease_check=lost)
-        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
-            status.show("is reading…")
-        assert answers(slack, place) == []
+    answer_key = AnswerKey(question_ts=ts, lease_check=lost)
+    async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
+        status.show("is reading…")
+    assert answers(slack, place) == []
 
 
 @pytest.mark.parametrize("error", ["", "unknown_method"])
-async def test_question_that_waits_keeps_its_status(error: str) -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        if error:
-            slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
-            await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
-            await status.leave_text(MODEL_AWAY)
-        assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])
-        if not error:
-            assert shown(slack)[-1] == MODEL_AWAY
+async def test_question_that_waits_keeps_its_status(error: str, slack: Slack) -> None:
+    place, ts = slack.ask()
+    if error:
+        slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
+    async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
+        await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
+        await status.leave_text(MODEL_AWAY)
+    assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])
+    if not error:
+        assert shown(slack)[-1] == MODEL_AWAY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,83 +154,71 @@ class Scene:
         return incoming
 
 
-@asynccontextmanager
-async def scene(redis: Redis) -> AsyncIterator[Scene]:
-    async with local_slack() as slack:
-        mailbox = Mailbox(redis)
-        yield Scene(
-            slack=slack,
-            mailbox=mailbox,
-            queueing=QueueNotices(mailbox, workspaces_of(slack, redis), for_s=0, again_s=60),
-        )
-        await mailbox.aclose()
+@pytest.fixture
+async def on(slack: Slack, redis_client: Redis) -> AsyncIterator[Scene]:
+    mailbox = Mailbox(redis_client)
+    queueing = QueueNotices(mailbox, workspaces_of(slack, redis_client), for_s=0, again_s=60)
+    yield Scene(slack=slack, mailbox=mailbox, queueing=queueing)
+    await mailbox.aclose()
 
 
-async def test_who_waits_behind_a_full_pool_sees_their_number_once(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        for _ in range(3):
-            await on.asked()
-        await on.queueing.sweep()
-        await on.queueing.sweep()
-        assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
+async def test_who_waits_behind_a_full_pool_sees_their_number_once(on: Scene) -> None:
+    for _ in range(3):
+        await on.asked()
+    await on.queueing.sweep()
+    await on.queueing.sweep()
+    assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
-async def test_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        incoming = await on.asked()
-        await on.queueing.sweep()
-        (claimed,) = await on.mailbox.claim("w", 1)
-        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
-            await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
-        assert await on.mailbox.finish(claimed, "ok")
-        await on.queueing.sweep()
-        assert on.slack.server.workspace.threads.status_payloads() == []
+async def test_the_number_makes_way_for_the_turn(on: Scene) -> None:
+    incoming = await on.asked()
+    await on.queueing.sweep()
+    (claimed,) = await on.mailbox.claim("w", 1)
+    async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
+        await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
+    assert await on.mailbox.finish(claimed, "ok")
+    await on.queueing.sweep()
+    assert on.slack.server.workspace.threads.status_payloads() == []
 
 
 @pytest.mark.parametrize("channel", ["C0GENERAL", CHAT])
-async def test_message_behind_a_running_turn_says_that_it_waits_also_after_a_restart(
-    redis_client: Redis, channel: str
-) -> None:
-    async with scene(redis_client) as on:
-        first = await on.asked(channel=channel)
-        await on.mailbox.claim("a worker that dies with all it knows", 1)
-        await on.stored(first.thread, f"{float(first.ts) + 1:.6f}")
-        await on.queueing.sweep()
-        assert shown(on.slack) == [BEHIND]
+async def test_message_behind_a_running_turn_says_that_it_waits_also_after_a_restart(channel: str, on: Scene) -> None:
+    first = await on.asked(channel=channel)
+    await on.mailbox.claim("a worker that dies with all it knows", 1)
+    await on.stored(first.thread, f"{float(first.ts) + 1:.6f}")
+    await on.queueing.sweep()
+    assert shown(on.slack) == [BEHIND]
 
 
-async def test_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        await on.asked()
-        (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
-        on.slack.server.faults.hold("assistant.threads.setStatus")
-        async with asyncio.TaskGroup() as group:
-            group.create_task(on.queueing.notify(waiting, Incoming.from_json(waiting.body)))
-            await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
-            (claimed,) = await on.mailbox.claim("w", 1)
-            assert await on.mailbox.finish(claimed, "ok")
-            on.slack.server.faults.release()
-        assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
-        assert cleared(on.slack), "nobody but who told it clears it"
-        await on.queueing.notify(waiting, Incoming.from_json(waiting.body))
-        assert len(shown(on.slack)) == 1, "what is answered is not told"
+async def test_word_that_comes_too_late_is_taken_back(on: Scene) -> None:
+    await on.asked()
+    (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
+    on.slack.server.faults.hold("assistant.threads.setStatus")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(on.queueing.notify(waiting, Incoming.from_json(waiting.body)))
+        await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
+        (claimed,) = await on.mailbox.claim("w", 1)
+        assert await on.mailbox.finish(claimed, "ok")
+        on.slack.server.faults.release()
+    assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
+    assert cleared(on.slack), "nobody but who told it clears it"
+    await on.queueing.notify(waiting, Incoming.from_json(waiting.body))
+    assert len(shown(on.slack)) == 1, "what is answered is not told"
 
 
-async def test_what_is_no_question_is_not_told(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        place, ts = on.slack.ask()
-        incoming = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
-        await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
-        await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
-        await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
-        await on.queueing.sweep()
-        assert shown(on.slack) == []
+async def test_what_is_no_question_is_not_told(on: Scene) -> None:
+    place, ts = on.slack.ask()
+    incoming = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
+    await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
+    await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
+    await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
+    await on.queueing.sweep()
+    assert shown(on.slack) == []
 
 
-async def test_slack_that_is_away_holds_nobody_up(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        await on.asked()
-        await on.asked()
-        on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)
-        await on.queueing.sweep()
-        assert "is busy: you are number 2 in the queue…" in shown(on.slack)
+async def test_slack_that_is_away_holds_nobody_up(on: Scene) -> None:
+    await on.asked()
+    await on.asked()
+    on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)
+    await on.queueing.sweep()
+    assert "is busy: you are number 2 in the queue…" in shown(on.slack)

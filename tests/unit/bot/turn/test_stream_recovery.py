@@ -3,10 +3,8 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -22,7 +20,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.turn.recovery import delete_duplicates
 from tests.support.clock import Clock
 from tests.support.fakes import Slow
-from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.local_slack import CHANNEL, Slack
 from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
 from tests.support.team_bot import TeamBot, settled, team_bot
 from tests.support.waiting import wait_until
@@ -45,217 +43,199 @@ async def begun(slack: Slack, place: ThreadKey, text: str = "") -> str:
 @pytest.mark.parametrize("text", ["", "Each **key**"])
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("ended", [True, False])
-async def test_the_next_answer_takes_a_stream_over(text: str, *, known: bool, ended: bool) -> None:
-    async with local_slack() as slack:
-        place, asked = slack.ask()
-        ts = await begun(slack, place, text)
-        if ended:
-            await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        streamed = StreamedMessage("begun", ts) if known else STREAM_UNKNOWN
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=streamed)
-        (answered,) = await slack.delivery.answer(place, ANSWER, answer_key)
-        found = {message["ts"]: message["text"] for message in own(slack, place)}
-        if text and ended and not known:
-            assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
-        else:
-            assert found == {ts: ANSWER.text}
+async def test_the_next_answer_takes_a_stream_over(text: str, slack: Slack, *, known: bool, ended: bool) -> None:
+    place, asked = slack.ask()
+    ts = await begun(slack, place, text)
+    if ended:
+        await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
+    streamed = StreamedMessage("begun", ts) if known else STREAM_UNKNOWN
+    answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=streamed)
+    (answered,) = await slack.delivery.answer(place, ANSWER, answer_key)
+    found = {message["ts"]: message["text"] for message in own(slack, place)}
+    if text and ended and not known:
+        assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
+    else:
+        assert found == {ts: ANSWER.text}
 
 
-async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again() -> None:
-    async with local_slack() as slack:
-        clock = Clock()
-        slack.server.workspace.log = MessageLog(clock)
-        clock.now = time.time() - 60
-        place, asked = slack.ask()
-        (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
-        await begun(slack, place)
-        clock.now = time.time()
-        others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
-        await delete_duplicates(slack.delivery, place, "0000000001.000000")
-        assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
-        await delete_duplicates(slack.delivery, place, asked)
-        assert {message["ts"] for message in own(slack, place)} == {first} | others
+async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again(slack: Slack) -> None:
+    clock = Clock()
+    slack.server.workspace.log = MessageLog(clock)
+    clock.now = time.time() - 60
+    place, asked = slack.ask()
+    (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
+    await begun(slack, place)
+    clock.now = time.time()
+    others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
+    await delete_duplicates(slack.delivery, place, "0000000001.000000")
+    assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
+    await delete_duplicates(slack.delivery, place, asked)
+    assert {message["ts"] for message in own(slack, place)} == {first} | others
 
 
-async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
+async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one(slack: Slack) -> None:
     """The first piece of an answer can wait for Slack longer than a blank stream is left alone."""
-    async with local_slack() as slack:
-        clock = Clock()
-        slack.server.workspace.log = MessageLog(clock)
-        clock.now = time.time() - 60
-        place, asked = slack.ask()
-        await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
-        stream, _ = stream_in(place, Streams(slack.calls))
+    clock = Clock()
+    slack.server.workspace.log = MessageLog(clock)
+    clock.now = time.time() - 60
+    place, asked = slack.ask()
+    await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
+    stream, _ = stream_in(place, Streams(slack.calls))
+    await stream.show("Two.", "Two.")
+    clock.now = time.time()
+    slack.server.faults.delay("chat.stopStream", 0.3)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(delete_duplicates(slack.delivery, place, asked))
+        await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
+        assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
+    assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
+
+
+async def test_what_was_shown_stands_under_the_note_that_it_was_stopped(slack: Slack) -> None:
+    place, asked = slack.ask()
+    ts = await begun(slack, place, "Each key")
+    answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage("begun", ts))
+    assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
+    (message,) = own(slack, place)
+    assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
+    assert message["metadata"]["event_payload"] == {"question_ts": asked, "turn_id": "", "verified": False}
+    assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
+
+
+async def test_stream_waits_for_the_next_answer_or_goes(slack: Slack) -> None:
+    place, asked = slack.ask()
+    ts = await begun(slack, place, "Each key")
+    answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage("begun", ts))
+    assert not await slack.delivery.end_streams(place, answer_key)
+    (posted,) = await slack.reader.find_posts(place, asked)
+    assert (posted.ts, posted.placeholder) == (ts, True)
+    other = await begun(slack, place, "Each key")
+    await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage("begun", other)))
+    assert [message["ts"] for message in own(slack, place)] == [ts]
+
+
+async def test_start_is_noted_before_and_its_ts_right_after(slack: Slack) -> None:
+    place, _ = slack.ask()
+    stream, noted = stream_in(place, Streams(slack.calls))
+    assert await stream.show("One.", "One.")
+    assert noted.told == ["", stream.streamed.ts]
+
+
+async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet(slack: Slack) -> None:
+    place, _ = slack.ask()
+    stream, _ = stream_in(place, Streams(slack.calls, each_s=0.2))
+    async with stream.sending():
+        for text in ("One.", "Two.", "Three."):
+            await stream.show(text, text)
+            await wait_until(lambda: slack.made("chat.appendStream") >= 1, "the first is sent")
+        await wait_until(lambda: "Three." in own(slack, place)[0]["text"], "all are sent")
+    assert slack.made("chat.appendStream") == 2
+    assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
+
+
+async def test_limited_piece_is_sent_again_after_a_while(slack: Slack) -> None:
+    place, _ = slack.ask()
+    stream, _ = stream_in(place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
+    slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
+    async with stream.sending():
+        await stream.show("One.", "One.")
+        await wait_until(lambda: slack.made("chat.appendStream") == 1, "it was refused")
         await stream.show("Two.", "Two.")
-        clock.now = time.time()
-        slack.server.faults.delay("chat.stopStream", 0.3)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(delete_duplicates(slack.delivery, place, asked))
-            await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
-            assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
-        assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
+        await wait_until(lambda: "Two." in own(slack, place)[0]["text"], "all is sent")
+    assert own(slack, place)[0]["text"] == "One.\n\nTwo."
 
 
-async def test_what_was_shown_stands_under_the_note_that_it_was_stopped() -> None:
-    async with local_slack() as slack:
-        place, asked = slack.ask()
-        ts = await begun(slack, place, "Each key")
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage("begun", ts))
-        assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
-        (message,) = own(slack, place)
-        assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
-        assert message["metadata"]["event_payload"] == {"question_ts": asked, "turn_id": "", "verified": False}
-        assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
+async def test_who_refused_is_asked_again_only_after_a_while(slack: Slack) -> None:
+    streams = Streams(slack.calls, missing_s=0.3, limited_s=3_600)
+    place = slack.ask()[0]
+    elsewhere = replace(place, channel="C0OTHER")
+    streams.remember_refusal(place, DeliveryFailed("channel_type_not_supported", permanent=False))
+    assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
+    await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
+    streams.remember_refusal(place, DeliveryFailed("ratelimited", permanent=False))
+    assert not streams.may_be_tried(elsewhere)
+    streams = Streams(slack.calls)
+    slack.server.faults.fail(START, "unknown_method")
+    with pytest.raises(DeliveryFailed):
+        await slack.calls.call_once(START, {})
+    assert not streams.may_be_tried(elsewhere)
 
 
-async def test_stream_waits_for_the_next_answer_or_goes() -> None:
-    async with local_slack() as slack:
-        place, asked = slack.ask()
-        ts = await begun(slack, place, "Each key")
-        answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage("begun", ts))
-        assert not await slack.delivery.end_streams(place, answer_key)
-        (posted,) = await slack.reader.find_posts(place, asked)
-        assert (posted.ts, posted.placeholder) == (ts, True)
-        other = await begun(slack, place, "Each key")
-        await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage("begun", other)))
-        assert [message["ts"] for message in own(slack, place)] == [ts]
-
-
-async def test_start_is_noted_before_and_its_ts_right_after() -> None:
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        stream, noted = stream_in(place, Streams(slack.calls))
-        assert await stream.show("One.", "One.")
-        assert noted.told == ["", stream.streamed.ts]
-
-
-async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        stream, _ = stream_in(place, Streams(slack.calls, each_s=0.2))
-        async with stream.sending():
-            for text in ("One.", "Two.", "Three."):
-                await stream.show(text, text)
-                await wait_until(lambda: slack.made("chat.appendStream") >= 1, "the first is sent")
-            await wait_until(lambda: "Three." in own(slack, place)[0]["text"], "all are sent")
-        assert slack.made("chat.appendStream") == 2
-        assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
-
-
-async def test_limited_piece_is_sent_again_after_a_while() -> None:
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        stream, _ = stream_in(place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
-        slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
-        async with stream.sending():
-            await stream.show("One.", "One.")
-            await wait_until(lambda: slack.made("chat.appendStream") == 1, "it was refused")
-            await stream.show("Two.", "Two.")
-            await wait_until(lambda: "Two." in own(slack, place)[0]["text"], "all is sent")
-        assert own(slack, place)[0]["text"] == "One.\n\nTwo."
-
-
-async def test_who_refused_is_asked_again_only_after_a_while() -> None:
-    async with local_slack() as slack:
-        streams = Streams(slack.calls, missing_s=0.3, limited_s=3_600)
-        place = slack.ask()[0]
-        elsewhere = replace(place, channel="C0OTHER")
-        streams.remember_refusal(place, DeliveryFailed("channel_type_not_supported", permanent=False))
-        assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
-        await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
-        streams.remember_refusal(place, DeliveryFailed("ratelimited", permanent=False))
-        assert not streams.may_be_tried(elsewhere)
-        streams = Streams(slack.calls)
-        slack.server.faults.fail(START, "unknown_method")
-        with pytest.raises(DeliveryFailed):
-            await slack.calls.call_once(START, {})
-        assert not streams.may_be_tried(elsewhere)
-
-
-@asynccontextmanager
-async def with_streams(tmp_path: Path, redis: Redis, drafts: list[Any]) -> AsyncIterator[TeamBot]:
-    """Answering over streams, message by message."""
-    async with team_bot(tmp_path, redis, drafts) as at:
-        at.services = streaming_in(at)
-        yield at
+@pytest.fixture
+async def at(tmp_path: Path, redis_client: Redis) -> AsyncIterator[TeamBot]:
+    """A bot that shows its answers while they grow."""
+    async with team_bot(tmp_path, redis_client, [GOOD]) as bot:
+        bot.services = streaming_in(bot)
+        yield bot
 
 
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
-async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(
-    method: str, tmp_path: Path, redis_client: Redis
-) -> None:
-    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
-        at.slack.server.faults.delay(method, 1.0)
-        usual = at.services
-        if method != "chat.stopStream":  # the model is waited for meanwhile
-            at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
-        assert await at.interrupt(lambda: at.slack.made(method)) is None
-        at.services = usual
-        await wait_until(lambda: all(call.done for call in at.slack.server.calls), "Slack carried it out")
-        assert await at.handle() == OK
-        (message,) = own(at.slack, place)
-        assert message["metadata"]["event_payload"]["turn_id"]
-        assert "streaming_state" not in message
-        assert str(message["blocks"]).count("120 requests") == 1
-
-
-async def test_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, redis_client: Redis) -> None:
-    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
+async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(method: str, at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    await at.store(ts, place)
+    at.slack.server.faults.delay(method, 1.0)
+    usual = at.services
+    if method != "chat.stopStream":  # the model is waited for meanwhile
         at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
-        place, ts = at.slack.ask()
-        incoming = await at.store(ts, place)
-        assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
-        await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
-        assert await at.handle() == OK
-        (message,) = own(at.slack, place)
-        assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
+    assert await at.interrupt(lambda: at.slack.made(method)) is None
+    at.services = usual
+    await wait_until(lambda: all(call.done for call in at.slack.server.calls), "Slack carried it out")
+    assert await at.handle() == OK
+    (message,) = own(at.slack, place)
+    assert message["metadata"]["event_payload"]["turn_id"]
+    assert "streaming_state" not in message
+    assert str(message["blocks"]).count("120 requests") == 1
 
 
-async def test_bot_without_an_account_gets_a_post(tmp_path: Path, redis_client: Redis) -> None:
+async def test_stream_cut_off_and_then_stopped_keeps_its_text(at: TeamBot) -> None:
+    at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
+    place, ts = at.slack.ask()
+    incoming = await at.store(ts, place)
+    assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
+    await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
+    assert await at.handle() == OK
+    (message,) = own(at.slack, place)
+    assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
+
+
+async def test_bot_without_an_account_gets_a_post(at: TeamBot) -> None:
     """Slack takes only people for a stream's recipients; its refusal would take streams from the whole channel."""
-    async with with_streams(tmp_path, redis_client, [GOOD, GOOD]) as at:
-        for user, starts in (("B0ALERTS", 0), ("U0YOU", 1)):
-            place, ts = at.slack.ask()
-            await at.store(ts, place, user=user)
-            assert await at.handle() == OK
-            assert at.slack.made(START) == starts
-            assert "120 requests" in str(own(at.slack, place))
+    for user, starts in (("B0ALERTS", 0), ("U0YOU", 1)):
+        place, ts = at.slack.ask()
+        await at.store(ts, place, user=user)
+        assert await at.handle() == OK
+        assert at.slack.made(START) == starts
+        assert "120 requests" in str(own(at.slack, place))
 
 
 @pytest.mark.parametrize("stops", [False, True])
-async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
-    tmp_path: Path, redis_client: Redis, *, stops: bool
-) -> None:
+async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(at: TeamBot, *, stops: bool) -> None:
     """Slack was slower than a start may take, and began it all the same, under the answer."""
-    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
-        clock = Clock()
-        at.slack.server.workspace.log = MessageLog(clock)
-        clock.now = time.time() - 60
-        at.services = streaming_in(at, call_s=30.0 if stops else 0.1)
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
-        at.slack.server.faults.delay(START, 1.0)
-        if stops:
-            assert await at.interrupt(lambda: at.slack.made(START), stop="stopped") == OK
-        else:
-            assert await at.handle() == OK
-        (answer,) = own(at.slack, place)
-        await wait_until(lambda: len(own(at.slack, place)) > 1, "the stream began")
-        clock.now = time.time()
-        await settled(at)
-        assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
+    clock = Clock()
+    at.slack.server.workspace.log = MessageLog(clock)
+    clock.now = time.time() - 60
+    at.services = streaming_in(at, call_s=30.0 if stops else 0.1)
+    place, ts = at.slack.ask()
+    await at.store(ts, place)
+    at.slack.server.faults.delay(START, 1.0)
+    if stops:
+        assert await at.interrupt(lambda: at.slack.made(START), stop="stopped") == OK
+    else:
+        assert await at.handle() == OK
+    (answer,) = own(at.slack, place)
+    await wait_until(lambda: len(own(at.slack, place)) > 1, "the stream began")
+    clock.now = time.time()
+    await settled(at)
+    assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
 
 
-async def test_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_client: Redis) -> None:
-    async with with_streams(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
-        at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
-        at.slack.server.faults.hang("chat.appendStream")
-        assert await at.interrupt(lambda: at.slack.made("chat.appendStream")) is None
-        claimed, lease = await at.claim()
-        await at.flow.notify_given_up(claimed, lease, "bug")
-        (message,) = own(at.slack, place)
-        assert "streaming_state" not in message
+async def test_letter_given_up_tells_so_in_its_stream(at: TeamBot) -> None:
+    place, ts = at.slack.ask()
+    await at.store(ts, place)
+    at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
+    at.slack.server.faults.hang("chat.appendStream")
+    assert await at.interrupt(lambda: at.slack.made("chat.appendStream")) is None
+    claimed, lease = await at.claim()
+    await at.flow.notify_given_up(claimed, lease, "bug")
+    (message,) = own(at.slack, place)
+    assert "streaming_state" not in message
