@@ -4,9 +4,8 @@ Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_
 other function is a real tool. This channel carries no answer prose.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 StepStatus = Literal["open", "done", "failed", "skipped"]
@@ -87,20 +86,3 @@ CONTROL_NAMES: Mapping[type[Action], str] = {
     Complete: "complete",
     NoReply: "no_reply",
 }
-
-
-def as_message(action: Action) -> dict[str, Any]:
-    """Return the action as the assistant message of a model that chose it, with tool calls as OpenAI spells them."""
-    proposed = ("description", "tool", "acceptance")
-    plan = [{name: value for name in proposed if (value := getattr(step, name))} for step in action.plan]
-    if isinstance(action, ToolCalls):
-        calls = [(call.call_id, call.tool, dict(call.input)) for call in action.calls]
-    else:
-        calls = [("call_1", CONTROL_NAMES[type(action)], {k: v for k, v in asdict(action).items() if k != "plan"})]
-    if plan:
-        calls[0][2]["plan"] = plan
-    wire = [
-        {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for call_id, name, arguments in calls
-    ]
-    return {"role": "assistant", "content": None, "tool_calls": wire}

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.json_data import mapping, objects
-from agent.model.failures import MAX_CODE, WHOLE_FINISH, finish_failure, named_error
+from agent.model.failures import MAX_CODE, ServerRefusalError
 from agent.model.protocol import ModelError, Piece
 
 Kind = Literal["thinking", "answer", "untagged"]
@@ -129,6 +129,16 @@ def draft_of(text: str) -> str:
     return tags.draft
 
 
+_CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|truncat", re.IGNORECASE)
+_REFUSED_FINISH: Final = re.compile(
+    r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection", re.IGNORECASE
+)
+# The model ended its reply by itself.
+WHOLE_FINISH: Final = re.compile(
+    r"(?:finish_?reason[._])?(?:stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?)",
+    re.IGNORECASE,
+)
+
 CHARACTERS_PER_TOKEN = 4  # of English text on average
 MAX_JSON_STARTS = 64  # bounds the cost of a text full of braces
 _DECODER = json.JSONDecoder()
@@ -240,6 +250,28 @@ class Reply:
             failure = ModelError(kind="EmptyReplyError", detail=f"the reply held {what}")
         if failure:
             raise failure
+
+
+def finish_failure(finish: str) -> ModelError | None:
+    """Return the failure that a finish reason names, or None if it names the end of a reply or is unknown."""
+    if _CUT_FINISH.search(finish):
+        return ModelError(kind="TokenLimitError", detail="the reply was cut off at the token limit")
+    if _REFUSED_FINISH.search(finish):
+        return ModelError(kind="RefusalError", detail=f"the server stopped the reply ({finish[:MAX_CODE]})")
+    return None
+
+
+def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
+    """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
+    reply = payload if isinstance(payload, Mapping) else {}
+    fault = reply.get("error")
+    if not fault and "error" in {event, reply.get("object")}:
+        fault = payload
+    if not fault:
+        return None
+    details = fault if isinstance(fault, Mapping) else reply
+    code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
+    return ServerRefusalError(0, code, str(fault))
 
 
 def estimate_usage(characters_in: int, characters_out: int) -> Usage:

@@ -16,7 +16,8 @@ import httpx2
 import openai
 
 from agent.circuit_breaker import retry_after_s
-from agent.model.failures import ServerRefusalError, named_error
+from agent.model.chat_reply import named_error
+from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError, ServerAddress
 from observability.loopback import proxy_for
 

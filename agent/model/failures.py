@@ -61,16 +61,6 @@ _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
 }
 _QUOTA: Final = re.compile(r"insufficient.{0,3}(?:quota|balance|credit|fund)|billing|payment", re.IGNORECASE)
 
-_CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|truncat", re.IGNORECASE)
-_REFUSED_FINISH: Final = re.compile(
-    r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection", re.IGNORECASE
-)
-# The model ended its reply by itself.
-WHOLE_FINISH: Final = re.compile(
-    r"(?:finish_?reason[._])?(?:stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?)",
-    re.IGNORECASE,
-)
-
 
 class ServerRefusalError(ModelError):
     """An error that the server itself named. ``status`` is 0 inside a reply of status 200.
@@ -109,25 +99,3 @@ def _is_too_long(status: int, code: str, words: str) -> bool:
     text = _NOT_A_PROMPT.sub(" ", words)
     named = _TOO_LONG_CODE.search(code) or _TOO_LARGE.search(text)
     return bool(named or (_SIZE.search(text) and _OVER.search(text)))
-
-
-def finish_failure(finish: str) -> ModelError | None:
-    """Return the failure that a finish reason names, or None if it names the end of a reply or is unknown."""
-    if _CUT_FINISH.search(finish):
-        return ModelError(kind="TokenLimitError", detail="the reply was cut off at the token limit")
-    if _REFUSED_FINISH.search(finish):
-        return ModelError(kind="RefusalError", detail=f"the server stopped the reply ({finish[:MAX_CODE]})")
-    return None
-
-
-def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
-    """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
-    reply = payload if isinstance(payload, Mapping) else {}
-    fault = reply.get("error")
-    if not fault and "error" in {event, reply.get("object")}:
-        fault = payload
-    if not fault:
-        return None
-    details = fault if isinstance(fault, Mapping) else reply
-    code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
-    return ServerRefusalError(0, code, str(fault))

@@ -8,13 +8,15 @@ grows. Outside text is put between marker lines with the turn's fence word, whic
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, date, tzinfo
 from functools import cache
 from html import unescape
 from importlib.resources import files
 from itertools import chain, count
-from typing import Final
+from typing import Any, Final
 
+from agent.actions import CONTROL_NAMES, Action, ToolCalls
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
 from agent.texts.catalogue import age, truncate
@@ -114,6 +116,23 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         again = prompt_text("feedback_rest" if context.kept else "feedback")
         messages.append({"role": "user", "content": again + "\n\n" + context.feedback})
     return messages
+
+
+def decision_message(action: Action) -> dict[str, Any]:
+    """Return the action as the assistant message of a model that chose it, with tool calls as OpenAI spells them."""
+    proposed = ("description", "tool", "acceptance")
+    plan = [{name: value for name in proposed if (value := getattr(step, name))} for step in action.plan]
+    if isinstance(action, ToolCalls):
+        calls = [(call.call_id, call.tool, dict(call.input)) for call in action.calls]
+    else:
+        calls = [("call_1", CONTROL_NAMES[type(action)], {k: v for k, v in asdict(action).items() if k != "plan"})]
+    if plan:
+        calls[0][2]["plan"] = plan
+    wire = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for call_id, name, arguments in calls
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": wire}
 
 
 def judge_messages(context: JudgeContext) -> list[ChatMessage]:

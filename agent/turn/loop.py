@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import structlog
 
-from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls, as_message
+from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
 from agent.files import add_unread_notes, file_sources
 from agent.model.judge import Judge
+from agent.model.prompts import decision_message
 from agent.model.protocol import RETRYABLE, DecideContext, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
 from agent.quoting.small_talk import search_query
@@ -32,7 +33,7 @@ from agent.thread.state import (
     with_messages,
     with_undo,
 )
-from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
+from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, log_exceptions
 from agent.turn.drafting import discard_early_draft, partial_answer, speculative_draft, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
@@ -99,7 +100,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     retry_may_help = isinstance(outcome, Failed) and outcome.reason in RETRYABLE
     if not (question.addressed or retry_may_help):
         outcome = without_notice(outcome)
-    outcome = add_unread_notes(outcome, question, state.history)
+    outcome = add_unread_notes(outcome, question, state.history) if question.files else outcome
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome.name, usage=progress.used))
     return outcome, progress.state
@@ -188,7 +189,7 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
         if error.kind != "MalformedControlError":
             raise
         return None, error.detail
-    chosen = as_message(decision.action)
+    chosen = decision_message(decision.action)
     progress.record_model_call(ModelEnd(phase="decide", output=chosen, usage=decision.usage, call=decision.call))
     return _acceptable(progress, decision.action)
 

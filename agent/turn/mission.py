@@ -19,8 +19,8 @@ from agent.actions import Step
 from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
 from agent.texts.catalogue import truncate
 from agent.thread.state import Plan, SavedFindings, SavedResult, state_with_answer
+from agent.tools.builtin.knowledge import SLACK_SEARCH, SLACK_SEARCH_ORIGIN
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
-from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
 from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.live import check_draft
@@ -116,7 +116,7 @@ def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
     latest: list[Source] = []
     room = MAX_FINDING_CHARS
     for source in reversed(sources):  # later searches were deliberate
-        if source.origin in {ORIGIN, "thread"}:
+        if source.origin in {SLACK_SEARCH_ORIGIN, "thread"}:
             continue
         room -= len(source.text)
         if room < 0 or len(latest) == MAX_FINDING_SOURCES:

@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.json_data import objects, string
 from agent.knowledge.slack_message import plain_text
-from agent.tools.builtin.slack_search import SLACK_SEARCH, SlackSearchFailed, message_source
+from agent.tools.builtin.knowledge import SLACK_SEARCH, SlackSearchFailed, message_source
 from agent.tools.tool import Tool, ToolResult, parameter, spec_of
 from bot.slack.client import try_token
 from bot.slack.manifest import SEARCH_SCOPE

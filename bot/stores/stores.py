@@ -16,7 +16,7 @@ from agent.outcome import OutcomeName
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState, from_json, to_json
 from agent.thread.store import StateFenced, ThreadStore, read_row
-from agent.tools.builtin.slack_search import without_slack_text
+from agent.tools.builtin.knowledge import without_slack_text
 from bot.queue.lease import Claimed, LeaseLost
 from bot.queue.queue import Mailbox
 from bot.slack.directory import CachedDirectory, Person, parse_person

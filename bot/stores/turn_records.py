@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from agent.json_data import compact_json, compress, decompress, objects, parse_json, string
 from agent.outcome import TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
-from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
+from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from verification.evidence.verbatim import Span, highlight_shared_words, is_quoted, text_as_read, without_citations
 from verification.judgement import Line, source_lines

@@ -18,7 +18,7 @@ from typing import Final
 
 import structlog
 
-from agent.outcome import Silent
+from agent.outcome import Failed, Silent
 from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_message, say
 from agent.thread.conversation import Question
@@ -37,18 +37,16 @@ from bot.queue.lease import OK, Ending, LeaseLost, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import OutboxEntry, read_entry, read_facts
+from bot.stores.stores import OutboxEntry, mark_of, read_entry, read_facts
 from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job, TeamServices
 from bot.turn.recovery import (
     MODEL_AWAY,
     delete_plan,
-    earlier_stream,
     end_streams,
     give_back,
     open_stream,
     retry_delay_s,
-    waiting_since,
 )
 from bot.turn.status import THINKING, Pace, WorkingStatus
 from verification.text.language import detect_language
@@ -124,7 +122,7 @@ class Answering:
                 posted.turn_id for posted in await delivery.reader.find_posts(job.place, incoming.ts)
             ):
                 text = say("internal", job.language, id=short_id(job.turn_id))
-                answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
+                answer_key = replace(job.answer_key(), turn_id="", streamed=job.earlier_stream)
                 await delivery.answer(job.place, own_message(text), answer_key)
             await delivery.end_session(job.place, job.lease.require)
         except DeliveryFailed as failure:
@@ -156,7 +154,7 @@ class Answering:
         """Delete the answer to a deleted question, and both from the thread's state."""
         ts, state = job.incoming.ts, job.facts.state
         if (after := without_message(state, ts)) != state:
-            await self._save_state(job, after)
+            await self.at.stores.save(job.claimed, job.place, after)
         try:
             await self.at.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
         except DeliveryFailed as failure:
@@ -191,8 +189,8 @@ class Answering:
             result = await self._end_stopped(job)
         if not isinstance(result, OutboxEntry):
             return result
-        await self._save_state(job, result.state)
-        return replace(OK, settles=job.mark("outbox"))
+        await self.at.stores.save(job.claimed, job.place, result.state)
+        return replace(OK, settles=mark_of(job.turn_id, "outbox"))
 
     async def _deliver_decided(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
         """Deliver what an earlier try decided, and clear the status or placeholder that it may have left."""
@@ -208,7 +206,7 @@ class Answering:
         job = replace(job, facts=await read_facts(self.at.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._deliver(job, entry)
-        await self._save_state(job, state_after_stop(job.incoming.question(), job.facts.state))
+        await self.at.stores.save(job.claimed, job.place, state_after_stop(job.incoming.question(), job.facts.state))
         await end_streams(self.at, job)
         await self._post_stopped(job)
         return OK
@@ -234,10 +232,10 @@ class Answering:
     async def _begin_turn(self, job: Job) -> OutboxEntry | Ending:
         """Load the thread and the files, then run the turn. The status covers both: a file may take a while."""
         remembered = job.facts.state
-        state = await self._state_before(job, remembered)
+        state = await self._state_before_edit(job, remembered) if job.incoming.kind == "edit" else remembered
         if state is None:
             if (after := with_edited_message(remembered, job.incoming.ts, job.incoming.text)) != remembered:
-                await self._save_state(job, after)
+                await self.at.stores.save(job.claimed, job.place, after)
             return OK
         async with self._status(job).updating() as status:
             quotes = self.at.engine.model.quotes_only
@@ -259,13 +257,15 @@ class Answering:
             before_question = replace(
                 earlier.state,
                 history=(*job.context, *earlier.state.history),
-                opened_with_files=has_opening_files(files, job.incoming),
+                opened_with_files=bool(files) and has_opening_files(files, job.incoming),
             )
             question, before_question = await self.at.prepare(question, before_question)
             job = replace(job, context=before_question.history[: len(context)])  # as it is in the history now
-            before = earlier_stream(job)
-            await delete_plan(self.at, job, before)
-            stream = open_stream(self.at, job, before, status)
+            before = job.earlier_stream
+            if before.is_begun:
+                await delete_plan(self.at, job, before)
+            streams, mailbox = self.at.streams, self.at.stores.mailbox
+            stream = open_stream(streams, mailbox, job, before, status) if streams else None
             async with stream.sending() if stream else nullcontext():
                 return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
 
@@ -274,7 +274,7 @@ class Answering:
 
         The question that opened a direct chat's thread becomes its title in the person's list of conversations.
         """
-        waited, direct = bool(waiting_since(job)), job.place.channel.startswith("D")
+        waited, direct = bool(job.waiting_since), job.place.channel.startswith("D")
         at_once = direct or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
         opens = direct and job.place.thread_ts == job.incoming.ts
         return WorkingStatus(
@@ -304,7 +304,7 @@ class Answering:
                     more=await self.at.search.tools(job.incoming) if job.incoming.action_token else (),
                     stage=live_view.stream,
                 )
-            if (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
+            if isinstance(outcome, Failed) and (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
                 await live_view.stop_updates()
                 await delete_plan(self.at, job, live_view.streamed)
                 return await give_back(self.at.stores.mailbox, job, live_view.status, outcome, wait_s)
@@ -336,12 +336,12 @@ class Answering:
         await delete_plan(self.at, job, streamed)
         if posted := job.facts.state.posted.get(job.incoming.ts):
             await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
-        await self._save_state(job, state)
+        await self.at.stores.save(job.claimed, job.place, state)
 
     async def _record_entry(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
         """Put the entry into the outbox and return the one it holds: another worker may have written first."""
         written = entry.to_json()
-        stored = await self.at.stores.mailbox.mark(job.claimed, job.mark("outbox"), written)
+        stored = await self.at.stores.mailbox.mark(job.claimed, mark_of(job.turn_id, "outbox"), written)
         return entry if stored == written else read_entry(stored) or entry
 
     async def _deliver(
@@ -355,18 +355,16 @@ class Answering:
             marks.append("failed")
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
-        streamed, stream = (live_view.streamed, live_view.stream) if live_view else (earlier_stream(job), None)
+        streamed, stream = (live_view.streamed, live_view.stream) if live_view else (job.earlier_stream, None)
         key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
         ask_human = await self.at.handoff.in_channel(job.place).label(job.place, key.language) if unanswered else ""
         answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
         messages = await self.at.delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
-    async def _state_before(self, job: Job, state: ThreadState) -> ThreadState | None:
-        """Return the thread's state before the message; None for an edit that needs no answer."""
+    async def _state_before_edit(self, job: Job, state: ThreadState) -> ThreadState | None:
+        """Return the thread's state before an edited message, or None if the edit needs no answer."""
         incoming = job.incoming
-        if incoming.kind != "edit":
-            return state
         if (before := state_before_last_question(state, incoming.ts)) is not None:
             return before
         # An edited message without an answer is a first question, unless another question came after it.
@@ -375,6 +373,3 @@ class Answering:
             return None
         muted = incoming.addressed != "mention" and await self.at.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state
-
-    async def _save_state(self, job: Job, state: ThreadState) -> None:
-        await self.at.stores.save(job.claimed, job.place, state)

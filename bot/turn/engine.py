@@ -27,10 +27,16 @@ from agent.thread.conversation import Question, viewers_of
 from agent.thread.state import ThreadState
 from agent.tools.builtin.files import FILE_READ, FileReadTool
 from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, GitLogTool, GitShowTool, repositories
-from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, SEARCH, for_viewers, knowledge_tools
+from agent.tools.builtin.knowledge import (
+    GET_DOCUMENT,
+    LIST_DOCUMENTS,
+    SEARCH,
+    SLACK_SEARCH,
+    for_viewers,
+    knowledge_tools,
+)
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.llm_generate import LlmGenerate
-from agent.tools.builtin.slack_search import SLACK_SEARCH
 from agent.tools.builtin.web import WEB_SEARCH, open_searxng
 from agent.tools.mcp.config import McpServer, read_servers
 from agent.tools.tool import Tool

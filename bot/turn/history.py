@@ -16,7 +16,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.thread.conversation import ThreadMessage, Viewers, may_see
-from agent.thread.state import ThreadState
+from agent.thread.state import SavedFindings, ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -138,15 +138,12 @@ class Visibility:
             ],
         }
 
-    async def visible_state(self, state: ThreadState, viewers: Viewers) -> ThreadState:
-        """Return a thread's state without content that its viewers may no longer see."""
-        if state.found is None or not state.found.sources:
-            return state
-        findings = replace(state.found, sources=await self.visible_sources(state.found.sources, viewers))
-        if len(findings.sources) == len(state.found.sources):
-            return state
-        log.info("findings_hidden", count=len(state.found.sources) - len(findings.sources))
-        return replace(state, found=findings)
+    async def visible_findings(self, findings: SavedFindings, viewers: Viewers) -> SavedFindings:
+        """Return a thread's findings without sources that its viewers may no longer see."""
+        visible = await self.visible_sources(findings.sources, viewers)
+        if len(visible) < len(findings.sources):
+            log.info("findings_hidden", count=len(findings.sources) - len(visible))
+        return replace(findings, sources=visible)
 
 
 def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers) -> bool:

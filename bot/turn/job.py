@@ -6,6 +6,7 @@ from typing import Final
 
 import structlog
 
+from agent.knowledge.slack_message import shared_files
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage, viewers_of
 from agent.thread.state import ThreadState
@@ -17,11 +18,11 @@ from bot.queue.lease import Claimed, Lease
 from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
-from bot.slack.history import sort_key
+from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage, sort_key
 from bot.slack.message import ADDRESSES_ORION, Access, Incoming
 from bot.slack.search import SlackSearch
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Facts, MarkName, Stores, mark_of
+from bot.stores.stores import Facts, Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.engine import Engine
 from bot.turn.history import EarlierThread, Visibility
@@ -67,9 +68,18 @@ class Job:
         """Thread of the answer."""
         return self.incoming.thread
 
-    def mark(self, name: MarkName) -> str:
-        """Return the full name of one of the turn's marks. ``Facts`` has their values."""
-        return mark_of(self.turn_id, name)
+    @property
+    def waiting_since(self) -> float:
+        """When a service first failed this question, in seconds since 1970; 0.0 if none has."""
+        # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
+        return max(float(self.facts.waits), self.claimed.enqueued_at) if self.facts.waits else 0.0
+
+    @property
+    def earlier_stream(self) -> StreamedMessage:
+        """The message that an earlier delivery try of the turn streamed."""
+        if self.facts.streams is None:
+            return STREAM_UNKNOWN if self.claimed.tries > 1 else NOT_STREAMED
+        return StreamedMessage("begun", self.facts.stream) if self.facts.stream else STREAM_UNKNOWN
 
     @property
     def language(self) -> str | None:
@@ -147,6 +157,8 @@ class TeamServices:
         unseen = (AttachedFile(name="", trouble="unseen"),)
         if earlier.limited:
             return unseen
+        if incoming.files == "none" and earlier.first is not None and not shared_files(earlier.first):
+            return ()
         try:
             return await self.attachments.read_all(incoming, earlier.first, earlier.asked)
         except DeliveryFailed as failure:
@@ -165,7 +177,8 @@ class TeamServices:
             language=settings.language,
         )
         question, history = await self.people.add_names(question, state.history)
-        return question, await self.visibility.visible_state(replace(state, history=history), viewers_of(question))
+        found = state.found and await self.visibility.visible_findings(state.found, viewers_of(question))
+        return question, replace(state, history=history, found=found)
 
     async def check_again(self, job: Job) -> None:
         """Leave a check of this question: two workers had it, or Slack may still begin a stream for it."""

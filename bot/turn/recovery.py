@@ -22,18 +22,18 @@ from typing import Final
 import structlog
 
 from agent.model.protocol import RETRYABLE
-from agent.outcome import Failed, TurnOutcome
+from agent.outcome import Failed
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, PendingCheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream
+from bot.delivery.stream import AnswerStream, Streams
 from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
 from bot.queue.queue import Mailbox
-from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage, age_s
+from bot.slack.history import StreamedMessage, age_s
 from bot.slack.message import Incoming, turn_id_for
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
-from bot.stores.stores import Stores
+from bot.stores.stores import Stores, mark_of
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, TeamServices
 from bot.turn.status import WorkingStatus
@@ -45,38 +45,24 @@ DOCUMENTS_AWAY: Final = "can't reach the documents and keeps trying…"
 CONVERSATION_TTL_S: Final = 3_600
 
 
-def retry_delay_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | None:
+def retry_delay_s(job: Job, outcome: Failed, timeouts: TurnTimeouts) -> float | None:
     """Return the seconds until the next try; None for a permanent failure or after the longest wait."""
-    if not isinstance(outcome, Failed) or outcome.reason not in RETRYABLE:
+    if outcome.reason not in RETRYABLE:
         return None
-    since = waiting_since(job)
-    waited_s = max(0.0, time.time() - since) if since else 0.0
+    waited_s = max(0.0, time.time() - job.waiting_since) if job.waiting_since else 0.0
     wait_s = max(timeouts.pause_s(waited_s), outcome.retry_after_s or 0.0)
     return wait_s if waited_s + wait_s <= timeouts.model_s else None
 
 
-async def give_back(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
+async def give_back(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: Failed, wait_s: float) -> Ending:
     """Give the question back for ``wait_s`` seconds, under a status that says so."""
-    documents = isinstance(outcome, Failed) and outcome.reason == "KnowledgeAwayError"
+    documents = outcome.reason == "KnowledgeAwayError"
     log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
-    await mailbox.mark(job.claimed, job.mark("waits"), f"{time.time():.3f}")
+    await mailbox.mark(job.claimed, mark_of(job.turn_id, "waits"), f"{time.time():.3f}")
     if job.read:
-        await mailbox.mark(job.claimed, job.mark("thread"), job.read, ttl_s=CONVERSATION_TTL_S)
+        await mailbox.mark(job.claimed, mark_of(job.turn_id, "thread"), job.read, ttl_s=CONVERSATION_TTL_S)
     await status.leave_text(DOCUMENTS_AWAY if documents else MODEL_AWAY)
     return retry_uncounted(wait_s)
-
-
-def waiting_since(job: Job) -> float:
-    """Return when a service first failed this question, in seconds since 1970; 0.0 if none has."""
-    # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
-    return max(float(job.facts.waits), job.claimed.enqueued_at) if job.facts.waits else 0.0
-
-
-def earlier_stream(job: Job) -> StreamedMessage:
-    """Return the message that an earlier delivery try of the turn streamed."""
-    if job.facts.streams is None:
-        return STREAM_UNKNOWN if job.claimed.tries > 1 else NOT_STREAMED
-    return StreamedMessage("begun", job.facts.stream) if job.facts.stream else STREAM_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +75,23 @@ class StreamMarks:
 
     async def expect_start(self) -> None:
         """Mark that a stream may begin."""
-        await self.mailbox.mark(self.job.claimed, self.job.mark("streams"), "begun")
+        await self.mailbox.mark(self.job.claimed, mark_of(self.job.turn_id, "streams"), "begun")
 
     async def record_start(self, ts: str) -> None:
         """Mark the stream's ts."""
-        await self.mailbox.mark(self.job.claimed, self.job.mark("stream"), ts)
+        await self.mailbox.mark(self.job.claimed, mark_of(self.job.turn_id, "stream"), ts)
         self.status.resend()
 
 
-def open_stream(at: TeamServices, job: Job, before: StreamedMessage, status: WorkingStatus) -> AnswerStream | None:
+def open_stream(
+    streams: Streams, mailbox: Mailbox, job: Job, before: StreamedMessage, status: WorkingStatus
+) -> AnswerStream | None:
     """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
 
     A bot without a user account gets a post: Slack shows streams to users, and would refuse the channel.
     """
-    streams, first = at.streams, not before.is_begun and not job.may_be_answered
-    without_account = job.incoming.user.startswith("B")
-    if streams is None or without_account or not first or not streams.may_be_tried(job.place):
+    first, without_account = not before.is_begun and not job.may_be_answered, job.incoming.user.startswith("B")
+    if without_account or not first or not streams.may_be_tried(job.place):
         return None
     return AnswerStream(
         streams=streams,
@@ -112,7 +99,7 @@ def open_stream(at: TeamServices, job: Job, before: StreamedMessage, status: Wor
         user=job.incoming.user,
         user_team=job.incoming.user_team,
         lease_check=job.lease.require,
-        record=StreamMarks(at.stores.mailbox, job, status),
+        record=StreamMarks(mailbox, job, status),
     )
 
 
@@ -129,7 +116,7 @@ async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> 
 
 async def end_streams(at: TeamServices, job: Job) -> None:
     """End the streams of a stopped question: with the note "stopped", deleted, or left for its edit."""
-    streamed, stop = earlier_stream(job), job.facts.stop_ts
+    streamed, stop = job.earlier_stream, job.facts.stop_ts
     if not streamed.is_begun:
         return
     await delete_plan(at, job, streamed)

@@ -1,11 +1,12 @@
-"""The knowledge tools: ``search``, ``list_documents``, ``get_document``.
+"""The knowledge tools ``search``, ``list_documents``, ``get_document``, and sources of Slack's own search.
 
 They return sources: the document's own text, a title with all headings above it, a link and an age. The index blocks,
-so every call runs in a thread. Queries and texts are never logged.
+so every call runs in a thread. Queries and texts are never logged. Of messages that ``slack_search`` found, only the
+links are stored.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -158,3 +159,36 @@ def _truncate_list(lines: Sequence[str]) -> list[str]:
         if number == MAX_LISTED or size > MAX_TEXT_CHARS:
             return [*lines[:number], f"- and {len(lines) - number} more"]
     return list(lines)
+
+
+SLACK_SEARCH: Final = "slack_search"
+SLACK_SEARCH_ORIGIN: Final = f"tool:{SLACK_SEARCH}"
+MAX_MESSAGE_CHARS: Final = 4_000
+
+
+class SlackSearchFailed(ToolFailed):
+    """Slack's search failed."""
+
+    hints = ("Go on without it.",)
+    away = True
+
+
+def message_source(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:
+    """Return a message as a source. ``at`` is an ISO 8601 timestamp or empty."""
+    title = f"{author or 'Someone'} in #{channel}" if channel else author or "Someone"
+    return Source(
+        id=0, title=title, url=permalink, text=text[:MAX_MESSAGE_CHARS], origin=SLACK_SEARCH_ORIGIN, updated_at=at
+    )
+
+
+def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Return the sources as a thread may store them: results of Slack's search without text and title."""
+    stored = map(without_slack_text, sources)  # Slack's terms forbid storing search results
+    return tuple(
+        replace(one, title="A message in Slack") if one.origin == SLACK_SEARCH_ORIGIN else one for one in stored
+    )
+
+
+def without_slack_text(source: Source) -> Source:
+    """Return the source without its text if it comes from Slack's search: such text may not be stored."""
+    return replace(source, text="") if source.origin == SLACK_SEARCH_ORIGIN else source

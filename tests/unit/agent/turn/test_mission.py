@@ -26,7 +26,7 @@ from agent.thread.state import (
     to_json,
     without_message,
 )
-from agent.tools.builtin.slack_search import ORIGIN as SLACK
+from agent.tools.builtin.knowledge import SLACK_SEARCH_ORIGIN as SLACK
 from agent.tools.tool import ToolResult
 from agent.turn.events import PlanMoved
 from agent.turn.loop import state_after_stop

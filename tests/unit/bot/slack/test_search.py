@@ -14,7 +14,7 @@ from agent.actions import ToolCall
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
-from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH, permalinks_only
+from agent.tools.builtin.knowledge import SLACK_SEARCH, SLACK_SEARCH_ORIGIN, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool
 from bot.events.intake import parse_event
 from bot.local.model.limits import LENIENT
@@ -140,7 +140,7 @@ async def test_what_is_found_is_public_said_by_people_and_not_the_question() -> 
     (source,) = found.sources
     assert source.text == f"{NEWS} See the plan (https://a.example/x) & map"
     assert source.title.endswith(" in #general")
-    assert source.origin == ORIGIN
+    assert source.origin == SLACK_SEARCH_ORIGIN
     assert source.updated_at.startswith("20")
 
 
@@ -164,10 +164,12 @@ def test_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: 
 
 
 def test_only_permalinks_may_be_kept() -> None:
-    private = Source(id=1, title="Ada in #general", url="https://s.example/p1", text="words", origin=ORIGIN)
+    private = Source(
+        id=1, title="Ada in #general", url="https://s.example/p1", text="words", origin=SLACK_SEARCH_ORIGIN
+    )
     page = Source(id=2, title="Page", text="words")
     assert permalinks_only([private, page]) == (
-        Source(id=1, title="A message in Slack", url="https://s.example/p1", origin=ORIGIN),
+        Source(id=1, title="A message in Slack", url="https://s.example/p1", origin=SLACK_SEARCH_ORIGIN),
         page,
     )
     answer = Answer(text="a", chunks=("a",), sources=(private, page))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from redis.asyncio import Redis
 
-from agent.outcome import Failed, OutOfBudget
+from agent.outcome import Failed
 from agent.turn.replies import plain_answer
 from bot.delivery.answer_key import AnswerKey
 from bot.slack.message import Incoming
 from bot.stores.stores import Facts, read_facts
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
-from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s, waiting_since
+from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s
 from bot.turn.status import WorkingStatus
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
@@ -45,9 +45,9 @@ async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path,
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-2:] == [MODEL_AWAY, DOCUMENTS_AWAY]
         again = replace(job, facts=await read_facts(at.stores, incoming, job.turn_id))
-        assert abs(waiting_since(again) - time.time()) < 60
+        assert abs(again.waiting_since - time.time()) < 60
         queued = replace(job, claimed=replace(claimed, enqueued_at=time.time() - 7_200))
-        assert (retry_delay_s(queued, DOWN, PATIENT), waiting_since(queued)) == (2.0, 0.0), "the queue takes nothing"
+        assert (retry_delay_s(queued, DOWN, PATIENT), queued.waiting_since) == (2.0, 0.0), "the queue takes nothing"
         asked = replace(queued, facts=Facts(waits=str(time.time() - 90)))
         assert 29 < (retry_delay_s(asked, DOWN, PATIENT) or 0) < 35
         asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
@@ -55,7 +55,7 @@ async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path,
         resumed = replace(asked, claimed=replace(claimed, enqueued_at=time.time() - 3))
         assert retry_delay_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
         refused = Failed(answer=DOWN.answer, reason="AuthenticationError")
-        for outcome in (refused, OutOfBudget(answer=DOWN.answer, reason="tokens"), replace(DOWN, retry_after_s=999.0)):
+        for outcome in (refused, replace(DOWN, retry_after_s=999.0)):
             assert retry_delay_s(job, outcome, PATIENT) is None, "it does not pass"
 
 
