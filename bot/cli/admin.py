@@ -34,7 +34,7 @@ def pause(
     reason: Annotated[str, typer.Option(help="Shown to people who ask meanwhile.")] = "",
     local: output.LocalOption = None,
 ) -> None:
-    """Answer no questions until `orion resume`. They are stored, and people are told so."""
+    """Answer no questions until `orion resume`. They are stored, and people are told."""
     from bot.stores.limits import Pausing
 
     output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).pause(reason), local)
@@ -84,7 +84,7 @@ def dead_letters(
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     local: output.LocalOption = None,
 ) -> None:
-    """List messages that Orion gave up, the newest first, retry them at the end of their threads, or drop them."""
+    """List messages that Orion gave up, newest first, retry them at the end of their threads, or drop them."""
     from bot.queue.dead_letters import DeadLetters
     from bot.queue.queue import MAX_DEAD_LETTERS
 

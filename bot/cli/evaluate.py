@@ -25,7 +25,7 @@ FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False
 def grounding(
     files: FilesArgument,
     predictions: Annotated[
-        Path | None, typer.Option(metavar="OUT.jsonl", help="Write {id, score, supported, rules} a line.")
+        Path | None, typer.Option(metavar="OUT.jsonl", help="Write one {id, score, supported, rules} per line.")
     ] = None,
     as_json: output.JsonOption = False,
 ) -> None:
@@ -135,7 +135,7 @@ def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
 def from_traces(
     out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A new file.")],
     outcome: Annotated[list[str] | None, typer.Option(help="Only turns with this outcome; may be repeated.")] = None,
-    bad: Annotated[bool, typer.Option("--bad", help="Only answers that were found not helpful.")] = False,
+    bad: Annotated[bool, typer.Option("--bad", help="Only answers that people rated as not helpful.")] = False,
     local: output.LocalOption = None,
 ) -> None:
     """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`.

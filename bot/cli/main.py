@@ -62,7 +62,7 @@ def options(
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=MAX_PORT, help="Default: ORION_PORT, 3000.")]
 HostOption = Annotated[str, typer.Option("--host", help="Address to bind.")]
-ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Turns at once.")]
+ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Maximum turns at the same time.")]
 
 
 @app.command()
@@ -80,7 +80,7 @@ def serve(
 def worker(
     port: PortOption = None,
     host: HostOption = "127.0.0.1",
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 50,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Maximum turns at the same time.")] = 50,
 ) -> None:
     """Work on stored questions only. Run any number of workers, on any machine with the same Redis."""
     _serve(port, host=host, concurrency=concurrency)
@@ -96,7 +96,7 @@ def _serve(port: int | None, **options: Any) -> None:
 def local(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_PORT, help="Port of the page. Default: 8765, if taken a free one, as 0 is."),
+        typer.Option(min=0, max=MAX_PORT, help="Port of the page. Default: 8765, or a free one if it is in use."),
     ] = None,
     docs: DocsOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
@@ -157,7 +157,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     ] = False,
     dialect: Annotated[Literal["mrkdwn", "markdown"], typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
     jsonl: Annotated[
-        tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
+        tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One JSON object per line, in and out.")
     ] = None,
     judge: output.JudgeOption = False,
     as_json: output.JsonOption = False,
@@ -266,7 +266,7 @@ def manifest(
 @app.command()
 def bench(
     as_json: output.JsonOption = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds: seconds, rougher.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds: takes seconds, but is less precise.")] = False,
 ) -> None:
     """Measure Orion's own cost next to the smallest useful bot's, in one run."""
     from bot.evals.bench import QUICK, Sizes, bench_json, bench_table

@@ -33,7 +33,7 @@ EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 LocalOption = Annotated[
     int | None,
     typer.Option(
-        "--local", metavar="PORT", min=1, max=65535, help="The local workspace on this port, not what serves Slack."
+        "--local", metavar="PORT", min=1, max=65535, help="Use the local workspace on this port, not Slack's Orion."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

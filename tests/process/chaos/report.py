@@ -19,7 +19,7 @@ HEADINGS = {
     "misremembered": "stale saves",
     "left_behind": "status left behind",
     "second_posts_deleted": "second posts deleted",
-    "overtaken": "brought late by Slack",
+    "overtaken": "delivered late by Slack",
 }
 COLUMNS = ("asked", *PROMISED_NONE, "second_posts_deleted", "overtaken")
 
