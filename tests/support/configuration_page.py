@@ -32,7 +32,7 @@ COMMANDS_HEAD = """
 ## Commands
 
 `orion COMMAND --help` shows the same. Exit code 2 means wrong use, with a sentence that says how to correct it; 1 means
-that something failed or is unavailable. Other codes are listed with their commands. `--version` and `--help` work everywhere.
+that something failed or is down. Other codes are listed with their commands. `--version` and `--help` work everywhere.
 """
 _BOUNDS = (("ge", "at least"), ("le", "at most"))
 
