@@ -60,9 +60,9 @@ async def take_over(redis: Redis, source: str, target: str, team: str = "") -> N
             await _rename(redis, moves)
             with suppress(NoPermissionError):  # a user that may not see the old keys never had any
                 await _move_shared(redis, source, target, team)
-            # Mailboxes come last: a thread that is claimed finds its state and marks.
-            await _rename(redis, mailboxes)
-            await _make_ready(redis, target, mailboxes)
+                # Mailboxes come last: a thread that is claimed finds its state and marks.
+                await _rename(redis, mailboxes)
+                await _make_ready(redis, target, mailboxes)
     except LockError:
         log.warning("takeover_runs_elsewhere", prefix=target)
         return
@@ -84,7 +84,7 @@ def _new_name(old: str, source: str, target: str, team: str) -> str:
 
 
 async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
-    """Rename keys. One that expired meanwhile, or whose new name is taken, is left out."""
+    """Rename keys. One that expired meanwhile, whose new name is taken, or that is not ours to see, is left out."""
     for old, new in moves.items():
         try:
             if not isinstance(redis, Cluster):
@@ -93,7 +93,8 @@ async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
                 await redis.restore(new, max(0, await redis.pttl(old)), value)
                 await redis.delete(old)
         except ResponseError as error:
-            if "BUSYKEY" not in str(error) and "no such key" not in str(error):
+            left_out = isinstance(error, NoPermissionError) or "BUSYKEY" in str(error) or "no such key" in str(error)
+            if not left_out:
                 raise
 
 

@@ -69,6 +69,21 @@ async def test_each_team_takes_over_its_own_old_keys_once(redis_client: Redis) -
     assert await redis_client.get("orion:paused") == "1"
 
 
+async def test_keys_of_an_older_version_that_its_user_may_not_see_keep_no_orion_out(
+    redis_client: Redis, redis_url: str
+) -> None:
+    await store_as_before(redis_client)
+    await redis_client.acl_setuser("narrow", enabled=True, passwords=["+pw"], keys=["orion:*"], commands=["+@all"])
+    narrow = Redis.from_url(redis_url.replace("unix://", "unix://narrow:pw@"), decode_responses=True)
+    try:
+        await join_redis(narrow, A)
+        assert await list_orions(narrow) == [A]
+        assert await narrow.get(f"{A.prefix}:turn:0a") == "{}"
+    finally:
+        await narrow.aclose()
+        await redis_client.acl_deluser("narrow")
+
+
 async def test_start_warns_of_the_others(redis_client: Redis) -> None:
     await join_redis(redis_client, A)
     with capture_logs() as log:
