@@ -84,21 +84,27 @@ class Saving:
                 view = notice_dialog(say(refusal, language), language)
             else:
                 own = turn_id or string(message, "user") == (await delivery.workspace.identity()).user
-                request, answer = SaveRequest(place=place, turn_id=turn_id), "" if own else read_message(message).text
-                view = await self._dialog(delivery, click, request, answer, saved.default_owner(click.user))
+                draft = SavedAnswer(
+                    question="", answer="" if own else read_message(message).text, audience="",
+                    owner=saved.default_owner(click.user), name="", confirmed=today_utc(),
+                )  # fmt: skip
+                view = await self._dialog(delivery, click, SaveRequest(place=place, turn_id=turn_id), draft, language)
             await delivery.open_modal(click.trigger_id, view)
 
         if click.user and place.channel and place.team:
             click.after_ack(open_dialog)
 
-    async def _dialog(self, delivery: Delivery, click: Click, request: SaveRequest, answer: str, owner: str) -> Block:
+    async def _dialog(
+        self, delivery: Delivery, click: Click, request: SaveRequest, draft: SavedAnswer, language: str | None
+    ) -> Block:
         """Return the dialog for the message of a click, without facts that Slack does not send soon."""
-        place, language = request.place, await click.language()
+        place, channel = request.place, ""
         record = await self.services.records.load(request.turn_id) if request.turn_id else None
-        question, channel = string(record, "question"), ""
+        draft = replace(draft, question=string(record, "question"))
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                question, answer = await _read_draft(delivery, place, click.ts, question, answer)
+                question, answer = await _read_draft(delivery, place, click.ts, draft.question, draft.answer)
+                draft = replace(draft, question=question, answer=answer)
                 linked = click.ts if is_direct(place) else place.thread_ts
                 request = replace(request, link=await delivery.reader.permalink(place.channel, linked))
                 people = await self.services.workspaces.people_of(place.team)
@@ -108,7 +114,6 @@ class Saving:
             if reason == _DELETED:
                 return notice_dialog(say("save_deleted", language), language)
             log.info("thread_not_read", reason=reason)
-        draft = SavedAnswer(question=question, answer=answer, audience="", owner=owner, name="", confirmed=today_utc())
         return save_dialog(request, draft, audiences_at(place, click.user, channel, language), language)
 
     async def on_submit(self, click: Click) -> dict[str, str]:

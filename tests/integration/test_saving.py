@@ -204,6 +204,19 @@ async def test_the_shortcut_says_why_nothing_can_be_saved(
         assert words in json.dumps(await dialog(setting))
 
 
+async def test_the_dialog_opens_in_time_though_slack_says_neither_who_asks_nor_what_the_thread_is(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with saving(tmp_path, redis_url, allow_guests=True, allow_external=True) as setting:
+        workspace, thread = setting.workspace, setting.workspace.post(VISITOR, CHANNEL, QUESTION)
+        reply = workspace.post(BOB, CHANNEL, ANSWER, thread)
+        for method in ("users.info", "conversations.replies"):
+            workspace.faults.hang(method, times=9)
+        await workspace.use_shortcut(CHANNEL, reply, "orion_save", ANN)
+        assert ANSWER in json.dumps(await dialog(setting))
+        workspace.faults.release()
+
+
 async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
         refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
