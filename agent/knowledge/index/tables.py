@@ -17,7 +17,7 @@ from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, no_changes, revise
 from agent.knowledge.types import Document, FoundPassage, Readable, SourceState
 
-VERSION: Final = 17  # grows with every change of the tables, or of the words and passages made from the same bytes
+VERSION: Final = 18  # grows with every change of the tables, or of the words and passages made from the same bytes
 MAX_PASSAGES: Final = 1 << 20  # per document: a passage's number has the document's number above its lower 20 bits
 # Replaced by another version. `vectors` stays: it belongs to texts, and is expensive to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")

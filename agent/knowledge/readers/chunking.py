@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from agent.knowledge.readers.document import ReadDocument
+from agent.knowledge.readers.document import ReadDocument, one_line
 from agent.knowledge.types import PATH
+from agent.texts.catalogue import truncate
 
 CHUNK_CHARS: Final = 1_200  # some 200 words: few enough for one subject, enough for ranking
 _MAX_NAME_CHARS: Final = 100  # of a column's name that is repeated in each of its cells
@@ -194,11 +195,12 @@ def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
 
 
 def _cells(number: int, head: str, row: str) -> Iterator[_Piece]:
-    """Yield the cells of a row with their headers: on one line, if they fit a chunk."""
+    """Yield the cells of a row with their headers: on one line, if they fit a chunk. All have the row's number."""
     names, cells = (map(str.strip, _CELL_BORDER.split(line.strip().strip("|"))) for line in (head, row))
-    named = [(name[:_MAX_NAME_CHARS], cell) for name, cell in zip_longest(names, cells, fillvalue="") if cell]
-    facts = [f"{name}: {cell}" if name else cell for name, cell in named]
-    return _lines(number, facts if len(row) > CHUNK_CHARS else ["; ".join(facts)])
+    short = (name if len(name) <= _MAX_NAME_CHARS else truncate(one_line(name), _MAX_NAME_CHARS) for name in names)
+    facts = [f"{name}: {cell}" if name else cell for name, cell in zip_longest(short, cells, fillvalue="") if cell]
+    for fact in facts if len(row) > CHUNK_CHARS else ["; ".join(facts)]:
+        yield from _lines(number, [fact])
 
 
 def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:

@@ -10,7 +10,7 @@ from html_to_markdown.exceptions import ConversionError
 from lxml.etree import ParserError  # type: ignore[import-untyped]  # ships no types
 from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
-from agent.knowledge.readers.document import Content, ReadLimits, clean, one_line, part_note_marks, whole
+from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, whole
 from agent.knowledge.readers.text import apply_raised_tags, decode
 from agent.knowledge.types import ReadError
 
@@ -64,7 +64,7 @@ def read_html(data: bytes, _: ReadLimits) -> Content:
         named = (attributes.get(name, "").lower() for name in ("name", "property", "itemprop"))
         if field := next((_FIELDS[name] for name in named if name in _FIELDS), ""):
             fields.setdefault(field, attributes.get("content", ""))
-    return Content(title=one_line(title["text"]) if title else "", fields=fields, parts=whole(clean(text)))
+    return Content(title=title["text"].strip() if title else "", fields=fields, parts=whole(clean(text)))
 
 
 def _repeat_cells(page: str) -> str:

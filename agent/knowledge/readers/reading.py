@@ -241,7 +241,9 @@ def parse_document(
         raise ReadError(reason="is empty")
     limits, stem = limits or ReadLimits(), Path(name).stem
     if not name.lower().endswith(suffix_of(name)):  # a template such as ``page.html.erb``
-        data, stem = strip_template_code(data), Path(stem).stem
+        data = strip_template_code(data)
+    while (written := format_of(stem)) and not written.name_is_title:  # ``page.html.md`` becomes HTML
+        stem = Path(stem).stem
     content = known.read(data, limits)
     if not content.parts:
         raise ReadError(reason=limits.cut or "has no text")

@@ -51,16 +51,18 @@ def test_long_tables_part_between_rows_and_repeat_their_head() -> None:
 
 
 def test_a_row_longer_than_a_chunk_becomes_cells_with_their_headers() -> None:
-    found = chunks(f"| Plan | Notes | Price |\n|---|---|---|\n| Team | {'One fact. ' * 200} | 9 |\n| Big | x | 20 |\n")
+    name = f"[Price](https://a.example/{'path/' * 30})"
+    found = chunks(f"| Plan | Notes | {name} |\n|---|---|---|\n| Team | {'One fact. ' * 200} | 9 |\n| Big | x | 20 |\n")
     assert found[0].text.startswith("Plan: Team\nNotes: One fact.")
-    assert "Price: 9" in "".join(chunk.text for chunk in found[:-1])
+    assert "\nPrice: 9" in "".join(chunk.text for chunk in found[:-1])
+    assert [chunk.line for chunk in found] == [3] * (len(found) - 1) + [4]
     assert found[-1].text.endswith("| Big | x | 20 |")
 
 
 def test_a_long_header_is_not_repeated() -> None:
     found = chunks(f"| {'x' * 9_000} |\n|---|\n" + "| a |\n" * 500)
     assert sum(len(chunk.text) for chunk in found) < 70_000
-    assert found[-1].text.endswith(f"{'x' * 100}: a")
+    assert found[-1].text.endswith(f"{'x' * 99}…: a")
 
 
 def test_no_address_link_or_code_is_cut() -> None:

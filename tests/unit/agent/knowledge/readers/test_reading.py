@@ -276,6 +276,8 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("a-b.md", "```sh\n# install it\n```\n\n## Summary\n\nx", "A b"),
         ("a-b.md", "Real title\n==========\n\n# Other\n", "Real title"),
         ("a.html", "<title>untitled</title><p>x</p>", "A"),
+        ("data-use.html.md.erb", "Text.\n", "Data use"),
+        ("a.html", "<title>The &amp;nbsp; sign</title><p>x</p>", "The &nbsp; sign"),
         ("x.htm", "<title>Tom &amp; Jerry</title><p>Text</p>", "Tom & Jerry"),
         ("x-y.htm", "<p>Text</p>", "X y"),
         ("a.html", "<title>Microsoft Word - x.doc</title><p>x</p>", "A"),
