@@ -15,16 +15,15 @@ from verification.evidence.evidence import SUPPORTED
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup import mrkdwn
 from verification.markup.chunks import CHUNK_LIMITS, split_chunks
-from verification.markup.link_targets import KnownLinks, show_as_code
+from verification.markup.links import KnownLinks, show_as_code
 from verification.markup.mrkdwn import unwrap
 from verification.markup.scanner import prose
 from verification.rules import form
 from verification.rules.citations import citation_resolves, cites_sources, normalise_citations
-from verification.rules.injection import no_injection
-from verification.rules.mentions import no_broadcast
-from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
+from verification.rules.form import addresses_question, coherent, minimum_length, not_empty
+from verification.rules.injection import no_broadcast, no_injection
 from verification.rules.secrets import no_secrets
-from verification.text.disguise import remove_unencodable, remove_unsendable
+from verification.text.words import remove_unencodable, remove_unsendable
 from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
 
 T = TypeVar("T")

@@ -21,12 +21,12 @@ from verification.evidence.verbatim import (
     join_wrapped_lines,
     text_as_read,
 )
-from verification.markup.edits import Edit, apply_edits
-from verification.markup.link_targets import KnownLinks, normalise_url
+from verification.markup.links import KnownLinks, normalise_url
+from verification.markup.scanner import Edit, apply_edits
 from verification.rules.citations import citations
 from verification.rules.injection import without_orders
-from verification.text.disguise import remove_unsendable
 from verification.text.language import detect_language
+from verification.text.words import remove_unsendable
 from verification.types import Claim, Draft, Repair, Source, Violation
 
 _MIN_WORD_SHARE = 0.75  # share of the words: a source with fewer is not named as the right one

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from verification.markup.lines import drawn_rows, is_drawn
 from verification.markup.scanner import fences, segments
-from verification.markup.tables import drawn_rows, is_drawn
 from verification.rules.citations import citations
 from verification.text.language import detect_language
 

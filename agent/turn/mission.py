@@ -26,7 +26,7 @@ from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.live import check_draft
 from agent.turn.progress import Progress
 from observability.logging import Length
-from verification.markup.link_targets import links
+from verification.markup.links import links
 from verification.markup.mrkdwn import strip_mrkdwn
 from verification.types import Draft, Source
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from agent.knowledge.slack_message import unescape_wire
+from verification.markup.lines import drawn_rows, is_drawn
 from verification.markup.scanner import Segment, fences, segments
-from verification.markup.tables import drawn_rows, is_drawn
 from verification.types import Source
 
 Block = dict[str, Any]

@@ -15,7 +15,7 @@ from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from verification.evidence.verbatim import Span, highlight_shared_words, is_quoted, text_as_read, without_citations
 from verification.judgement import Line, source_lines
-from verification.markup.tables import is_delimiter, split_cells
+from verification.markup.lines import is_delimiter, split_cells
 from verification.types import Answer, Claim, Repair, Source, Violation
 
 MAX_PASSAGES: Final = 4

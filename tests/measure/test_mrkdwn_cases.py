@@ -9,8 +9,8 @@ import json
 from typing import Any
 
 from tests.support.paths import ROOT
-from verification.markup.edits import Edit, apply_edits
 from verification.markup.mrkdwn import repair
+from verification.markup.scanner import Edit, apply_edits
 from verification.rules.form import violations
 
 CASES: dict[str, Any] = json.loads((ROOT / "tests/data/mrkdwn_cases.json").read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Kind
 from verification.markup.lines import NON_EMPTY_LINE, is_code
-from verification.markup.link_targets import normalise_url
+from verification.markup.links import normalise_url
 from verification.values.identifiers import Identifier, missing_words, most_similar
 
 _MIN_CODE_DIGITS = 3  # E4012 is a code, COVID-19 a name

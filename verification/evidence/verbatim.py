@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from verification.evidence.passages import analyse, is_false_boundary
 from verification.markup.inline import HTML_TAGS
-from verification.markup.tables import is_delimiter, split_cells
+from verification.markup.lines import is_delimiter, split_cells
 from verification.text.words import terms
 
 _CITED: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from verification.markup import links, tables
-from verification.markup.edits import ZERO_WIDTH, MarkupPage, apply_edits
+from verification.markup import links
 from verification.markup.inline import Inline
-from verification.markup.scanner import QUOTE, Fence, fences
+from verification.markup.lines import column_alignments, draw_table, flatten_cell, is_delimiter, is_row, split_cells
+from verification.markup.scanner import QUOTE, ZERO_WIDTH, Fence, MarkupPage, apply_edits, fences
 from verification.text.language import load_table
 from verification.types import Dialect
 
@@ -302,9 +302,9 @@ class Layout:
             return 0
         self._flush()
         first, last = self.lines[index], self.lines[index + len(rows) - 1]
-        aligns = tables.column_alignments(rows.pop(1)) if headed else ""
-        cells = [[self._cell(cell) for cell in tables.split_cells(row)] for row in rows]
-        drawn = tables.draw_table(cells, aligns, headed=headed)
+        aligns = column_alignments(rows.pop(1)) if headed else ""
+        cells = [[self._cell(cell) for cell in split_cells(row)] for row in rows]
+        drawn = draw_table(cells, aligns, headed=headed)
         if first.body > first.start:
             self.page.fault("quote", first.start, last.end)
         self.page.replace("table", first.start, last.end, f"```\n{drawn}\n```")
@@ -317,19 +317,19 @@ class Layout:
         rows = [next(texts)]
         headed = False
         for row in texts:
-            if len(rows) == 1 and tables.is_delimiter(row):
+            if len(rows) == 1 and is_delimiter(row):
                 headed = True
-            elif "|" not in row or not (headed or tables.is_row(row)):
+            elif "|" not in row or not (headed or is_row(row)):
                 break
             rows.append(row)
-        return (rows, headed) if headed or tables.is_row(rows[0]) else ([], False)
+        return (rows, headed) if headed or is_row(rows[0]) else ([], False)
 
     def _cell(self, text: str) -> str:
         if not text or (text.isalnum() and text.isascii()):
             return text
         page = MarkupPage(text, "mrkdwn", self.page.references, self.page.used)
         Inline(page, 0, len(text)).repair()
-        return tables.flatten_cell(apply_edits(text, page.edits))
+        return flatten_cell(apply_edits(text, page.edits))
 
 
 def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:

@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from verification.markup import links, tables
-from verification.markup.edits import ESCAPES, UNESCAPED, Edit, apply_edits
-from verification.markup.link_targets import links as links_in
-from verification.markup.scanner import fences, segments
+from verification.markup import links
+from verification.markup.lines import is_delimiter, is_drawn
+from verification.markup.links import links as links_in
+from verification.markup.scanner import ESCAPES, UNESCAPED, Edit, apply_edits, fences, segments
 from verification.types import Dialect, Source
 
 _MARKDOWN_LINK = re.compile(r"!?\[(?:[^\[\]\n\\]|\\.){0,600}+\]\([^\s()]*+(?:\([^\s()]*+\)[^\s()]*+)*+\)")
@@ -149,7 +149,7 @@ def _cut_fence(text: str, limit: int) -> Iterator[str]:
     body = text[fence.body : fence.body_end]
     if fence.inline:
         body = text[len(fence.ticks) : fence.body_end].removeprefix("\n")
-    header = "\n".join([*body.split("\n", 2)[:2], ""]) if tables.is_drawn(body) else ""
+    header = "\n".join([*body.split("\n", 2)[:2], ""]) if is_drawn(body) else ""
     if len(header) < limit // 2:
         head, body = head + header, body[len(header) :]
     room = limit - len(head) - len(ticks) - 1
@@ -174,7 +174,7 @@ def _code_lines(body: str, room: int) -> Iterator[str]:
 def _cut_prose(text: str, limit: int) -> Iterator[str]:
     """Split a paragraph, list or Markdown table at line ends, and a long line at sentences or words."""
     lines = text.split("\n")
-    is_table = len(lines) > 2 and tables.is_delimiter(lines[1]) and len(lines[0]) + len(lines[1]) < limit // 2  # noqa: PLR2004 - header, rule, rows
+    is_table = len(lines) > 2 and is_delimiter(lines[1]) and len(lines[0]) + len(lines[1]) < limit // 2  # noqa: PLR2004 - header, rule, rows
     header = f"{lines[0]}\n{lines[1]}\n" if is_table else ""
     room = limit - len(header)
     pieces = (piece for line in lines[2 if is_table else 0 :] for piece in _cut_line(line, room))

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verification.markup.edits import ZERO_WIDTH, MarkupPage
+from verification.markup.scanner import ZERO_WIDTH, MarkupPage
 from verification.text.language import load_table
 
 _DUNDERS = frozenset(load_table(__file__)["dunders"].split())

@@ -6,9 +6,8 @@ from html import unescape
 from html.entities import html5
 
 from verification.markup import emphasis, links
-from verification.markup.edits import ESCAPES, ZERO_WIDTH, MarkupPage
 from verification.markup.links import Brackets, Place
-from verification.markup.scanner import ANY_SCHEME, TOKEN, CodeSpans
+from verification.markup.scanner import ANY_SCHEME, ESCAPES, TOKEN, ZERO_WIDTH, CodeSpans, MarkupPage
 from verification.text.language import load_table
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")

@@ -1,13 +1,15 @@
 """The lines of an answer and their kinds. Claims, salvage and streams use them to see which lines belong together.
 
-In a fence, code is distinguished from plain words.
+In a fence, code is distinguished from plain words. A table is detected as pipes, and drawn as an aligned block of
+monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its header and its cells can be checked.
 """
 
+import html
 import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from verification.markup.scanner import Fence, fences
+from verification.markup.scanner import Fence, fences, segments
 
 Kind = Literal["text", "heading", "item", "row", "head", "rule", "frame", "fence", "blank"]
 """``head`` is the row above a table's ``rule``; ``frame`` is the text around a table in a code block."""
@@ -138,3 +140,99 @@ def is_code(line: str) -> bool:
     if _CODE_SIGN.search(line):
         return True
     return len(_WORD.findall(line)) < _MIN_PROSE_WORDS and not re.search("[\u3040-\u30ff\u3400-\u9fff]{4}", line)
+
+
+_MAX_WIDTH = 60  # columns: one long cell must not push all others out of sight
+_CELL_PIPE = re.compile(r"\\?\|")
+_DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
+_EMPHASIS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
+_SLACK_TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
+
+
+def is_delimiter(line: str) -> bool:
+    """Recognise the ``|---|:--:|`` below a table's header."""
+    return "-" in line and "|" in line and not line.strip("|-: \t")
+
+
+def is_row(line: str) -> bool:
+    """Recognise a line that is a table row by itself: ``| a | b |``."""
+    line = line.strip()
+    return line.startswith("| ") and line.endswith(" |") and " | " in line[1:-1]
+
+
+def split_cells(line: str) -> list[str]:
+    r"""The cells of a row. A pipe in code, in a token, or written ``\|`` belongs to its cell."""
+    line = line.strip()
+    if "`" in line or "<" in line:
+        parts = [(kind, line[start:end]) for kind, start, end in segments(line)]
+        line = "".join(part if kind == "text" else _CELL_PIPE.sub("\x00", part) for kind, part in parts)
+    line = line.replace("\\|", "\x00").removeprefix("|").removesuffix("|")
+    return [cell.replace("\x00", "|").strip() for cell in line.split("|")]
+
+
+def column_alignments(line: str) -> str:
+    """The alignments of the columns below a delimiter row: ``<``, ``>`` or ``^`` each."""
+    signs = {(True, True): "^", (False, True): ">"}
+    return "".join(signs.get((cell.startswith(":"), cell.endswith(":")), "<") for cell in split_cells(line))
+
+
+def flatten_cell(text: str) -> str:
+    """A cell of mrkdwn as plain text that keeps the addresses of links."""
+    if "<" in text:
+        text = _SLACK_TOKEN.sub(lambda token: f"{token[2]} ({token[1]})" if token[2] else token[1], text)
+    parts = [(kind, text[start:end]) for kind, start, end in segments(text)]
+    text = "".join(strip_marks(part) if kind == "text" else part.strip("`") for kind, part in parts)
+    return html.unescape(text)
+
+
+def strip_marks(text: str) -> str:
+    """Remove Slack's emphasis marks and zero-width joins."""
+    for _ in range(3):  # nested bold, italics and strike
+        if "*" not in text and "_" not in text and "~" not in text:
+            break
+        text = _EMPHASIS.sub(r"\2", text)
+    return text.replace("\u200b", "")
+
+
+def display_width(text: str) -> int:
+    """The columns that a text needs in a terminal."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth  # noqa: PLC0415 - a tenth of each start, for tables that are not in ASCII
+
+    columns = wcswidth(text)  # wide letters take two columns (Unicode, UAX 11)
+    return columns if columns >= 0 else len(text)
+
+
+def draw_table(table: list[list[str]], alignments: str, *, headed: bool) -> str:
+    """Draw the rows as aligned lines without a fence. ``alignments`` has ``<``, ``>`` or ``^`` for each column."""
+    # Three ticks would end the block in Slack.
+    rows = [[cell.replace("\n", " ").replace("```", "``\u200b`") for cell in row] for row in table]
+    widths = [1] * max(map(len, rows))
+    for row in rows:
+        for column, cell in enumerate(row):
+            widths[column] = max(widths[column], min(display_width(cell), _MAX_WIDTH))
+    if len(widths) == 1:
+        widths[0] = max(widths[0], 3)
+    lines = [" | ".join(map(_pad, row, widths, alignments.ljust(len(widths), "<"))).rstrip() for row in rows]
+    if headed:
+        lines.insert(1, "-+-".join("-" * size for size in widths))
+    return "\n".join(lines)
+
+
+def _pad(cell: str, size: int, alignment: str) -> str:
+    room = max(0, size - display_width(cell))
+    left = room if alignment == ">" else room // 2 if alignment == "^" else 0
+    return " " * left + cell + " " * (room - left)
+
+
+def is_drawn(body: str) -> bool:
+    """Return True if the body of a fence is a table that ``draw_table`` made with a header."""
+    lines = body.split("\n", 2)
+    return len(lines) > 1 and bool(_DRAWN_RULE.fullmatch(lines[1]))
+
+
+def drawn_rows(body: str) -> list[list[str]]:
+    """The cells of a drawn table, header first, without its rule."""
+    header, _, *rows = body.split("\n")
+    return [[cell.strip() for cell in f"{line} ".split(" | ")] for line in (header, *rows)]

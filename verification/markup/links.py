@@ -1,18 +1,38 @@
-"""Convert Markdown links, images, definitions and footnotes to Slack tokens.
+"""Links: Markdown's become Slack tokens, and each may be clicked, is shown as code, or fails.
 
 A destination that Slack cannot open is shown as code after its label. ``[n]`` citations, ``name[i](x)`` and prose in
 brackets are not links. The number of open brackets is bounded, so any nesting stays linear.
+
+The gate is an allow-list of schemes. A link resolves if a source contains it, as its url or in its text, or if the
+question contains it and its host is a source's or an allowed one. Other links from the question, and links with another
+scheme, are shown as code. The citation rule fails a link of unknown origin.
 """
 
 import html
 import re
+import unicodedata
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from verification.markup.edits import ESCAPES, UNESCAPED, MarkupPage
-from verification.markup.scanner import ANY_SCHEME, SCHEMES
+from propcache.api import cached_property
+
+from verification.markup.scanner import (
+    ANY_SCHEME,
+    ESCAPES,
+    SCHEMES,
+    UNESCAPED,
+    Edit,
+    MarkupPage,
+    apply_edits,
+    blank_spans,
+    prose,
+)
+from verification.types import Draft, Repair
 
 # CommonMark: the parentheses of a destination balance. A pattern cannot count, so two levels of them.
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
@@ -23,7 +43,6 @@ _DESTINATION = re.compile(rf"\([ \t]*+(?:<([^<>|\n]{{0,2000}})>|({_TWO}*+)){_TIT
 _WORDS = re.compile(r"\(([^()<>\n]{1,400})\)")
 _ABSOLUTE = re.compile(rf"(?:{SCHEMES}):[^\s]+", re.IGNORECASE)
 _LOCATOR = re.compile(rf"{ANY_SCHEME}://\S+", re.IGNORECASE)
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 # CommonMark: any sign of ASCII may have a backslash before it.
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 DEFINITION = re.compile(
@@ -131,23 +150,18 @@ class Brackets:
         before = self._text[place.start - 1] if place.start > self._start else " "
         if (before.isalnum() or before in "_)]") and not place.image and not _TARGET_SIGN.search(found.url):
             return close + 1
-        if found.words:
-            return self._words(place, close)
+        if found.words:  # they only look like a link: its brackets go, and the words stay
+            if self._page.is_mrkdwn:
+                self._page.fault("link", place.start, close + 1)
+                keep = bool(_CITED.fullmatch(self._text, place.label, close))
+                self._page.edit(place.start, place.label, "[" if keep else "")
+                self._page.edit(close, close + 1, "] " if keep else " ")
+            return close + 1
         if not self._page.is_mrkdwn and not place.image and self.last_token < place.start:
             self.last_token = place.start
             return found.end
         self.link(place, (close, found.end), found.url)
         return found.end
-
-    def _words(self, place: Place, close: int) -> int:
-        """Remove the brackets of ``[label](some words)``, which only looks like a link. The words stay."""
-        if not self._page.is_mrkdwn:
-            return close + 1
-        self._page.fault("link", place.start, close + 1)
-        keep = bool(_CITED.fullmatch(self._text, place.label, close))
-        self._page.edit(place.start, place.label, "[" if keep else "")
-        self._page.edit(close, close + 1, "] " if keep else " ")
-        return close + 1
 
     def _reference(self, place: Place, close: int) -> int:
         """Process ``[label][id]``, ``[label][]`` and ``[label]`` if a definition has the name."""
@@ -171,7 +185,7 @@ class Brackets:
         nested = self.last_token >= place.label
         self.last_token = place.start
         self._page.fault("image" if place.image else "link", place.start, tail[1])
-        if _ADDRESS.fullmatch(url):
+        if _MAIL_ADDRESS.fullmatch(url):
             url = f"mailto:{url}"
         head, foot = self._shape(self._text[place.label : tail[0]], url, nested=nested)
         self._page.edit(place.start, place.label, head)
@@ -199,3 +213,187 @@ class Brackets:
         while self.codes and self.codes[-1][0] >= start:
             for match in UNESCAPED.finditer(self._text, *self.codes.pop()):
                 self._page.edit(match.start(), match.end(), ESCAPES[match[0]])
+
+
+LinkStatus = Literal["resolves", "as_code", "unknown"]
+
+_CLICKABLE: Final = re.compile(rf"(?:{SCHEMES}):", re.IGNORECASE)
+_TOP_LEVEL: Final = (
+    "(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|site|online|top|link|click|me|cloud"
+    "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
+)
+# Case makes no difference here, and ignoring it would take most of this module's import time.
+_URL_LETTER: Final = '(?-i:[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])'
+_MAX_URL: Final = 2000
+_BARE: Final = re.compile(
+    # Emphasis may surround an address, and "-https://…" is one for Slack: only a letter belongs to the scheme.
+    rf"(?:(?<![A-Za-z]){ANY_SCHEME}://|(?<![A-Za-z0-9@./-])(?<!\w_)www\.(?=\w)){_URL_LETTER}{{1,{_MAX_URL}}}"
+    rf"|(?<![A-Za-z0-9@./:-])(?<!\w_)(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}{{1,{_MAX_URL}}}",
+    re.IGNORECASE,
+)
+_TOKEN: Final = re.compile(rf"(?<!\\)<({ANY_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
+# Slack's dates may carry a link.
+_DATE: Final = re.compile(r"<!date\^[^<>|^\n]*\^[^<>|^\n]*\^([^<>|\n]+)(?:\|([^<>\n]*))?>")
+# Compiled by ``re`` on the first text with "](": that takes as long as a check.
+_MARKDOWN: Final = (
+    r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,200})\]"
+    r"\(\s{0,3}(?:<([^<>\n]{1,2000})>|((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000}))(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
+)
+_TRAILING_CITATIONS: Final = re.compile(r"(?:\[[0-9][0-9, -]{0,40}\][.,;:!?]?)+$")
+_TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
+_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
+_RUN: Final = re.compile("[^\\s<>`、。，；：！？」』】）]+")
+_QUOTES: Final = frozenset('"“”«»')
+_ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31});", re.IGNORECASE)
+_MORE_RECIPIENTS: Final = re.compile(r"[?&](?:b?cc|to)=", re.IGNORECASE)
+_HOST_AND_PATH: Final = re.compile(r"([^/?#]*)(/?)(.*)", re.DOTALL)
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+
+class TextLink(NamedTuple):
+    """A link in a text: its span, its target as written, and its label (empty without one)."""
+
+    start: int
+    end: int
+    target: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class KnownLinks:
+    """The normalised targets that an answer may use. No slots, because of the cached properties."""
+
+    draft: Draft
+
+    @cached_property
+    def own_urls(self) -> frozenset[str]:
+        """The sources' own urls, with and without the fragment."""
+        own_urls = {normalise_url(source.url) for source in self.draft.sources if source.url}
+        return frozenset(own_urls | {key.partition("#")[0] for key in own_urls})
+
+    @cached_property
+    def source_urls(self) -> frozenset[str]:
+        """The sources' own urls, and the targets in their texts."""
+        return self.own_urls.union(*(_mentioned_targets(source.text) for source in self.draft.sources))
+
+    @cached_property
+    def asked_urls(self) -> frozenset[str]:
+        """The targets in the question and the known text."""
+        return _mentioned_targets(self.draft.question) | _mentioned_targets(self.draft.known_text)
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that may be linked: those of the sources, and the allowed ones."""
+        own_urls = {host for key in self.own_urls if (host := _host(key))}
+        return frozenset(own_urls | {host.casefold() for host in self.draft.link_hosts})
+
+    def status(self, target: str) -> LinkStatus:
+        """Return whether a target resolves, is shown as code, or is unknown."""
+        key = normalise_url(target)
+        if key not in self.source_urls and key not in self.asked_urls:
+            return "unknown"
+        may_resolve = key in self.source_urls or _host(key) in self.hosts
+        return "resolves" if may_resolve and _CLICKABLE.match(key) else "as_code"
+
+
+@lru_cache(maxsize=64)  # several steps ask for the same text
+def links(masked: str) -> tuple[TextLink, ...]:
+    """Return the links of a text without code, in order, none inside another."""
+    found = (match for pattern in (_TOKEN, _DATE) for match in pattern.finditer(masked)) if "<" in masked else ()
+    tokens = [TextLink(m.start(), m.end(), m[1], m[2] or "") for m in found]
+    rest = blank_spans(masked, [link[:2] for link in tokens])
+    markdown = (
+        [TextLink(m.start(), m.end(), m[2] or m[3], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
+    )
+    rest = blank_spans(rest, [link[:2] for link in markdown])
+    shown = ((match.start(), _bare_spellings(match)[-1]) for match in _BARE.finditer(rest))
+    bare = [TextLink(start, start + len(target), target) for start, target in shown]
+    return tuple(sorted([*tokens, *markdown, *bare], key=lambda link: link.start))
+
+
+def _bare_spellings(match: re.Match[str]) -> tuple[str, ...]:
+    """The address up to white space, or up to a sign that ends it in this place. Both if that is unclear."""
+    text, start, end = match.string, match.start(), match.end()
+    shorter = trim_punctuation(_TRAILING_CITATIONS.sub("", match[0]))
+    run = _RUN.match(text, start)
+    longer = trim_punctuation(_TRAILING_CITATIONS.sub("", run[0][:_MAX_URL])) if run else shorter
+    sign = text[end : end + 1]
+    if len(longer) <= len(shorter) or not sign:
+        return (shorter,)
+    if sign == "|":
+        in_table = text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("|")
+        return (shorter,) if in_table else (longer,)
+    if sign in _QUOTES:
+        return (shorter,) if text[start - 1 : start] in _QUOTES else (longer,)
+    # A Chinese or Japanese sentence may continue right after the address, unless a slash precedes it.
+    return (longer, shorter) if match[0][-1].isalnum() or match[0].count("/") <= len("//") else (longer,)
+
+
+def trim_punctuation(target: str) -> str:
+    """Remove the sentence's punctuation from a URL or path. A closing bracket stays if it was opened inside."""
+    # GitHub's autolinks do the same with punctuation and unopened brackets.
+    while target:
+        last = target[-1]
+        unopened = last in _PAIRS and target.count(last) > target.count(_PAIRS[last])
+        if last not in _TRAILING and not unopened:
+            break
+        target = target[:-1]
+    return target
+
+
+@lru_cache(maxsize=256)
+def _mentioned_targets(text: str) -> frozenset[str]:
+    """The normalised targets in a text: its links, also those in code, and its mail addresses."""
+    # Cached: an answer's attempts have the same sources.
+    targets = [link.target for shown in links(text) for link in (shown, *links(shown.label))]
+    bare = (match for match in _BARE.finditer(text) if match[0][-1] != ")")
+    targets += [spelling for match in bare for spelling in _bare_spellings(match)[:-1]]
+    targets += [f"mailto:{match[0]}" for match in _MAIL_ADDRESS.finditer(text)]
+    targets += [f"tel:{match[0]}" for match in _PHONE.finditer(text)]
+    return frozenset(map(normalise_url, targets))
+
+
+_PHONE: Final = re.compile(r"(?<![\w.,-])\+?\d[\d ()./-]{4,20}\d(?!\w)")
+_NOT_DIALLED: Final = re.compile(r"[^\d+]")
+_MAIL_ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
+
+
+@lru_cache(maxsize=1024)
+def normalise_url(target: str) -> str:
+    """Return a target's spelling for comparison: entities decoded, scheme and host lower case, no last slash."""
+    plain = unescape_url(_ENTITY.sub(lambda match: html.unescape(match[0]), target.strip()))
+    scheme, colon, rest = plain.partition(":")
+    if colon and not rest.startswith("//") and "." not in scheme and "/" not in scheme:
+        if scheme.casefold() == "tel":
+            return f"tel:{_NOT_DIALLED.sub('', rest.partition(';')[0])}"
+        # mailto: a query such as a subject does not change the address, unless it adds recipients.
+        return f"{scheme.casefold()}:{(rest if _MORE_RECIPIENTS.search(rest) else rest.partition('?')[0]).casefold()}"
+    if "://" not in plain and (plain.casefold().startswith("www.") or _BARE.fullmatch(plain)):
+        plain = f"https://{plain}"
+    scheme, slashes, rest = plain.partition("://")
+    host, slash, path = _HOST_AND_PATH.findall(rest)[0] if slashes else ("", "", plain)
+    # RFC 3986, 6.2: case of scheme and host and a default port do not matter.
+    with suppress(UnicodeError):  # unchanged if it has no ASCII form (RFC 3490)
+        host = host if host.isascii() else host.encode("idna").decode()
+    host = host.casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
+    secure = "https" if scheme.casefold() == "http" else scheme.casefold()  # http and https lead to the same page
+    address = f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
+    return unicodedata.normalize("NFC", address)
+
+
+def _host(key: str) -> str:
+    """The host of a normalised target without user and port. Empty without a host."""
+    try:
+        return (urlsplit(key).hostname or "").casefold()
+    except ValueError:  # such as an unclosed IPv6 bracket
+        return ""
+
+
+def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]:
+    """Show each link that only appears in a text as code, where it can be read and not clicked."""
+    edits: list[Edit] = []
+    for start, end, target, label in links(prose(text)):
+        if "`" not in target and known.status(target) == "as_code":
+            same = not label.strip() or normalise_url(label.strip()) == normalise_url(target) or links(label.strip())
+            edits.append(Edit(start, end, f"`{target}`" if same else f"{label.strip()} (`{target}`)"))
+    return apply_edits(text, edits), (Repair(kind="link_as_code", count=len(edits)),) if edits else ()

@@ -20,10 +20,9 @@ from html import unescape
 from typing import Final
 
 from verification.markup.blocks import survey
-from verification.markup.edits import Edit, FormFault, MarkupPage, apply_edits
 from verification.markup.inline import HTML_TAGS, LEAKED_TAGS
-from verification.markup.scanner import segments
-from verification.markup.tables import strip_marks
+from verification.markup.lines import strip_marks
+from verification.markup.scanner import Edit, FormFault, MarkupPage, apply_edits, segments
 from verification.types import Dialect, Repair
 
 _MAX_LENGTH: Final = 100_000  # a longer text is not parsed

@@ -1,15 +1,20 @@
-"""The one scanner: fence, then inline code, then ``<…>`` token, then text, from left to right.
+"""The one scanner, and the edits of a text: fence, inline code, ``<…>`` token, then text, from left to right.
 
 Repair, rules, chunks and claims all use it to find code. Inline code never crosses a line end, as in Slack. A fence is
 what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after white space,
 quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
+
+An edit that overlaps an earlier one is skipped. The next pass finds its fault again.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
+
+from verification.types import Dialect
 
 SCHEMES = "https?|mailto|tel"
 """The schemes of links that may be clicked: the one list of repair, chunks and the citation rule."""
@@ -229,3 +234,78 @@ def prose(text: str) -> str:
     """The text with fences and inline code replaced by spaces: same length, same line ends."""
     pieces = ((kind in {"fence", "code"}, text[start:end]) for kind, start, end in segments(text))
     return "".join(re.sub(r"[^\n]", " ", part) if is_code else part for is_code, part in pieces)
+
+
+ZERO_WIDTH = "\u200b"
+# Slack's documentation asks to escape these three. Other escapes would be shown literally.
+ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+UNESCAPED = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
+_TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+
+
+class Edit(NamedTuple):
+    """Replace ``[start, end)`` with ``text``."""
+
+    start: int
+    end: int
+    text: str
+
+
+class FormFault(NamedTuple):
+    """A fault in form, or a form that is not Slack's best, with its kind and its place."""
+
+    kind: str
+    start: int
+    end: int
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text after all edits."""
+    pieces: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start >= position:
+            pieces += (text[position : edit.start], edit.text)
+            position = edit.end
+    return "".join([*pieces, text[position:]])
+
+
+def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with spaces in place of these spans, so that offsets stay valid."""
+    return apply_edits(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
+
+
+@dataclass  # no slots, because of the cached properties
+class MarkupPage:
+    """The text, the dialect and the definitions of a pass, and the edits and faults it collected."""
+
+    text: str
+    dialect: Dialect
+    references: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    footnotes: set[str] = field(default_factory=set)
+    edits: list[Edit] = field(default_factory=list)
+    faults: list[FormFault] = field(default_factory=list)
+
+    @cached_property
+    def is_mrkdwn(self) -> bool:
+        """True unless the page stays standard Markdown."""
+        return self.dialect == "mrkdwn"
+
+    def edit(self, start: int, end: int, text: str) -> None:
+        """Note one replacement."""
+        self.edits.append(Edit(start, end, text))
+
+    def fault(self, kind: str, start: int, end: int) -> None:
+        """Note one fault."""
+        self.faults.append(FormFault(kind, start, end))
+
+    def replace(self, kind: str, start: int, end: int, text: str) -> None:
+        """Note a fault that one replacement repairs."""
+        self.fault(kind, start, end)
+        self.edit(start, end, text)
+
+    @cached_property
+    def tags(self) -> frozenset[tuple[bool, str]]:
+        """The names of all tags on the page, each with True if it is a closing tag."""
+        return frozenset((match[1] == "/", match[2].lower()) for match in _TAG_NAME.finditer(self.text))

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from verification.markup.edits import ZERO_WIDTH, Edit, apply_edits, blank_spans
-from verification.markup.lines import NO_SOURCE, cited_numbers
-from verification.markup.link_targets import KnownLinks, LinkStatus, links, normalise_url
-from verification.markup.scanner import fences, prose, segments
-from verification.markup.tables import is_drawn
+from verification.markup.lines import NO_SOURCE, cited_numbers, is_drawn
+from verification.markup.links import KnownLinks, LinkStatus, links, normalise_url
+from verification.markup.scanner import ZERO_WIDTH, Edit, apply_edits, blank_spans, fences, prose, segments
 from verification.types import Draft, Reading, Repair, Source, Violation
 
 _WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"

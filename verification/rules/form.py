@@ -2,21 +2,28 @@
 
 They report the place of everything that ``mrkdwn.repair`` would repair, and also faults that are never repaired: tags
 and JSON that leaked from the machinery, and a text longer than Slack accepts.
+
+The rules on the answer as a whole are here too: it is not empty and long enough, addresses the question, and is
+coherent. Only emptiness is an error. Shared content words address a question. Inflections count, and so do synonyms
+from titles and headings of the cited sources.
 """
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import Final
 
 from verification.markup.blocks import survey
 from verification.markup.chunks import CHUNK_LIMITS
-from verification.markup.edits import FormFault, apply_edits
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
 from verification.markup.mrkdwn import find_control_characters, is_serialised
-from verification.markup.scanner import segments
-from verification.text.language import load_table
-from verification.types import Dialect, RuleName, Violation
+from verification.markup.scanner import FormFault, apply_edits, segments
+from verification.rules.citations import cited_sources
+from verification.text.language import compile_pattern, detect_language, load_table, values_by_language
+from verification.text.words import content_stems
+from verification.types import Dialect, Reading, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
 # Repair improves these, but Slack shows them well enough: they are not violations.
@@ -71,3 +78,110 @@ def _leaks(text: str) -> Iterator[FormFault]:
     for kind, start, end in segments(text):
         for leak, pattern in _LEAKS_IN_TEXT if kind == "text" else _LEAKS_IN_CODE:
             yield from (FormFault(leak, *match.span()) for match in pattern.finditer(text, start, end))
+
+
+_MAX_MINIMUM: Final = 50
+_VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufffc]")
+_HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.{1,200})$|^\*{1,2}([^*\n]{1,120})\*{1,2}$", re.MULTILINE)
+_WORD: Final = re.compile(r"[^\W_]+")
+_NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
+_CITED: Final = re.compile(r"\[[0-9][0-9, –-]{0,40}\]")
+_MIN_LETTERS: Final = 20
+# Case-sensitive: "Vitamin A" ends in a name.
+_OPEN_END: Final = r"(?-i:(?:[,(\[{–—]|\s-|\b(?:{open_ends}))$|(?:[、，（「『]|(?:{open_ends_unparted}))$)"
+_PRONOUN: Final = r"(?:{pronouns})\b|{pronouns_unparted}"
+_LANGUAGE_NAMED: Final = r"\b(?:{language_names})\b|{language_names_unparted}"
+
+
+def not_empty(reading: Reading) -> tuple[Violation, ...]:
+    """Return an error if nothing is visible: white space, zero-width letters, nothing."""
+    if _VISIBLE.search(reading.text):
+        return ()
+    return (reading.violation("not_empty", (0, len(reading.text)), "The answer is empty.", "Write the answer."),)
+
+
+def minimum_length(reading: Reading) -> tuple[Violation, ...]:
+    """Return a warning if the answer is shorter than the question, up to 50 characters."""
+    least = min(len(reading.draft.question.strip()), _MAX_MINIMUM)
+    seen = len(reading.text.strip())
+    if not seen or seen >= least:
+        return ()
+    detail = f"The answer has {seen} characters, fewer than the {least} to expect."
+    return (reading.warning("minimum_length", (0, len(reading.text)), detail, "Answer in a full sentence."),)
+
+
+def addresses_question(reading: Reading) -> tuple[Violation, ...]:
+    """Return a warning if the answer and the titles it cites share no content word with the question."""
+    if reading.draft.own_words or not reading.claims:
+        return ()
+    language = detect_language(reading.draft.question) or detect_language(reading.prose)
+    asked = content_stems(reading.draft.question, language)
+    if not asked or asked & content_stems(reading.text, language):
+        return ()
+    cited = cited_sources(reading.draft, reading.text)
+    headings = (match[1] or match[2] for source in cited for match in _HEADING.finditer(source.text))
+    titles = " ".join([*(source.title for source in cited), *headings])
+    if asked & content_stems(titles, detect_language(titles) or language):
+        return ()
+    detail = "No content word of the question appears in the answer."
+    remedy = "Answer the question that was asked, in its own terms."
+    return (reading.warning("addresses_question", (0, len(reading.text)), detail, remedy),)
+
+
+def coherent(reading: Reading) -> tuple[Violation, ...]:
+    """Return warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
+    return (*_repetitions(reading), *_broken_off(reading), *_other_language(reading))
+
+
+def _repetitions(reading: Reading) -> Iterator[Violation]:
+    """Yield sentences that are said twice, and those with the same words and another figure."""
+    seen: set[str] = set()
+    figures: dict[str, set[str]] = defaultdict(set)
+    for claim in reading.claims:
+        text, span = _CITED.sub("", claim.text), (claim.start, claim.end)
+        words = " ".join(_WORD.findall(text.casefold()))
+        if len(words) >= _MIN_LETTERS and words in seen:
+            yield reading.warning("coherent", span, "This sentence has been said before.", "Say it once.")
+        seen.add(words)
+        subject, figure = _figure(text)
+        if figure and figures[subject] - {figure}:
+            detail = f"The same is said with {min(figures[subject] - {figure})} before and with {figure} here."
+            remedy = "Say which figure holds, or name both sources and that they differ."
+            yield reading.warning("coherent", span, detail, remedy)
+        figures[subject].add(figure)
+
+
+def _broken_off(reading: Reading) -> Iterator[Violation]:
+    """Yield a last line that ends on a word or a sign after which something must follow."""
+    if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
+        return
+    last = reading.prose.rstrip().rsplit("\n", 1)[-1]
+    plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
+    if compile_pattern(_OPEN_END).search(plain[-_MIN_LETTERS:]) and len(plain) > 1:
+        end = len(reading.prose.rstrip())
+        span = (end - len(last), end)
+        yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
+
+
+def _figure(text: str) -> tuple[str, str]:
+    """The last figure and the other words. Both are empty unless the figure has a unit, percent or currency."""
+    last = next(reversed([*_NUMBER.finditer(text)]), None)
+    if last is None or not (last[1] or last[3]):
+        return "", ""
+    subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
+    enough = len(subject) >= _MIN_LETTERS / 2 and not compile_pattern(_PRONOUN).match(subject)
+    return (subject, last[0].rstrip(".,")) if enough else ("", "")
+
+
+def _other_language(reading: Reading) -> Iterator[Violation]:
+    """Yield a warning if the answer's language is not the question's, unless the question is about languages."""
+    question = reading.draft.question
+    asked = detect_language(question)
+    if reading.draft.own_words or asked is None or compile_pattern(_LANGUAGE_NAMED).search(question):
+        return
+    given = detect_language(reading.prose)
+    if given is not None and given != asked:
+        names = values_by_language("name")
+        detail = f"The question is in {names[asked]}, the answer in {names[given]}."
+        remedy = f"Answer in {names[asked]}."
+        yield reading.warning("coherent", (0, len(reading.text)), detail, remedy)

@@ -1,10 +1,19 @@
-"""The words of a text with their places: stems of content words, bigrams for Chinese and Japanese."""
+"""The words of a text, stems of content words, and the characters that hide, reverse or disguise words.
 
+Chinese and Japanese give pairs of characters. Disguises are removed from what is sent, and decoded for the search for
+orders. In an answer a zero-width space next to a mark stays: repair puts it there. So does a joiner between two letters
+or emoji that need it, and the tags of a flag such as Scotland's. The readings of a disguised source are never shown and
+are never evidence.
+"""
+
+import base64
+import binascii
+import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
@@ -108,3 +117,120 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
 def is_spaced(text: str) -> bool:
     """Return True if the text's script separates words with spaces, unlike Chinese and Japanese."""
     return text.isascii() or not _SPACED.search(text)
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # UTF-8 excludes them (RFC 3629): no request could carry them
+_CONTROL: Final = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+# Marks and overrides of direction, and everything else that Unicode gives no width, each with no place in an answer.
+_DIRECTION: Final = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+_WITHOUT_WIDTH: Final = (
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
+)
+_FLAG: Final = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f"
+_TAG_LETTER: Final = "[\U000e0000-\U000e007f]"
+# Data may hide in rows of variation selectors behind one emoji.
+_SELECTORS: Final = (
+    "(?<=[\u3400-\u9fff])[\U000e0100-\U000e01ef](?![\ufe00-\ufe0f\U000e0100-\U000e01ef])|(?<=[0-9#*\u00a9\u00ae\u1000-\U0001faff])"
+    "[\ufe0e\ufe0f](?![\ufe00-\ufe0f\U000e0100-\U000e01ef])"
+)
+_JOINER: Final = "(?<=[^\x00-\u02ff])[\u200c\u200d](?=[^\x00-\u02ff\u200b-\u200d])"
+_MARK: Final = r"[*_~`#\[\](){}<>|\\+\-:.,&;=]"
+_GUARD: Final = f"(?<={_MARK})\u200b(?!\u200b)|(?<!\u200b)\u200b(?={_MARK})"
+_UNSENDABLE: Final = re.compile(
+    f"(?P<keep>{_FLAG}|{_SELECTORS}|{_JOINER}|{_GUARD})"
+    f"|{_CONTROL}|{_DIRECTION}|{_WITHOUT_WIDTH}|{_TAG_LETTER}|[\u200b-\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+
+
+def remove_unencodable(text: str) -> str:
+    """Replace or remove only what cannot be encoded or shown. A source keeps its disguises, so that they are found."""
+    return re.sub(_CONTROL, "", _SURROGATE.sub("\ufffd", text))
+
+
+def remove_unsendable(text: str) -> tuple[str, int]:
+    """Remove unsendable and invisible characters. Lone surrogates become U+FFFD. Also return how many were removed."""
+    if text.isascii() and text.translate(_LAYOUT).isprintable():  # a fast check that most texts pass
+        return text, 0
+    text, count = _SURROGATE.subn("\ufffd", text)
+    while (clean := _UNSENDABLE.sub(lambda match: match["keep"] or "", text)) != text:
+        count += len(text) - len(clean)
+        text = clean  # removing one character may expose another
+    return text, count
+
+
+_LAYOUT: Final = str.maketrans("\n\t\r", "   ")
+
+
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]"
+)
+# Unicode's tag block repeats ASCII invisibly.
+_TAG_LETTERS: Final = re.compile("[\U000e0020-\U000e007e]+")
+# Right-to-left override and isolate, up to their end mark.
+_BACKWARDS: Final = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,4000})")
+_ENTITY: Final = re.compile(r"&#x?[0-9a-f]{1,6};", re.IGNORECASE)
+_SPACED_OUT: Final = re.compile(r"(?<!\S)(?:\S {1,3}){10,2000}\S(?!\S)")
+_GAP: Final = re.compile(r"(?<=\S) (?=\S)")
+_ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,4000}={0,2}(?![A-Za-z0-9+/=_-])")
+_MIXED: Final = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
+_STYLED: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a\u249c-\u24e9\U0001d400-\U0001d7ff\U0001f130-\U0001f189]")
+_DIGIT_IN_WORD: Final = re.compile(r"[013457$@](?<=[a-z].)(?=[a-z])", re.IGNORECASE)
+_MIN_LEET_WORDS: Final = 2
+_MAX_WORD: Final = 20
+_MIN_PRINTABLE: Final = 0.9
+_MAX_ENCODED: Final = 20
+
+_LOOK_ALIKE: Final = str.maketrans(
+    "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαιρυν",
+    "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXoaipuv",
+)
+_LEET: Final = str.maketrans("431057$@", "aeiostsa")
+
+
+# Every dash that Unicode has, and the plain forms of full-width letters and signs.
+_PLAIN_FORMS: Final[dict[int, int | str | None]] = {
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    **_LOOK_ALIKE,
+    **dict.fromkeys(
+        map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d\u058a"), "-"
+    ),
+}
+
+
+def fold_letters(text: str) -> str:
+    """The text with look-alike, styled and wide letters and dashes in plain ASCII, character by character."""
+    if text.isascii():
+        return text
+    forms = ((char, unicodedata.normalize("NFKC", char)) for char in text.translate(_PLAIN_FORMS))
+    return "".join(plain if len(plain) == 1 else char for char, plain in forms)
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """Return the other readings of a text. A plain text has none."""
+    return tuple(sorted({*_readings(text)} - {text, ""}))
+
+
+def _readings(text: str) -> Iterator[str]:
+    if _UNSEEN.search(text) or _STYLED.search(text) or _MIXED.search(text):
+        yield _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).translate(_LOOK_ALIKE)
+    yield "\n".join("".join(chr(ord(c) - 0xE0000) for c in run) for run in _TAG_LETTERS.findall(text))
+    yield "\n".join(run[::-1] for run in _BACKWARDS.findall(text))
+    if _ENTITY.search(text):
+        yield html.unescape(text)
+    if "<!--" in text:
+        yield text.replace("<!--", "\n").replace("-->", "\n")
+    yield "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED_OUT.findall(text))
+    yield "\n".join(filter(None, map(_decode_base64, _ENCODED.findall(text)[:_MAX_ENCODED])))
+    if sum(1 for word in text.split() if len(word) <= _MAX_WORD and _DIGIT_IN_WORD.search(word)) >= _MIN_LEET_WORDS:
+        yield text.translate(_LEET)
+
+
+def _decode_base64(encoded: str) -> str:
+    # RFC 4648 has a second alphabet for URLs.
+    bare = encoded.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        plain = base64.b64decode(f"{bare}==").decode()  # extra padding is ignored
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return plain if sum(c.isprintable() for c in plain) >= _MIN_PRINTABLE * len(plain) else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from verification.markup.link_targets import trim_punctuation
+from verification.markup.links import trim_punctuation
 from verification.text.words import normalise_text
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from verification.check import RULES, check, is_better
 from verification.salvage import salvage
-from verification.text.disguise import remove_unsendable
+from verification.text.words import remove_unsendable
 from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
 REFUNDS = Source(

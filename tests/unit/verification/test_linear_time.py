@@ -12,7 +12,7 @@ from verification.incremental import complete_blocks
 from verification.markup.chunks import split_chunks
 from verification.markup.mrkdwn import repair
 from verification.rules.form import violations
-from verification.text.disguise import readings
+from verification.text.words import readings
 from verification.types import Draft, Source
 from verification.values.identifiers import identifiers
 from verification.values.numbers import quantities

@@ -42,7 +42,7 @@ from agent.turn.mission import (
 )
 from agent.turn.progress import MAX_THREAD_CHARS, Progress
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question, take_turn
-from verification.markup.link_targets import links
+from verification.markup.links import links
 from verification.types import Draft, Source
 
 PAGE = Source(

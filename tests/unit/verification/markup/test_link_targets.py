@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.markup.link_targets import KnownLinks, links, normalise_url, show_as_code
+from verification.markup.links import KnownLinks, links, normalise_url, show_as_code
 from verification.types import Dialect, Draft, Source
 
 SOURCE = Source(

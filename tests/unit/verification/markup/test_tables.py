@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verification.markup.mrkdwn import repair
-from verification.markup.tables import (
+from verification.markup.lines import (
     column_alignments,
     display_width,
     draw_table,
@@ -16,6 +15,7 @@ from verification.markup.tables import (
     is_row,
     split_cells,
 )
+from verification.markup.mrkdwn import repair
 
 
 def test_columns_line_up_with_wide_characters() -> None:

@@ -1,4 +1,4 @@
-"""verification/rules/relevance.py: repetition, broken-off ends, contradicting figures, the wrong language."""
+"""verification/rules/form.py: repetition, broken-off ends, contradicting figures, the wrong language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""verification/rules/relevance.py: emptiness, length, and whether the answer speaks of what was asked."""
+"""verification/rules/form.py: emptiness, length, and whether the answer speaks of what was asked."""
 
 from __future__ import annotations
 
