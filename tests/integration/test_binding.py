@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from contextlib import suppress
+from urllib.parse import urlsplit
 
-import aiohttp
 import pytest
 
 from bot.cli.main import serve as serve_command
 from bot.local.server import LocalWorkspace
 from bot.servers.http import ProcessStatus, build, serve
+from tests.support.local_slack import running
 
 
 async def answers(host: str, port: int) -> bool:
-    async with aiohttp.ClientSession() as session:
-        try:
-            async with session.get(f"http://{host}:{port}/healthz") as page:
-                return page.status == 200
-        except aiohttp.ClientConnectionError:
-            return False
+    with suppress(ConnectionRefusedError):
+        _, writer = await asyncio.open_connection(host, port)
+        writer.close()
+        return True
+    return False
 
 
 async def test_another_address_of_this_machine_is_refused() -> None:
@@ -33,7 +35,13 @@ async def test_whoever_says_so_is_served_elsewhere() -> None:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
 
 
-@pytest.mark.parametrize("listener", [serve_command, serve, LocalWorkspace.start], ids=["command", "pages", "local"])
+@pytest.mark.parametrize("listener", [serve_command, serve], ids=["command", "pages"])
 def test_every_listener_begins_at_loopback(listener: object) -> None:
     assert callable(listener)
     assert inspect.signature(listener).parameters["host"].default == "127.0.0.1"
+
+
+async def test_the_local_workspace_listens_on_loopback_alone() -> None:
+    async with running(LocalWorkspace()) as workspace:
+        port = urlsplit(workspace.url).port or 0
+        assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]

@@ -14,7 +14,7 @@ from bot.local.server import LocalWorkspace
 from tests.support.orion_running import CHANNEL, MENTION, answers, running, settings_in, shown
 from tests.support.waiting import wait_until
 
-QUESTIONS = 12  # 50 of each were asked on 2026-11-27
+QUESTIONS = 5  # 50 of each were asked on 2026-11-27
 LIMITS = {"T0ONE": "600 requests", "T0TWO": "77 requests"}
 
 
