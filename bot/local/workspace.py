@@ -28,10 +28,9 @@ TurnRecord = Callable[[str], Awaitable[Json | None]]
 SCOPES: Final = (
     "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands", "files:read",
     "groups:history", "groups:read", "im:history", "im:read", "im:write", "mpim:history", "mpim:read",
-    "reactions:read", "reactions:write", "team:read", "usergroups:read", "users:read",
+    "usergroups:read", "users:read",
 )  # fmt: skip
 SEARCH_SCOPE: Final = "search:read.public"
-_MENTIONING: Final = frozenset({"", "thread_broadcast", "file_share"})
 # Streams belong to this run only.
 _FIELDS: Final = {field.name for field in fields(LocalMessage)} - {"streaming", "stream_ends"}
 
@@ -129,7 +128,7 @@ class WorkspaceState:
             shown["action_token"] = secrets.token_urlsafe(24)
             self.action_tokens.add(shown["action_token"])
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
-        if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
+        if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in {"", "file_share"}:
             self._send(events.mention_event(shown, channel), channel)
         self._send(events.message_event(shown, channel), channel)
 

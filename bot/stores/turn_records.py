@@ -1,4 +1,7 @@
-"""Records of turns for the trust dialog, the inspector and admins' lists. They hold texts: never log them."""
+"""Records of turns, with the passages behind each claim, for the trust dialog, the inspector and admins' lists.
+
+They hold texts: never log them.
+"""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ async def process(
 def forked() -> ForkServerContext:
     """Where processes of Orion are started; one server for each pytest process."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["bot.cli.ask", "bot.cli.local_orion", "tests.process.chaos.member"])
+    context.set_forkserver_preload(["bot.cli.ask", "bot.cli.local", "tests.process.chaos.member"])
     return context
 
 

@@ -114,8 +114,8 @@ class MessageLog:
         return [root, *self.replies(channel, thread_ts)] if root else []
 
     def timeline(self, channel: str) -> list[LocalMessage]:
-        """Messages of the channel itself: no replies, except those also sent to the channel."""
-        return [one for one in self.all_in(channel) if not one.is_reply or one.subtype == "thread_broadcast"]
+        """Messages of the channel itself, without replies."""
+        return [one for one in self.all_in(channel) if not one.is_reply]
 
     def payload_of(self, message: LocalMessage, *, metadata: bool = False) -> Json:
         """Return the message with its thread's fields: reply count and repliers."""
