@@ -4,8 +4,10 @@ This fails closed. A claim is supported only by an opinion that names existing l
 claim cites. Any other opinion, or a missing one, is an error of that claim.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 from verification.markup.lines import ITEM
@@ -14,6 +16,9 @@ from verification.types import Claim, Source, Verdict, Violation
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
 _MAX_WORDS: Final = 200  # letters of the words of a source
 _WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
+_MAX_WIDTH: Final = 100  # of wrapped text
+_ENDED: Final = re.compile(r"(?:[.!?:;|。！？…][\"'”’)\]*_]*| {2}|\\)\Z")
+_BEGUN: Final = re.compile(rf"{ITEM.pattern}|\s*(?:[#|>]|<\w|`{{3}}|~{{3}}|-{{3}}|={{3}}|\*\*|__)")
 
 Line = tuple[int, int]
 """A line of a source: the source's number, and the line's from 1. Line 0 is the title and the date."""
@@ -36,15 +41,20 @@ def source_lines(source: Source) -> tuple[str, ...]:
     # A page's date may support a claim, so the judge must be able to name its line.
     dated = f", updated {source.updated_at}" if source.updated_at else ""
     lines, is_code, above = [" ".join(f"{source.title}{dated}".split())], False, ""
-    for line in source.text.splitlines():
-        words = line.strip()
-        # Outside code, a sentence that was wrapped for paper is one line again.
-        if words[:1].islower() and len(above) >= _WRAPPED_CHARS and not is_code and not ITEM.match(line):
-            lines[-1] += f" {words}"
-        elif words:
-            lines.append(line)
-        is_code ^= words.startswith(("```", "~~~"))
-        above = line
+    for _, block in groupby(source.text.splitlines(), key=lambda line: not line.strip()):
+        together = [*block]
+        width = max(map(len, together))
+        for line in together:
+            words = line.strip()
+            # Outside code, a sentence that was wrapped for paper is one line again.
+            is_full = width <= _MAX_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
+            goes_on = words[:1].islower() or (is_full and not _ENDED.search(above))
+            if goes_on and len(above) >= _WRAPPED_CHARS and not is_code and not _BEGUN.match(line):
+                lines[-1] += f" {words}"
+            elif words:
+                lines.append(line)
+            is_code ^= words.startswith(("```", "~~~"))
+            above = line
     return tuple(lines)
 
 

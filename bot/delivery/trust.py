@@ -75,7 +75,8 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     """Yield the claim and its passages with the common words marked. A quotation is marked in its passage instead."""
-    text = truncate(_without_signs(strip_mrkdwn(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
+    words = " ".join(_without_signs(strip_mrkdwn(string(claim, "text"))).split())
+    text = truncate(words, _MAX_CLAIM_LENGTH)
     if not text:
         return
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]

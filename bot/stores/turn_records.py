@@ -6,6 +6,7 @@ They hold texts: never log them.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,6 +24,8 @@ from verification.types import Answer, Claim, Repair, Source, Violation
 
 MAX_PASSAGES: Final = 4
 _MAX_HEAD_LENGTH: Final = 200
+_ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
+_BLANKS: Final = re.compile(r"(?<=\S)[ \t]{2,}")
 _MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
 RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
 MAX_LISTED = 200  # turns on a list for admins
@@ -42,6 +45,7 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     """Return the passages behind a claim, at most ``MAX_PASSAGES``; a table row comes with the table's head."""
     pages = {source.id: source_lines(source) for source in sources}
     words = text_as_read(without_citations(claim.text))  # the claim is a part of the chunk as Slack gets it
+    named = _ADDRESS.findall(claim.text) if claim.settled_by == "judge" else ()
     lines: Iterable[Line] = claim.lines if claim.settled_by == "judge" else ()
     if claim.settled_by == "quotation":
         lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()))]
@@ -52,18 +56,24 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
             runs[-1].append((source, line))
         else:
             runs.append([(source, line)])
-    return [_passage(words, run, pages[run[0][0]]) for run in runs[:MAX_PASSAGES]]
+    return [_passage(words, named, run, pages[run[0][0]]) for run in runs[:MAX_PASSAGES]]
 
 
-def _passage(words: str, run: Sequence[Line], page: Sequence[str]) -> NamedPassage:
-    """Return the lines as a page shows them, below the header of their table if they are rows of one."""
+def _passage(words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str]) -> NamedPassage:
+    """Return the lines as a page shows them, below the header of their table if they are rows of one.
+
+    A link that the claim names is shown with its address.
+    """
     source, first = run[0]
     above, head = first, ""
     while above > 1 and "|" in page[above] and not is_delimiter(page[above]):
         above -= 1
     if 1 < above < first and is_delimiter(page[above]):
         head = f"{page[above - 1][:_MAX_HEAD_LENGTH]}\n"
-    text = text_as_read("\n".join(page[line] for _, line in run)).replace("**", "").replace("`", "")
+    text = "\n".join(page[line] for _, line in run)
+    for address in named:
+        text = text.replace(f"]({address})", f"]({address}) ({address})")
+    text = _BLANKS.sub(" ", text_as_read(text).replace("**", "").replace("`", ""))
     highlighted = highlight_shared_words(words, text)
     marks = tuple((start + len(head), end + len(head)) for start, end in highlighted.spans)
     return NamedPassage(source, head + highlighted.text, marks)

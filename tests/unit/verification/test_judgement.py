@@ -67,6 +67,16 @@ def test_sentence_wrapped_for_paper_is_one_line_and_a_list_is_not() -> None:
         "a) Fire it slowly to the temperature that the cones of the kiln show, which takes a night.",
         "b) Let it cool.",
     )
+    paper = (
+        "From the airport of the north, a cab to the office costs\n$20. It is the way for all who come late.\n"
+        "Trains run from four in the morning to midnight, the last\nGreen Line train leaves the airport at 23:40."
+    )
+    assert source_lines(Source(id=1, title="Ways", text=paper))[1:] == (
+        "From the airport of the north, a cab to the office costs $20. It is the way for all who come late.",
+        "Trains run from four in the morning to midnight, the last Green Line train leaves the airport at 23:40.",
+    )
+    log = "2026-11-27 08:00:01 INFO the service of the north has started\n2026-11-27 08:00:02 INFO it waits"
+    assert len(source_lines(Source(id=1, title="Log", text=f"{log}\n{'x' * 120}"))) == 4
 
 
 def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
