@@ -23,7 +23,7 @@ from tests.support.orion_running import (
     settings_in,
     shown,
 )
-from tests.support.scripted_orion import DRAFTS, LIMIT, with_server
+from tests.support.scripted_orion import DRAFTS, LIMIT, with_model, with_server
 from tests.support.waiting import wait_until
 
 
@@ -150,10 +150,7 @@ def turn_id(answer: dict[str, object]) -> str:
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
-        running(with_server(tmp_path, redis_url, server), mode=mode) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, mode=mode) as (setting, server):
         root = setting.ask("Our API keys are being throttled", user="U0ONCALL")
         setting.ask("Since the gateway moved to Porto", thread=root, user="U0RELEASE")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)

@@ -21,17 +21,14 @@ from bot.turn.recovery import MODEL_AWAY
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
-from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, done, quiet, with_server, writing
+from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, done, quiet, with_model, with_server, writing
 from tests.support.waiting import wait_until
 
 Worker = Callable[..., AbstractAsyncContextManager[Setting]]
 
 
 async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[fails(429, retry_after="60")]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, decisions=[fails(429, retry_after="60")]) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         calls = setting.workspace.calls
         await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls), 20)
@@ -56,11 +53,7 @@ async def test_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_m
 
 
 async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
-    drafts = [says(DRAFTS["good"])] * 2
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, server):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         first = await setting.answer_to(ts)
         later = setting.ask("How many requests per minute again?", thread=ts)
@@ -78,10 +71,7 @@ async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, re
 
 
 async def test_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
         asked = len(setting.workspace.calls)
@@ -183,10 +173,7 @@ async def test_change_of_mind_while_no_worker_lives_holds_after_the_restart(
 async def test_deleted_question_takes_every_message_of_its_answer_along(tmp_path: Path, redis_url: str) -> None:
     sentence = "Each API key may make 600 requests a minute [1]."
     long = "<answer>" + "\n\n".join([" ".join([sentence] * 8)] * 25) + "</answer>"
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(long)]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, drafts=[says(long)]) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
         await wait_until(lambda: quiet(setting), "the answer is whole")
@@ -220,10 +207,7 @@ async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_meta
 
 
 async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, server):
         first = setting.ask(f"{MENTION} {LIMIT} My PIN is 4711.")
         await setting.answer_to(first)
         second = setting.ask(f"{LIMIT} My word is swordfish.", thread=first)
@@ -241,10 +225,7 @@ async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url:
 
 
 async def test_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
         await wait_until(lambda: done(setting), "the turn is over")
@@ -257,10 +238,7 @@ async def test_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_pa
 
 async def test_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(tmp_path: Path, redis_url: str) -> None:
     drafts = [says(DRAFTS["good"]), says("<answer>It is 600 a minute [1].</answer>")]
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, drafts=drafts) as (setting, _):
         ts = setting.ask(LIMIT, channel=DIRECT)
         await setting.answer_to(ts, channel=DIRECT)
         await wait_until(lambda: done(setting), "the turn is over, not only its answer there")

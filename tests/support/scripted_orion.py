@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from pydantic import SecretStr
 
 from agent.model.chat_server import Timeouts
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.openai_server import RESPOND, Script, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, settings_in
 
 CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
@@ -34,15 +35,30 @@ DRAFTS = {
 
 
 @asynccontextmanager
+async def with_model(
+    home: Path,
+    redis_url: str,
+    *,
+    decisions: Script = lambda _: RESPOND,
+    drafts: Script = lambda _: says(DRAFTS["good"]),
+    **how: Any,
+) -> AsyncIterator[tuple[Setting, ScriptedOpenAI]]:
+    """A running Orion and its model's server; without scripts it always writes the good answer."""
+    async with (
+        ScriptedOpenAI(decisions=decisions, drafts=drafts) as server,
+        running(with_server(home, redis_url, server), **how) as setting,
+    ):
+        yield setting, server
+
+
+@asynccontextmanager
 async def writing(
     home: Path, redis_url: str, channel: str = CHANNEL
 ) -> AsyncIterator[tuple[Setting, str, asyncio.Event]]:
     """A turn whose model goes on until the event is set, and the ts of its question."""
     gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(home, redis_url, server)) as setting,
-    ):
+    drafts = [says(DRAFTS["good"], before_end=gate)]
+    async with with_model(home, redis_url, drafts=drafts) as (setting, server):
         ts = setting.ask(f"{MENTION} {LIMIT}", channel=channel)
         await server.wait_for_requests(2)
         yield setting, ts, gate

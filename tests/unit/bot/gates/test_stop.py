@@ -22,9 +22,9 @@ from bot.slack.directory import Person
 from bot.slack.message import Access, Incoming, Kind
 from bot.stores.stores import Facts, Stores, read_facts
 from tests.support.gates import ASKS
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, running, shown, whispers
-from tests.support.scripted_orion import DRAFTS, LIMIT, with_server, writing
+from tests.support.openai_server import RESPOND, says
+from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, shown, whispers
+from tests.support.scripted_orion import DRAFTS, LIMIT, with_model, writing
 from tests.support.waiting import wait_until
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
@@ -122,10 +122,7 @@ async def test_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redi
 
 async def test_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
     drafts = repeat(says(DRAFTS["good"]))
-    async with (
-        ScriptedOpenAI(decisions=[ASKS, RESPOND], drafts=drafts) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, decisions=[ASKS, RESPOND], drafts=drafts) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
         await wait_until(lambda: setting.orion.turns.in_flight == 0, "Orion asked back")

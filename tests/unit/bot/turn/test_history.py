@@ -8,12 +8,9 @@ import pytest
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from bot.local.model.limits import Strictness
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
-from tests.support.scripted_orion import DRAFTS, LIMIT, done, with_server
+from tests.support.scripted_orion import LIMIT, done, with_model
 from tests.support.waiting import wait_until
-
-ANSWERS = [says(DRAFTS["good"])] * 3
 
 
 async def settled(setting: Setting) -> None:
@@ -21,10 +18,7 @@ async def settled(setting: Setting) -> None:
 
 
 async def test_mention_knows_what_was_said_to_others_since(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=ANSWERS) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, server):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
         setting.ask("<@U0ONCALL> we settled on the Lisbon plan", thread=ts)
@@ -47,10 +41,7 @@ async def test_mention_knows_what_was_said_to_others_since(tmp_path: Path, redis
 async def test_new_thread_in_a_direct_chat_knows_the_exchange_before_and_keeps_none_of_it(
     tmp_path: Path, redis_url: str
 ) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 6, drafts=ANSWERS * 2) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, server):
         first = setting.ask(f"{LIMIT} I ask for the pastries.", channel=DIRECT)
         await setting.answer_to(first, channel=DIRECT)
         await settled(setting)
@@ -90,10 +81,7 @@ async def test_without_a_model_a_new_thread_repeats_nothing_and_only_answers_fro
 async def test_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer(
     tmp_path: Path, redis_url: str, *, remembered: bool
 ) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=ANSWERS) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, _):
         root = setting.ask("Good morning.")
         if remembered:
             first = setting.ask(f"{MENTION} {LIMIT}", thread=root)
@@ -105,28 +93,23 @@ async def test_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer
         assert "600 requests" in shown(answer)
 
 
-@pytest.mark.parametrize("call", ["can you answer this?", "any idea?", "?"])
-async def test_whoever_calls_orion_under_a_question_means_that_question(
-    call: str, tmp_path: Path, redis_url: str
-) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=ANSWERS) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        root = setting.ask("How many requests may one API key send per minute?", user="U0ONCALL")
-        ts = setting.ask(f"{MENTION} {call}", thread=root)
-        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
-        assert "600 requests a minute" in json.dumps(server.requests[0], default=str), "found by the first search"
+async def test_whoever_calls_orion_under_a_question_means_that_question(tmp_path: Path, redis_url: str) -> None:
+    async with with_model(tmp_path, redis_url) as (setting, server):
+        for call in ("can you answer this?", "any idea?", "?"):
+            before = len(server.requests)
+            root = setting.ask("How many requests may one API key send per minute?", user="U0ONCALL")
+            ts = setting.ask(f"{MENTION} {call}", thread=root)
+            assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+            assert "600 requests a minute" in json.dumps(server.requests[before], default=str), (
+                "the first search found it"
+            )
 
 
 @pytest.mark.parametrize("way", ["edit", "ask"])
 async def test_after_a_first_question_that_was_stopped_the_thread_above_is_read_all_the_same(
     way: str, tmp_path: Path, redis_url: str
 ) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=ANSWERS) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, server):
         workspace = setting.workspace
         log = workspace.add_file("U0ONCALL", "night.log", b"walrus backup failed: disk quota of 40 GB exceeded\n")
         photo = workspace.add_file("U0ONCALL", "photo.png", b"\x89")

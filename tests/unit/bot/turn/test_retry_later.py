@@ -16,9 +16,9 @@ from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s
 from bot.turn.status import WorkingStatus
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
-from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, with_server
+from tests.support.openai_server import RESPOND, fails, says
+from tests.support.orion_running import CHANNEL, MENTION, Setting, shown
+from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, with_model
 from tests.support.team_bot import team_bot
 from tests.support.waiting import wait_until
 
@@ -61,10 +61,7 @@ async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path,
 
 async def test_model_that_is_away_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
     decisions, drafts = [fails(500), fails(500), RESPOND], repeat(says(DRAFTS["good"]))
-    async with (
-        ScriptedOpenAI(decisions=decisions, drafts=drafts) as server,
-        running(with_server(tmp_path, redis_url, server), timeouts=QUICK) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, decisions=decisions, drafts=drafts, timeouts=QUICK) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await wait_until(lambda: MODEL_AWAY in statuses(setting), "the failure is shown")
         assert "600 requests" in shown(await setting.answer_to(ts))
@@ -74,10 +71,7 @@ async def test_model_that_is_away_is_named_until_it_answers(tmp_path: Path, redi
 
 async def test_thread_is_read_once_however_often_its_question_is_tried(tmp_path: Path, redis_url: str) -> None:
     failing = [fails(500)] * 4
-    async with (
-        ScriptedOpenAI(decisions=[*failing, RESPOND], drafts=lambda _: says(DRAFTS["good"])) as server,
-        running(with_server(tmp_path, redis_url, server), timeouts=QUICK) as setting,
-    ):
+    async with with_model(tmp_path, redis_url, decisions=[*failing, RESPOND], timeouts=QUICK) as (setting, server):
         root = setting.workspace.post("U0ONCALL", CHANNEL, "We talk of the walrus key here.")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
@@ -87,10 +81,7 @@ async def test_thread_is_read_once_however_often_its_question_is_tried(tmp_path:
 
 
 async def test_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with with_model(tmp_path, redis_url) as (setting, server):
         setting.workspace.faults.hang("conversations.replies")
         root = setting.workspace.post("U0ONCALL", CHANNEL, "Who knows about keys?")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
