@@ -96,7 +96,9 @@ class Wikis:
 
     def _note(self, key: str) -> dict[str, Any]:
         note = self.notes[key]
-        parent = {"type": "page_id", "page_id": note.parent} if note.parent else {"type": "workspace"}
+        parent = (
+            {"type": "page_id", "page_id": note.parent} if note.parent else {"type": "workspace", "workspace": True}
+        )
         title = {"type": "title", "title": [{"plain_text": note.title}]}
         return {
             "object": "page",

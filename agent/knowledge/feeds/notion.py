@@ -56,7 +56,10 @@ class Tree:
 
     def __init__(self, found: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
         parents = {_id(item["id"]): item.get("parent") or {} for item in found}
-        self._parents = {page: _id(parent.get(parent.get("type"), "")) for page, parent in parents.items()}
+        self._parents = {
+            page: "" if parent.get("workspace") else _id(parent.get(parent.get("type"), ""))
+            for page, parent in parents.items()
+        }
         self._listed: dict[str, Audience] = {_id(page): who for page, who in dict(config.get("pages", {})).items()}
         self._default: Audience = config.get("audience", ())
         self._has_hidden = not self._listed.keys() <= self._parents.keys()
