@@ -59,7 +59,7 @@ class FoundPassage:
 
     document: str
     title: str
-    heading: str
+    path: tuple[str, ...]  # the headings above it, from the top
     text: str
     url: str = ""
     line: int = 1
@@ -68,22 +68,6 @@ class FoundPassage:
     audience: str = "public"
     number: int = 0
     of: int = 1
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        """The headings above it, from the top."""
-        return tuple(self.heading.split(PATH)) if self.heading else ()
-
-    @property
-    def label(self) -> str:
-        """The document's title and the headings below it, or the page."""
-        return format_label(self.title, self.path, self.page)
-
-
-def format_label(title: str, path: Sequence[str], page: int) -> str:
-    """Return ``Title › Heading › Heading`` or ``Title › page 2``. A first heading equal to the title is left out."""
-    place = path[1:] if path and path[0] == title else path
-    return PATH.join((title, *(place or ([f"page {page}"] if page else []))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ reasons about ``<answer>`` leaks nothing.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
@@ -49,16 +50,19 @@ class TypedText(NamedTuple):
     section: int = 0
 
 
+@dataclass(slots=True)
 class TagStream:
     """The state machine: ``feed`` what arrives, ``close`` at the end."""
 
-    def __init__(self) -> None:
-        self.answered = self.in_answer = False  # an ``<answer>`` was opened; it is still open
-        self.length = 0  # characters that may be part of the draft
-        self._in_thinking = self._thinking_ended = False
-        self._section = self._untagged_from = 0
-        self._held = ""
-        self._pieces: list[TypedText] = []
+    answered: bool = False  # an ``<answer>`` was opened
+    in_answer: bool = False  # it is still open
+    length: int = 0  # characters that may be part of the draft
+    _in_thinking: bool = False
+    _thinking_ended: bool = False
+    _section: int = 0
+    _untagged_from: int = 0
+    _held: str = ""
+    _pieces: list[TypedText] = field(default_factory=list)
 
     def feed(self, chunk: str) -> list[TypedText]:
         """Return the typed text that is certain now that ``chunk`` has arrived."""
@@ -149,6 +153,7 @@ _HIGH_SURROGATES: Final = ("\ud800", "\udbff")
 _NAME: Final = re.compile(r"\s*(?:functions?\.)?([\w.:/-]+)")
 
 
+@dataclass(slots=True)
 class Reply:
     """The reply so far: ``read`` each JSON object of it, then check that it is complete.
 
@@ -156,13 +161,12 @@ class Reply:
     ``finish`` is the server's reason for the end of the text, if it gave one.
     """
 
-    def __init__(self) -> None:
-        self.usage: Usage | None = None
-        self.calls: list[tuple[ToolCall, str]] = []
-        self._texts: dict[str, list[str]] = {"reasoning": [], "content": []}
-        self._halves: dict[str, str] = {}
-        self.finish = ""
-        self._index: object = None
+    usage: Usage | None = None
+    calls: list[tuple[ToolCall, str]] = field(default_factory=list)
+    finish: str = ""
+    _texts: dict[str, list[str]] = field(default_factory=lambda: {"reasoning": [], "content": []})
+    _halves: dict[str, str] = field(default_factory=dict)
+    _index: object = None
 
     def read(self, payload: object) -> list[Piece]:
         """Add a chunk or a whole reply, and return its text. Raises ``ModelError`` for an error or a refusal."""

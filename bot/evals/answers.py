@@ -30,9 +30,8 @@ from bot.settings import Settings
 from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import end_trace, open_tracer, reason_of, trace_event
-from observability.langfuse.connection import trace_id_of
 from observability.langfuse.datasets import TO_BE_REFUSED, Experiment, Item, push_experiment, read_dataset
-from observability.langfuse.tracing import Tracer, TurnTrace
+from observability.langfuse.tracing import Tracer, TurnTrace, trace_id_of
 from verification.types import Draft, Source
 
 # A label cannot foresee the positions of citations and bold text.

@@ -25,7 +25,6 @@ _MAX_FOR_ADMINS: Final = 5
 _MAX_QUESTIONS: Final = 3
 _MAX_TRIED: Final = 12  # documents that are searched for a heading to ask about
 _MAX_HEADING_CHARS: Final = 60
-_PATH: Final = " › "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,7 @@ def _heading_questions(index: KnowledgeIndex, documents: Sequence[Document], lan
     """Yield a question about a heading of each document, if a search for it finds that very document first."""
     for document in documents[:_MAX_TRIED]:
         for passage in index.search(document.title, limit=5):
-            heading = passage.heading.rpartition(_PATH)[2]
+            heading = passage.path[-1] if passage.path else ""
             if passage.document != document.id or heading in {"", document.title} or len(heading) > _MAX_HEADING_CHARS:
                 continue
             question = say("home_question", language, title=document.title, heading=heading)

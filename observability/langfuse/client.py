@@ -26,7 +26,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
-from observability.langfuse.connection import Connection, http_options
+from observability.langfuse.tracing import Connection, http_options
 from observability.loopback import is_loopback
 
 log = structlog.get_logger()

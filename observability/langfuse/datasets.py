@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import structlog
 
-from observability.langfuse.connection import trace_id_of
-from observability.langfuse.tracing import Tracer, score_id
+from observability.langfuse.tracing import Tracer, score_id, trace_id_of
 
 log = structlog.get_logger()
 

@@ -7,9 +7,10 @@ import asyncio
 import hashlib
 import json
 import re
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial, wraps
 from threading import Thread
@@ -17,7 +18,7 @@ from typing import Any, Final, ParamSpec
 
 import structlog
 
-from observability.langfuse.connection import Connection, trace_id_of
+from observability.loopback import is_loopback
 from observability.redaction import redact
 
 log = structlog.get_logger()
@@ -37,6 +38,44 @@ DISCARDED: Final = "discarded"  # the `error` of an early draft that was not nee
 NOT_STORED: Final = frozenset({"slack_search"})
 _QUOTING: Final = frozenset({"words", "detail"})
 _PASSED: Final = {"answered": True, "partial": False}
+# W3C Trace Context: 16 bytes in lower-case hexadecimal digits, not all of them zero.
+_TRACE_ID: Final = re.compile("(?!0{32})[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """A Langfuse server and one project's keys. ``sample_rate`` is the share of turns that are traced.
+
+    ``environment`` keeps evaluations and terminals apart from people's questions in Slack. ``annotation_queue`` is the
+    name or id of the queue for disliked answers; empty: none. At most ``flush_at`` spans or scores go in a request: 50
+    with long prompts are half a megabyte, and a proxy's limit is often one.
+    """
+
+    public_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    host: str = "https://cloud.langfuse.com"
+    environment: str = ""
+    release: str = ""
+    sample_rate: float = 1.0
+    enabled: bool = True
+    debug: bool = False
+    timeout_s: int = 5
+    flush_at: int = 50
+    flush_interval_s: float = 1.0
+    annotation_queue: str = ""
+
+
+def trace_id_of(turn_id: str) -> str:
+    """Return the id of a turn's trace. It is derived from the turn, so that a click days later finds the trace.
+
+    A turn id that can be a trace id is used as it is: log, record and trace then share one id.
+    """
+    return turn_id if _TRACE_ID.fullmatch(turn_id) else _hash(turn_id)[:32]
+
+
+def http_options(host: str, timeout_s: float) -> dict[str, Any]:
+    """Return the options of an ``httpx.Client`` for Langfuse's API: the host's certificates, no proxy to loopback."""
+    return {"timeout": timeout_s, "verify": ssl.create_default_context(), "trust_env": not is_loopback(host)}
 
 
 def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
@@ -100,19 +139,20 @@ class Generation:
         }
 
 
+@dataclass(slots=True, eq=False)
 class TurnTrace:
     """The trace of one turn, made by ``Tracer.turn``."""
 
-    def __init__(self, client: Any, trace_id: str, *, send_content: bool) -> None:
-        self.client = client  # untyped: the SDK overloads each method by literal types of observations
-        self.trace_id = trace_id
-        self._send_content = send_content
-        self._root: Any = None
-        self._context = Context()  # with the attributes of the root
-        self._open: dict[tuple[str, str], Any] = {}
-        self._has_text = False
-        self._may_store = True
-        self._attempts: list[TracedAttempt] = []
+    client: Any  # untyped: the SDK overloads each method by literal types of observations
+    trace_id: str
+    _: KW_ONLY
+    send_content: bool
+    _root: Any = None
+    _context: Context = field(default_factory=Context)  # with the attributes of the root
+    _open: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _has_text: bool = False
+    _may_store: bool = True
+    _attempts: list[TracedAttempt] = field(default_factory=list)
 
     @log_exceptions
     def begin(self, *, thread: str, user: str, question: str, tag: str, version: str) -> None:
@@ -248,11 +288,11 @@ class TurnTrace:
         }
 
     def _content(self, value: Any) -> Any:
-        return content_of(value, send=self._send_content)
+        return content_of(value, send=self.send_content)
 
     def _evidence(self, value: Any) -> Any:
         """Return text that may contain words of the sources, in the form that may be sent."""
-        return content_of(value, send=self._send_content and self._may_store)
+        return content_of(value, send=self.send_content and self._may_store)
 
 
 def score_id(*parts: str) -> str:
@@ -271,36 +311,34 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
+@dataclass(slots=True, eq=False)
 class Tracer:
-    """Sends to Langfuse through its SDK, which is loaded when the first turn needs it. Without keys, a no-op."""
+    """Sends to Langfuse through its SDK, which is loaded when the first turn needs it. Without keys, a no-op.
 
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        tag: str = "slack",
-        version: str = "",
-        send_content: bool = True,
-        known: re.Pattern[str] | None = None,
-    ) -> None:
-        """``version`` is that of the prompts; ``known`` matches the configured secrets."""
-        self.connection = connection
-        self.send_content = send_content
-        self._redact = partial(redact, known=known)
-        self.client: Any = None
-        self._tag = tag
-        self._version = version
-        self._loading = asyncio.Lock()
-        self._is_closed = False
+    ``version`` is that of the prompts; ``known`` matches the configured secrets.
+    """
+
+    connection: Connection
+    _: KW_ONLY
+    tag: str = "slack"
+    version: str = ""
+    send_content: bool = True
+    known: re.Pattern[str] | None = None
+    client: Any = field(default=None, init=False)
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _is_closed: bool = field(default=False, init=False)
 
     async def connect(self) -> None:
         """Load the SDK in a thread and open its client, once."""
-        if self.client is not None or self._is_closed or not self.connection.is_configured:
+        keys = self.connection.public_key and self.connection.secret_key
+        if self.client is not None or self._is_closed or not (self.connection.enabled and keys):
             return
         async with self._loading:
             if self.client is None and not self._is_closed:
                 try:
-                    self.client = await asyncio.to_thread(_open_client, self.connection, self._redact)
+                    self.client = await asyncio.to_thread(
+                        _open_client, self.connection, partial(redact, known=self.known)
+                    )
                 except (ImportError, OSError, RuntimeError, ValueError) as error:
                     log.warning("langfuse_not_opened", error_type=type(error).__name__)
                     self._is_closed = True
@@ -309,7 +347,7 @@ class Tracer:
         """Return the trace of a turn, begun."""
         await self.connect()
         trace = TurnTrace(self.client, trace_id_of(turn_id), send_content=self.send_content)
-        trace.begin(thread=thread, user=user, question=question, tag=self._tag, version=self._version)
+        trace.begin(thread=thread, user=user, question=question, tag=self.tag, version=self.version)
         return trace
 
     async def feedback(
@@ -324,7 +362,7 @@ class Tracer:
         text = ": ".join(filter(None, (", ".join(reasons), comment if self.send_content else "")))
         self._score(
             name="user_feedback", value=float(good), data_type="BOOLEAN", trace_id=trace_id,
-            score_id=score_id(trace_id, "user_feedback", person), comment=self._redact(text) or None,
+            score_id=score_id(trace_id, "user_feedback", person), comment=redact(text, known=self.known) or None,
         )  # fmt: skip
 
     async def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
@@ -347,7 +385,7 @@ class Tracer:
 
     def text(self, text: str) -> Any:
         """Return a text in redacted form, for calls that the SDK's mask does not see."""
-        return self._redact(content_of(text, send=self.send_content))
+        return redact(content_of(text, send=self.send_content), known=self.known)
 
     @log_exceptions
     def _score(self, **facts: Any) -> None:

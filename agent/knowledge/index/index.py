@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
@@ -220,13 +221,13 @@ _WIDER: Final = 4
 _MAX_LIMIT: Final = 2_000  # passages examined: after this many withheld ones nothing relevant is left
 
 
+@dataclass(eq=False)  # no slots, because of the cached property
 class SeenBy:
     """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further."""
 
-    def __init__(self, index: KnowledgeReader, viewers: Viewers, prefixes: tuple[str, ...] = ()) -> None:
-        self._index = index
-        self._viewers = viewers
-        self._prefixes = prefixes
+    _index: KnowledgeReader
+    _viewers: Viewers
+    _prefixes: tuple[str, ...] = ()
 
     async def embed_question(self, query: str) -> Any:
         """Return the question's vector for ``search``."""

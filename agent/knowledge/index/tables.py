@@ -15,7 +15,7 @@ from urllib.parse import quote
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, no_changes, revise
-from agent.knowledge.types import Document, FoundPassage, Readable, SourceState
+from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
 VERSION: Final = 18  # grows with every change of the tables, or of the words and passages made from the same bytes
 MAX_PASSAGES: Final = 1 << 20  # per document: a passage's number has the document's number above its lower 20 bits
@@ -204,7 +204,7 @@ SELECT p.number, p.anchor, d.url, d.place, (SELECT value FROM settings WHERE nam
   d.id, d.title, p.path, p.text, p.line, p.page, d.updated_at, d.audience, d.chunks
 FROM passages p JOIN documents d ON d.number = p.number >> 20
 """
-_FIELDS: Final = ("document", "title", "heading", "text", "line", "page", "updated_at", "audience", "of")
+_FIELDS: Final = ("document", "title", "path", "text", "line", "page", "updated_at", "audience", "of")
 """Columns of a passage, from the second line of the statement."""
 FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"  # the passages of these numbers, in any order
 # The passages of the document of this id from one number to another.
@@ -244,6 +244,7 @@ def passage_of(row: Sequence[Any]) -> FoundPassage:
     """Return one passage; its link leads to the page, the line or the heading, as the link's host understands it."""
     number, anchor, url, place, docs_url, *rest = row
     fields = dict(zip(_FIELDS, rest, strict=True))
+    fields["path"] = tuple(fields["path"].split(PATH)) if fields["path"] else ()
     link = url or document_url(docs_url or "", fields["document"])
     fragment = {"line": f"L{fields['line']}", "anchor": quote(anchor)}.get(place, "")
     if fields["page"]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 from agent.knowledge.index.index import KnowledgeReader, SeenBy
-from agent.knowledge.search.hits import Stretch, expand_hits
+from agent.knowledge.search.full_text import Stretch, expand_hits
 from agent.knowledge.types import Document, FoundPassage, KnowledgeAwayError
 from agent.thread.conversation import Viewers
 from agent.tools.tool import Tool, ToolFailed, ToolResult, parameter, spec_of
@@ -89,7 +89,8 @@ class SearchTool(_KnowledgeTool):
                 f"More passages fit this query. Narrower words, or a limit of up to {_MAX_LIMIT}, bring others."
             )
         if left_out:
-            names = "; ".join(dict.fromkeys(f"{each.label} ({each.document})" for each in left_out))
+            titles = ((Stretch(passages=(each,), hit=each).title, each.document) for each in left_out)
+            names = "; ".join(dict.fromkeys(f"{title} ({document})" for title, document in titles))
             lines.append(f"Found as well, but too long to bring: {names}. get_document reads one of them.")
         return ToolResult(
             content="\n".join(lines) or "No passage has any of these words.",

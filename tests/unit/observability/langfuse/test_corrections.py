@@ -16,8 +16,8 @@ from bot.evals.answers import EvalReply, LabelledQuestion, ask_all
 from bot.settings import load_settings
 from bot.stores.turn_records import TurnRecords
 from bot.turn.observer import Observers
-from observability.langfuse.connection import trace_id_of
 from observability.langfuse.datasets import CORRECTIONS
+from observability.langfuse.tracing import trace_id_of
 from observability.metrics import Metrics
 from observability.stats import Stats
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to

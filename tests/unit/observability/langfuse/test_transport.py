@@ -7,9 +7,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from observability.langfuse.client import span_exporter
-from observability.langfuse.connection import Connection
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
-from observability.langfuse.tracing import Tracer
+from observability.langfuse.tracing import Connection, Tracer
 from tests.support.tls_server import behind_tls, certificate
 from tests.support.waiting import wait_until
 

@@ -20,7 +20,7 @@ def test_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: P
     assert found == FoundPassage(
         document="a.md",
         title="Alpha",
-        heading="Alpha › Lunch",
+        path=("Alpha", "Lunch"),
         text="## Lunch\n\nThe canteen opens at noon.",
         url="https://docs.example/x/a.md#lunch",
         line=5,
@@ -28,7 +28,6 @@ def test_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: P
         number=1,
         of=2,
     )
-    assert found.label == "Alpha › Lunch"
 
 
 def test_only_what_changed_is_taken(index: KnowledgeIndex, docs: Path) -> None:

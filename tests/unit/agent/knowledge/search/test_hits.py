@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.search.hits import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, expand_hits
+from agent.knowledge.search.full_text import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, expand_hits
 from agent.knowledge.types import FoundPassage
 
 PLANS = """# Plans
@@ -97,7 +97,14 @@ PATHS = st.lists(st.sampled_from(["T", "T › A", "T › A › X", "T › B", "T
 @given(PATHS, st.lists(st.integers(0, 29), max_size=6), st.integers(1, 1_000), st.integers(1, 900))
 def test_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
     page = [
-        FoundPassage(document="d", title="T", heading=path, text=f"{n} " + "x" * size, number=n, of=len(paths))
+        FoundPassage(
+            document="d",
+            title="T",
+            path=tuple(path.split(" › ")) if path else (),
+            text=f"{n} " + "x" * size,
+            number=n,
+            of=len(paths),
+        )
         for n, path in enumerate(paths)
     ]
 
