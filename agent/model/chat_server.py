@@ -99,7 +99,7 @@ class Learned:
         if not named and _ABOUT_EFFORT.search(words):
             named = [option for option in sent if option == "reasoning_effort"]
         unnamed = [option for option in sent if option in _UNNAMED and not about_tools]
-        choice = ["tool_choice"] if values.get("tool_choice", "auto") != "auto" else []
+        choice = ["tool_choice"] if values.get("tool_choice") not in {None, "auto"} else []
         if refusal.kind != "ConfigurationError" or not (named or unnamed or choice):
             return None, False
         option = (named or unnamed or choice)[0]
