@@ -1,1 +1,1 @@
-"""Knowledge: reads documents, cuts them into passages, indexes and searches them."""
+"""Knowledge: read documents, cut them into passages, index and search them."""

@@ -1,7 +1,7 @@
-"""The words of a Slack message: text, blocks of every kind, attachments and shared messages, each thing once. Pure.
+"""The words of a Slack message: text, blocks of every kind, attachments and shared messages, without repetitions. Pure.
 
 Every part is first written as Slack's wire text (``<url|label>``, ``<@U…>``, ``&amp;``) and made plain at the end. Any
-payload gives a text, no longer than a Slack message may be.
+payload gives a text, at most as long as Slack allows.
 """
 
 import re
@@ -36,9 +36,9 @@ _LISTS: Final = ("fields", "elements", "accessory", "blocks", "child_blocks", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackMessage:
-    """A message, read. ``own_words`` leave out shared content. Both leave out the mention of its reader.
+    """A message as read. ``own_words`` is the text without shared content. Neither contains the mention of its reader.
 
-    ``mentioned`` are the people it mentions, ``quoted`` those it only quotes. ``shares``: another message came with it.
+    ``mentioned`` are the people it mentions, ``quoted`` those it only quotes. ``shares``: it shares another message.
     """
 
     text: str
@@ -50,7 +50,7 @@ class SlackMessage:
 
 
 def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
-    """Read a whole message. ``reader`` is the user id whose mention only addresses it."""
+    """Read a whole message. ``reader`` is the user to whom it is addressed: their mention is not text."""
     attached = objects(message, "attachments")
     shared = [one for one in attached if _is_shared(one)]
     more = [part for one in attached if one not in shared and not _is_preview(one) for part in _of_attachment(one)]
@@ -69,14 +69,14 @@ def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
 
 
 def plain_text(wire: str, reader: str = "") -> str:
-    """Return wire text as a person reads it: links plain, entities decoded, the mention of the reader left out.
+    """Return wire text as a person reads it: plain links, decoded entities, no mention of the reader.
 
     People, channels and groups without a name stay ids (``<@U…>``) for ``with_names``.
     """
     quoted = [found.span() for found in _QUOTED.finditer(wire)] if reader else []
 
     def plain(token: re.Match[str]) -> str:
-        before = bisect(quoted, (token.start(), len(wire)))  # of thousands of quotations and mentions
+        before = bisect(quoted, (token.start(), len(wire)))  # for texts with thousands of quotations and mentions
         is_live = not before or quoted[before - 1][1] <= token.start()
         return "" if is_live and token[1] == "@" and token[2] == reader else _plain_token(token)
 
@@ -140,7 +140,7 @@ def _date(text: str) -> str:
 
 
 def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
-    """Join all parts, each thing once: Slack repeats the blocks in the text, or their beginning."""
+    """Join all parts without repetitions: Slack repeats the blocks, or their beginning, in the text."""
     parts = [part for part in blocks if part.strip()]
     begin = text.rstrip()
     if begin.endswith(("…", "...")):  # cut inside a word
@@ -158,7 +158,7 @@ def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
 
 
 def _key(wire: str) -> str:
-    """The words of a part, or its signs ("???"): they identify the same content under different markup."""
+    """Return the words of a part, or its signs ("???"), which are the same under different markup."""
     text = unescape_wire(wire).casefold()
     return f" {' '.join(_WORD.findall(text) or text.split())} "
 
@@ -168,7 +168,7 @@ def _is_shared(attachment: Mapping[str, Any]) -> bool:
 
 
 def _is_preview(attachment: Mapping[str, Any]) -> bool:
-    """Return whether Slack itself added it for a link to a web page."""
+    """Return whether Slack itself added the attachment for a link to a web page."""
     linked = attachment.get("from_url") or attachment.get("original_url")
     return bool(linked) and not (attachment.get("is_app_unfurl") or attachment.get("app_unfurl_url"))
 
@@ -184,7 +184,7 @@ def _of_shared(attachment: Mapping[str, Any]) -> str:
 
 
 def _of_attachment(attachment: Mapping[str, Any]) -> list[str]:
-    """The parts of an attachment of an app; the fallback only if there is nothing else."""
+    """The parts of an app's attachment; its fallback only if there is nothing else."""
     title = _link(string(attachment, "title_link"), string(attachment, "title"))
     fields = (": ".join(filter(None, (string(f, "title"), string(f, "value")))) for f in objects(attachment, "fields"))
     parts = [string(attachment, "pretext"), string(attachment, "author_name"), title, string(attachment, "text")]
@@ -197,7 +197,7 @@ def _of_blocks(holder: Mapping[str, Any]) -> list[str]:
 
 
 def _of_block(block: Mapping[str, Any], depth: int) -> str:
-    """One block, of a kind that this version knows or not: its texts, without those of buttons."""
+    """The texts of one block of any kind, without those of buttons."""
     kind = string(block, "type")
     if depth > _MAX_DEPTH or _PRESSED.fullmatch(kind):
         return ""
@@ -274,7 +274,7 @@ _LEAVES: Final = {
     "broadcast": ("range", "<!{}>"),
     "emoji": ("name", ":{}:"),
 }
-"""The field of an element of a rich text that names something, and its form on the wire."""
+"""The field of a rich text element that names something, and its wire form."""
 
 
 def _link(url: str, label: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 PATH: Final = " › "  # between the headings of a path
-UNREAD: Final = "unread:"  # prefix of the notes about documents that were not read, or only in part
-FETCHED: Final = "fetched:"  # prefix of the notes about fetched documents; the document's key follows
+UNREAD: Final = "unread:"  # prefix of notes about documents that were not read completely
+FETCHED: Final = "fetched:"  # prefix of notes about fetched documents; the document's key follows
 
 
 class KnowledgeAwayError(Exception):
@@ -35,7 +35,7 @@ class NotModifiedError(Exception):
 class Document:
     """One document. ``id`` is its path inside its root, with ``/``; ``text`` is empty in lists.
 
-    ``updated_at`` is an ISO 8601 date: the one stated in the document, else the day its file was changed (UTC).
+    ``updated_at`` is an ISO 8601 date: the one stated in the document, else the day on which its file changed (UTC).
     ``source`` is the folder, repository, export or site it came from.
     """
 
@@ -53,7 +53,7 @@ class Document:
 class FoundPassage:
     """A part of a document. ``line`` counts from 1. ``page`` is 0 if the format has no pages.
 
-    ``heading`` joins all headings above it with ``PATH``; ``url`` links to the last one. ``number`` counts the
+    ``heading`` joins all headings above it with ``PATH``; ``url`` links to the lowest one. ``number`` counts the
     document's passages from 0, ``of`` is their total.
     """
 
@@ -121,7 +121,7 @@ def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: flo
 class Readable:
     """A document at its source. ``id`` is the path people see, ``key`` is unique in the index, ``name`` a file name.
 
-    ``url`` is its own link; if empty, the configured prefix makes one. ``place`` says what is added to the link: the
+    ``url`` is its own link; if empty, the configured prefix makes one. ``place`` says what to add to the link: the
     ``anchor`` of a heading, the ``line``, or nothing. ``read`` returns the bytes and the time of the last change
     (seconds since 1970, 0 if unknown), which is that of a commit if ``is_committed``. It raises ``ReadError`` and
     ``NotModifiedError``.
@@ -173,7 +173,10 @@ class DocumentSource(Protocol):
 
     @property
     def part(self) -> str:
-        """The configured part of the source, empty for all of it. A different part means that it must be read again."""
+        """The configured part of the source, or an empty text for all of it.
+
+        If it changes, the source is read again.
+        """
         return ""
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:
@@ -182,7 +185,7 @@ class DocumentSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredSource:
-    """A source that this run skips. Its documents stay in the index if their ``audience`` is still the same.
+    """A source that this run skips. Its documents stay in the index if they still have this ``audience``.
 
     Without an ``audience`` each document keeps its own.
     """

@@ -1,7 +1,7 @@
-"""Confluence's pages as a feed, by version 1 of its REST API, which Cloud and Data Center both serve.
+"""Confluence's pages as a feed, read with version 1 of its REST API, which both Cloud and Data Center have.
 
-A page's audience is that of its space in the settings, minus everyone whom a restriction on the page or on a page above
-it excludes. Restrictions name people, who are matched to Slack by e-mail address.
+A page's audience is the one that the settings give its space, without people whom a restriction on the page or on a
+page above it excludes. Restrictions name people, who are matched to Slack by e-mail address.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
 
 def _print_space(wiki: Wiki, space: str, audience: str | Sequence[str], printer: Printer) -> None:
     listed = list(wiki.pages(f'type = page and space = "{space}"', _EXPANDED, _MAX_LISTED))
-    for item in listed:  # pages below them need no request
+    for item in listed:  # the pages below need no request of their own
         wiki.remember_restrictions(str(item["id"]), item["restrictions"]["read"]["restrictions"])
     pages = {str(item["id"]): _page(wiki, space, audience, item) for item in listed}
     needed = [number for number, page in pages.items() if printer.is_needed(page)]

@@ -12,12 +12,12 @@ import orjson
 
 
 class FeedError(Exception):
-    """The feed cannot continue. The text is for the admin and ends the program."""
+    """The feed cannot continue. The text tells the admin why, and the program ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPage:
-    """A page as a list of pages shows it. If no one may see it, ``audience`` is empty and ``reason`` says why."""
+    """A page as it appears in a list of pages. If no one may see it, ``audience`` is empty and ``reason`` says why."""
 
     key: str
     title: str
@@ -42,7 +42,7 @@ class Printer:
     out: BinaryIO = field(default_factory=lambda: sys.stdout.buffer)
 
     def is_needed(self, page: FeedPage) -> bool:
-        """Print the line if it needs no text, and return whether the page's text is needed."""
+        """Return whether the page's text is needed; if not, print its line."""
         if self.dry_run:
             seen_by = page.audience if isinstance(page.audience, str) else ", ".join(page.audience)
             self.out.write(f"{page.title}\t{seen_by or 'no one: ' + page.reason}\t{page.url}\n".encode())
@@ -83,6 +83,6 @@ def read_setting(config: Mapping[str, Any], name: str) -> str:
 
 
 def read_known(stream: BinaryIO) -> dict[str, str]:
-    """Return the revisions that Orion remembers, from a feed's standard input."""
+    """Read the revisions that Orion remembers from the feed's standard input."""
     lines = [orjson.loads(line) for line in stream if line.strip()]
     return {str(line["key"]): str(line["revision"]) for line in lines}

@@ -1,7 +1,7 @@
-"""Notion's pages as a feed, by its own client.
+"""Notion's pages as a feed, read with Notion's own client.
 
-Notion's API does not report who may see a page, so the settings name audiences: for single pages with the pages below
-them, and for all others.
+Its API does not report who may see a page, so the settings name audiences: one for each listed page and the pages below
+it, and one for all others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from notion_client.helpers import iterate_paginated_api
 
 from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, read_setting
 
-_MAX_PARTS: Final = 50  # requests for one page whose text comes in parts
+_MAX_PARTS: Final = 50  # maximum maximum maximum requests for one page whose text comes in parts
 Audience = str | Sequence[str]
 
 
@@ -65,7 +65,7 @@ class Tree:
         self._has_hidden = not self._listed.keys() <= self._parents.keys()
 
     def page(self, item: Mapping[str, Any]) -> FeedPage:
-        """Return a page of the search's results, with its audience."""
+        """Return a page from the search results, with its audience."""
         titles = [value["title"] for value in item["properties"].values() if value.get("type") == "title"]
         title = "".join(part.get("plain_text", "") for part in (titles[0] if titles else ()))
         return FeedPage(
@@ -83,7 +83,7 @@ class Tree:
             if page in self._listed:
                 return self._listed[page]
             seen.add(page)
-            if page not in self._parents:  # not shared: a listed page above it might not be shared either
+            if page not in self._parents:  # its parent is not shared, and neither might be a listed page above it
                 return () if self._has_hidden else self._default
             page = self._parents[page]
         return self._default

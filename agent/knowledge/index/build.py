@@ -1,4 +1,4 @@
-"""One pass over the sources into an index: documents are written in batches, of which a killed run loses the last."""
+"""One pass over the sources into an index. Documents are written in batches; a killed run loses only the last one."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -28,8 +28,8 @@ from agent.knowledge.types import (
 
 log = structlog.get_logger()
 
-MAX_FAILURES: Final = 100  # this many per source are kept by name; the others are only counted
-MAX_SUFFIXES: Final = 40  # of files that are not read, counted for each source
+MAX_FAILURES: Final = 100  # this many per source are kept by name; others are only counted
+MAX_SUFFIXES: Final = 40  # suffixes of unread files that are counted per source
 _BATCH_DOCUMENTS: Final = 64  # as much as a killed run loses
 _BATCH_CHARS: Final = 2_000_000  # and as much as is in memory meanwhile
 
@@ -55,7 +55,7 @@ class IndexBuilder:
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
     def take_all(self, sources: Sequence[Path | DocumentSource | DeferredSource]) -> IndexReport:
-        """Everything under these folders and sources; all other documents leave the index."""
+        """Index everything under these folders and sources, and remove all other documents."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
         with self._reader:
@@ -71,7 +71,7 @@ class IndexBuilder:
         return self._finish()
 
     def _leave(self, source: DeferredSource) -> None:
-        """Remove the documents whose audience changed; a source whose audience or part changed is read soon."""
+        """Remove the documents whose audience changed; a source whose audience or part changed is read again soon."""
         held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
         stays = {key for key, audience in held.items() if source.audience in {"", audience}}
         self._kept |= stays
@@ -151,7 +151,8 @@ class IndexBuilder:
     def _write_batch(self) -> None:
         if self._batch:
             tables.replace(self._session, self._batch)
-        tables.put_notes(self._session, self._run.new_notes)  # after the documents: a killed run reads them again
+        # written after the documents, so that a killed run reads them again
+        tables.put_notes(self._session, self._run.new_notes)
         self._batch.clear()
         self._run.new_notes.clear()
         self._chars = 0

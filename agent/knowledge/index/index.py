@@ -1,6 +1,6 @@
 """The index of documents, and the part of it that some viewers may see.
 
-Connections and locks, in which SQLite and PostgreSQL differ, are in their own modules.
+Connections and locks differ between SQLite and PostgreSQL and are in modules of their own.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from agent.thread.conversation import Viewers, may_see
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
-COMPARED: Final = 80  # at least, from each ranking: the best passage by both is often not at the top of either
+COMPARED: Final = 80  # minimum from each ranking: the best passage by both is often not at the top of either
 _AGAIN_S: Final = 0.05  # between tries for a lock: the database itself would wait for the whole statement time-out
 
 
 class Meaning(Protocol):
-    """Ranks by meaning as well as words. ``failure`` is the reason why search goes by words only; mostly empty."""
+    """Ranks by meaning as well as words. ``failure`` is the reason why search uses words only, usually empty."""
 
     failure: str
 
@@ -49,7 +49,7 @@ class Meaning(Protocol):
         """Return the question's vector, or None to search by words."""
 
     def rank(self, vector: Any, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """Return the best passages, best first: those found by words, and others. Blocks."""
+        """Return the best passages first: those found by words, and others. Blocks."""
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors, and return how many passages got one: 0 while another process makes them."""
@@ -59,7 +59,7 @@ class Meaning(Protocol):
 
 
 class KnowledgeIndex(ABC):
-    """Takes documents, returns ranked passages. Every method but one blocks and may be called from any thread.
+    """Stores documents and returns ranked passages. All methods but one block and may be called from any thread.
 
     An unreachable database raises ``KnowledgeAwayError``. With ``meaning`` a search ranks by meaning as well.
     """
@@ -76,13 +76,13 @@ class KnowledgeIndex(ABC):
         self.close()
 
     def close(self) -> None:
-        """Close every idle connection; one in use is closed when it is returned."""
+        """Close all idle connections; one in use is closed when it is returned."""
         self._closed.set()
         while session := self._idle_one():
             session.close()
 
     def ping(self) -> None:
-        """Raise ``KnowledgeAwayError`` if the index cannot be reached now."""
+        """Raise ``KnowledgeAwayError`` if the index cannot be reached."""
         with self.session() as session:
             session.execute("SELECT 1")
 
@@ -127,7 +127,7 @@ class KnowledgeIndex(ABC):
         return [(numbers[place], score) for place, score in ranked if place in numbers]
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
-        """Return the passages of one document from one number to another, both included, in order."""
+        """Return a document's passages from one number to another, both included, in order."""
         reach = (max(0, first), min(last, tables.MAX_PASSAGES - 1))
         with self.session() as session:
             return tuple(map(tables.passage_of, session.execute(tables.PART, (document, *reach))))
@@ -148,7 +148,7 @@ class KnowledgeIndex(ABC):
             return next(map(tables.document_of, rows), None)
 
     def holdings(self) -> tuple[Holding, ...]:
-        """Return the size of each source, in any order."""
+        """Return the size of each source, in no particular order."""
         names = ("source", "documents", "passages", "oldest", "newest")
         with self.session() as session:
             return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(tables.HOLDINGS))
@@ -160,9 +160,9 @@ class KnowledgeIndex(ABC):
 
     @contextmanager
     def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-        """Take the lock of this name for the block, and yield False if another process keeps it for ``wait_s`` seconds.
+        """Hold the lock of this name during the block; yield False if another process keeps it for ``wait_s`` seconds.
 
-        The kernel or the database server releases it however the holder dies. Reading needs no lock.
+        The kernel or the database server releases it no matter how its holder dies. Reading needs no lock.
         """
         deadline = time.monotonic() + wait_s
         with self._lock(name) as take:
@@ -198,19 +198,20 @@ class KnowledgeIndex(ABC):
 
     @abstractmethod
     def _telling(self) -> AbstractContextManager[None]:
-        """Turn the driver's errors of an unreachable database into ``KnowledgeAwayError``."""
+        """Turn the driver's errors for an unreachable database into ``KnowledgeAwayError``."""
 
     @abstractmethod
     def _building(self) -> AbstractContextManager[IndexSession]:
-        """Lend a connection that writes; a second builder waits for the first."""
+        """Lend a connection for writing; a second builder waits for the first."""
 
     @abstractmethod
     def _lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
-        """Return a call that tries once to take the lock of this name."""
+        """Return a function that tries once to take the lock of this name."""
 
 
 def _read(session: IndexSession, ranked: Sequence[Ranked], limit: int) -> Iterator[FoundPassage]:
-    """Yield these passages in order, read in batches of ``limit``: mostly the first batch is enough."""
+    """Yield these passages in order. They are read in batches of ``limit``, because the first batch is usually
+    enough."""
     for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]
         rows = {row[0]: row for row in session.execute(tables.FOUND.format(tables.marks(numbers)), numbers)}
@@ -218,7 +219,7 @@ def _read(session: IndexSession, ranked: Sequence[Ranked], limit: int) -> Iterat
 
 
 _WIDER: Final = 4
-_MAX_LIMIT: Final = 2_000  # passages examined: after this many withheld ones nothing relevant is left
+_MAX_LIMIT: Final = 2_000  # passages to examine: if this many are withheld, nothing relevant is left
 
 
 @dataclass(eq=False)  # no slots, because of the cached property
@@ -265,7 +266,7 @@ class SeenBy:
         return tuple(filter(self._is_seen, self._index.documents()))
 
     def document(self, name_or_id: str) -> Document | None:
-        """Return one document. A title that a withheld document shares still finds the other."""
+        """Return one document, even if a withheld document has the same title."""
         found = self._index.document(name_or_id)
         if found is None or self._is_seen(found):
             return found

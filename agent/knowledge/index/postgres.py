@@ -13,8 +13,8 @@ from agent.knowledge.index.tables import SCHEMA, VERSION, make, put_setting
 from agent.knowledge.types import KnowledgeAwayError
 
 _NAME: Final = "orion"
-# Words are compared by their bytes, as SQLite does. Free space in each page lets a block be rewritten in place; blocks
-# stay as they are, since they hardly get smaller and would be unpacked for every search.
+# Words are compared by their bytes, as in SQLite. Free space in each page lets a block be rewritten in place. Blocks
+# are not compressed: they hardly get smaller, and every search would have to unpack them.
 _SCHEMA: Final = SCHEMA.format(
     key="bigint PRIMARY KEY",
     bytes="bytea",
@@ -34,7 +34,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 _AWAY: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
-    # another version of Orion has replaced the tables meanwhile
+    # another version of Orion has replaced the tables
     psycopg.errors.UndefinedTable,
     psycopg.errors.UndefinedColumn,
 )
@@ -65,7 +65,8 @@ class _PostgresSession:
 
 
 class PostgresIndex(KnowledgeIndex):
-    """A ``KnowledgeIndex`` in one schema of a database. It connects later. Raises ``ValueError`` without an address."""
+    """A ``KnowledgeIndex`` in one schema of a database. It connects on first use. Raises ``ValueError`` without an
+    address."""
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:
         super().__init__()
@@ -79,7 +80,7 @@ class PostgresIndex(KnowledgeIndex):
         self._prepared = False
 
     def erase(self) -> None:
-        """Remove everything that this index ever stored. Raises ``KnowledgeAwayError``."""
+        """Remove everything that this index has stored. Raises ``KnowledgeAwayError``."""
         with self._building() as session:
             session.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
 
@@ -117,7 +118,7 @@ class PostgresIndex(KnowledgeIndex):
         try:
             yield
         except _AWAY as error:
-            raise KnowledgeAwayError(type(error).__name__) from None  # the driver's text may hold the address
+            raise KnowledgeAwayError(type(error).__name__) from None  # the driver's text may contain the address
 
     @contextmanager
     def _building(self) -> Iterator[_PostgresSession]:
@@ -125,7 +126,8 @@ class PostgresIndex(KnowledgeIndex):
         with self._telling(), ExitStack() as stack:
             session = self._open_session(stack)
             self._prepare(session)
-            # A lock in Redis would expire under a frozen builder, which would write on (decision 9).
+            # A lock in Redis would expire while its builder is frozen, and that builder would then go on writing
+            # (decision 9).
             session.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(?))", (self._schema,))
             yield session
 
@@ -141,6 +143,6 @@ class PostgresIndex(KnowledgeIndex):
             try:
                 yield take
             finally:
-                # Explicitly: a closed session holds its lock until the server notices.
-                with suppress(psycopg.Error):  # a lost session holds no lock
+                # Unlock explicitly: a closed session keeps its lock until the server notices.
+                with suppress(psycopg.Error):  # a lost session has no lock
                     session.execute("SELECT pg_advisory_unlock(hashtext(?), hashtext(?))", values)

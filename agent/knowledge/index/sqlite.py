@@ -19,7 +19,7 @@ from agent.knowledge.types import KnowledgeAwayError
 log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
-_WAIT_S: Final = 30.0  # until another process has written its batch: seconds on a busy disk
+_WAIT_S: Final = 30.0  # wait wait until another process has written its batch: seconds on a busy disk
 
 
 class _SqliteSession(sqlite3.Connection):
@@ -43,9 +43,9 @@ class SqliteIndex(KnowledgeIndex):
 
     @classmethod
     def open(cls, path: Path) -> SqliteIndex:
-        """Open or create the index. Raises ``OSError`` or ``sqlite3.Error`` when the place cannot be written."""
+        """Open or create the index. Raises ``OSError`` or ``sqlite3.Error`` if it cannot be written there."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)  # it holds documents that not everyone on this machine may read
+        path.touch(mode=0o600)  # it contains documents that not everyone on this machine may read
         index = cls(path)
         try:
             index._prepare()
@@ -60,9 +60,9 @@ class SqliteIndex(KnowledgeIndex):
         return index
 
     def _prepare(self) -> None:
-        """Create the tables if needed. Raises ``sqlite3.DatabaseError`` if the file is damaged inside."""
+        """Create the tables if needed. Raises ``sqlite3.DatabaseError`` if the file is damaged."""
         with closing(self._connect()) as session:
-            # If two set the mode at once, SQLite refuses one without waiting.
+            # If two processes set the mode at once, SQLite refuses one without waiting.
             with self.alone("tables", _WAIT_S):
                 session.execute("PRAGMA journal_mode = WAL")
                 with session.transaction():
@@ -73,7 +73,7 @@ class SqliteIndex(KnowledgeIndex):
                 raise sqlite3.DatabaseError(fault)
 
     def _connect(self) -> _SqliteSession:
-        # One thread at a time uses it, but not always the same one; we begin transactions.
+        # One thread at a time uses it, but not always the same one. We begin transactions ourselves.
         session = sqlite3.connect(
             self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_SqliteSession
         )

@@ -1,6 +1,6 @@
 """The tables of an index, the same in SQLite and PostgreSQL: documents, postings, and rows as passages with links.
 
-The rules that create stored words also remove them, so ``VERSION`` must grow whenever those rules change.
+The rules that create stored words are also used to remove them, so increase ``VERSION`` whenever they change.
 """
 
 import json
@@ -17,13 +17,14 @@ from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, no_changes, revise
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
-VERSION: Final = 18  # grows with every change of the tables, or of the words and passages made from the same bytes
-MAX_PASSAGES: Final = 1 << 20  # per document: a passage's number has the document's number above its lower 20 bits
-# Replaced by another version. `vectors` stays: it belongs to texts, and is expensive to make.
+VERSION: Final = 18  # increase it when the tables change, or the words and passages made from the same bytes
+# maximum maximum per document: a passage's number has the document's number above its lower 20 bits
+MAX_PASSAGES: Final = 1 << 20
+# Tables that a new version replaces. `vectors` stays: it is stored by text and expensive to compute.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
 SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
-_AT_ONCE: Final = 400  # values in one statement; an older SQLite takes no more than 999
-_STATE: Final = "source:"  # prefix of the names of the sources' states among the settings
+_AT_ONCE: Final = 400  # maximum values in one statement: older versions of SQLite take 999
+_STATE: Final = "source:"  # prefix of the settings that store the sources' states
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _REVISE: Final = "INSERT INTO postings VALUES {} ON CONFLICT (block, word) DO UPDATE SET data = excluded.data"
 _OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
@@ -77,7 +78,7 @@ def put_setting(session: IndexSession, name: str, value: str) -> None:
 
 
 def notes(session: IndexSession, prefix: str) -> dict[str, str]:
-    """Return the settings whose names begin so."""
+    """Return the settings whose names begin with ``prefix``."""
     rows = session.execute("SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
     return dict(sorted(rows))
 
@@ -94,7 +95,7 @@ def put_notes(session: IndexSession, new_notes: Mapping[str, str]) -> None:
 
 
 def states(session: IndexSession) -> dict[str, SourceState]:
-    """Return the state of each source, by its name, without states that another version of Orion wrote."""
+    """Return the state of each source by name, without states that another version of Orion wrote."""
     found = {}
     for name, note in notes(session, _STATE).items():
         with suppress(ValueError, TypeError, KeyError):
@@ -142,7 +143,7 @@ def make(session: IndexSession, schema: str) -> None:
 
 
 def document_facts(session: IndexSession) -> dict[str, tuple[str, str, str, str]]:
-    """Return digest, id, audience and link of each document, by key."""
+    """Return each document's digest, id, audience and link, by key."""
     rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
     return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
 
@@ -172,7 +173,7 @@ def _insert(session: IndexSession, batch: Iterable[Parsed], changes: Changes) ->
             change(changes, number + n, impacts(document.title, chunk.path, chunk.text))
             where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
             passages.append(((number << 20) + n, *where, chunk.text))
-        # A document without passages takes a place as well: its number must be its own.
+        # A document without passages takes a place too, because its number must be unique.
         number += max(1, len(chunks))
     insert(session, "INSERT INTO documents VALUES {}", documents)
     insert(session, "INSERT INTO passages VALUES {}", passages)
@@ -206,8 +207,8 @@ FROM passages p JOIN documents d ON d.number = p.number >> 20
 """
 _FIELDS: Final = ("document", "title", "path", "text", "line", "page", "updated_at", "audience", "of")
 """Columns of a passage, from the second line of the statement."""
-FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"  # the passages of these numbers, in any order
-# The passages of the document of this id from one number to another.
+FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"  # passages with these numbers, in any order
+# Passages of the document with this id, from one number to another.
 PART: Final = (
     _PASSAGE + "WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ? ORDER BY p.number"
 )
@@ -220,11 +221,11 @@ HOLDINGS: Final = """
 SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updated_at, '')), ''),
   max(updated_at) FROM documents GROUP BY source
 """
-CANDIDATES: Final = 4  # times the requested number, so that other documents and other texts can be preferred
+CANDIDATES: Final = 4  # times the requested number, so that there are other documents and texts to prefer
 
 
 def spread(passages: Iterable[FoundPassage], limit: int) -> tuple[FoundPassage, ...]:
-    """Return the best ``limit`` passages, no text twice: one document gets at most half of the places."""
+    """Return the best ``limit`` passages, no text twice, and at most half of them from one document."""
     first: list[FoundPassage] = []
     later: list[FoundPassage] = []
     taken: Counter[str] = Counter()
@@ -241,7 +242,7 @@ def spread(passages: Iterable[FoundPassage], limit: int) -> tuple[FoundPassage, 
 
 
 def passage_of(row: Sequence[Any]) -> FoundPassage:
-    """Return one passage; its link leads to the page, the line or the heading, as the link's host understands it."""
+    """Return one passage, with a link to its page, line or heading in the form that the host understands."""
     number, anchor, url, place, docs_url, *rest = row
     fields = dict(zip(_FIELDS, rest, strict=True))
     fields["path"] = tuple(fields["path"].split(PATH)) if fields["path"] else ()
@@ -261,7 +262,7 @@ def document_of(row: Sequence[Any]) -> Document:
 
 
 def document_url(docs_url: str, document: str) -> str:
-    """Return the link to a document, empty without a configured prefix."""
+    """Return the link to a document, or an empty text without a configured prefix."""
     if not docs_url:
         return ""
     return f"{docs_url}{'' if docs_url.endswith(('/', '=')) else '/'}{quote(document)}"

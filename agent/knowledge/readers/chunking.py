@@ -17,9 +17,9 @@ from agent.knowledge.readers.document import ReadDocument, one_line
 from agent.knowledge.types import PATH
 from agent.texts.catalogue import truncate
 
-CHUNK_CHARS: Final = 1_200  # some 200 words: few enough for one subject, enough for ranking
-_MAX_NAME_CHARS: Final = 100  # of a column's name that is repeated in each of its cells
-_MIN_SHARE: Final = 3  # a cut at a sentence must leave at least a third of a chunk
+CHUNK_CHARS: Final = 1_200  # some 200 words: short enough for one subject, long enough for ranking
+_MAX_NAME_CHARS: Final = 100  # maximum length maximum length of a column's name that is repeated in each of its cells
+_MIN_SHARE: Final = 3  # a cut after a sentence must leave at least a third of a chunk
 _TOKEN: Final = re.compile(
     r"(?P<whole>(?<!`)`++[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",
     re.DOTALL,
@@ -48,7 +48,7 @@ class Chunk:
 
 
 class _Section(NamedTuple):
-    """The blocks under one heading, which is the first of them: first line (from 0), line after the last, kind."""
+    """A heading and the blocks under it, each with its first line (from 0), the line after its last, and its kind."""
 
     headings: tuple[str, ...]
     anchor: str
@@ -116,7 +116,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _fill(section: _Section, lines: Sequence[str]) -> Iterator[list[_Piece]]:
-    """Yield pieces for chunks of about ``CHUNK_CHARS``. A heading alone is not a chunk."""
+    """Group pieces into chunks of about ``CHUNK_CHARS``. A heading alone does not make a chunk."""
     headings = [start for start, _, kind in section.blocks if kind == "heading_open"]
     pieces: list[_Piece] = []
     for piece in _pieces(section, lines):
@@ -146,7 +146,7 @@ def _pieces(section: _Section, lines: Sequence[str]) -> Iterator[_Piece]:
 
 
 def _join(items: Sequence[_Piece], *, at_sentences: bool) -> Iterator[_Piece]:
-    """Yield pieces of at most ``CHUNK_CHARS`` out of lines, items or sentences, whose line ends are part of them."""
+    """Join lines, items or sentences, each with its line end, into pieces of at most ``CHUNK_CHARS``."""
     held: list[_Piece] = []
     chars = 0
     for item in items:
@@ -162,7 +162,7 @@ def _join(items: Sequence[_Piece], *, at_sentences: bool) -> Iterator[_Piece]:
 
 
 def _sentence_cut(held: Sequence[_Piece]) -> int:
-    """Return the place after the last line that ends a sentence, or the end if that is too early."""
+    """Return the position after the last line that ends a sentence, or the end if that is too early."""
     chars = 0
     cut = len(held)
     for number, piece in enumerate(held, 1):
@@ -173,7 +173,8 @@ def _sentence_cut(held: Sequence[_Piece]) -> int:
 
 
 def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield parts of a table with its header; rows without room for it as their cells with their headers."""
+    """Yield parts of a table, each with its header; a row that leaves no room for it becomes cells with their
+    headers."""
     head = "\n".join(lines[:2])
     if len(lines) == 2 or 2 * len(head) > CHUNK_CHARS:  # noqa: PLR2004 - a header alone
         named = (piece for number, line in enumerate(lines[2:], start + 2) for piece in _cells(number, lines[0], line))
@@ -195,7 +196,7 @@ def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
 
 
 def _cells(number: int, head: str, row: str) -> Iterator[_Piece]:
-    """Yield the cells of a row with their headers: on one line, if they fit a chunk. All have the row's number."""
+    """Yield the cells of a row with their headers, on one line if they fit into a chunk. All have the row's number."""
     names, cells = (map(str.strip, _CELL_BORDER.split(line.strip().strip("|"))) for line in (head, row))
     short = (name if len(name) <= _MAX_NAME_CHARS else truncate(one_line(name), _MAX_NAME_CHARS) for name in names)
     facts = [f"{name}: {cell}" if name else cell for name, cell in zip_longest(short, cells, fillvalue="") if cell]
@@ -204,7 +205,7 @@ def _cells(number: int, head: str, row: str) -> Iterator[_Piece]:
 
 
 def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield the top-level items of a list with everything below them; an item that is too long as lines."""
+    """Yield the top-level items of a list with everything below them; an item that is too long is split into lines."""
     depth = len(lines[0]) - len(lines[0].lstrip())
     items = ((number, _ITEM.match(line)) for number, line in enumerate(lines))
     starts = [number for number, item in items if item and len(item["indent"]) <= depth] or [0]
@@ -217,7 +218,8 @@ def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
 
 
 def _lines(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield lines with their ends; one that is longer than a chunk in sentences, and a long sentence in words."""
+    """Yield lines with their ends. A line longer than a chunk is split into sentences, and a long sentence into
+    words."""
     for number, line in enumerate(lines, start):
         if len(line) < CHUNK_CHARS:
             yield _Piece(number, f"{line}\n")

@@ -19,8 +19,8 @@ from agent.knowledge.types import ReadError
 Form = Literal["markdown", "text"]
 Piece = TypeVar("Piece")
 
-MAX_CHARS: Final = 5_000_000  # of a document's text
-MAX_ATTACHMENT_CHARS: Final = 400_000  # of a file that came with a question
+MAX_CHARS: Final = 5_000_000  # maximum length maximum length of a document's text
+MAX_ATTACHMENT_CHARS: Final = 400_000  # maximum length of a file attached to a question
 MAX_PAGES: Final = 2_000
 MAX_ENTRIES: Final = 5_000  # of a package
 MAX_UNPACKED: Final = 200_000_000
@@ -30,7 +30,7 @@ _OLE: Final = b"\xd0\xcf\x11\xe0"  # container of encrypted packages and of form
 _ENCRYPTED_ENTRY: Final = 0x1
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # ISO 29500 Strict has separate namespaces
 _XML: Final = (".xml", ".rels")
-# Errors that parsers of binary formats raise on damaged input, as observed or documented.
+# Errors that parsers of binary formats raise on damaged input, as we observed or as documented.
 _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(struct.error, zipfile.BadZipFile, zlib.error),
@@ -45,7 +45,7 @@ _INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPart:
-    """A stretch of a document: a whole file, or one page. ``line`` is its first line in the document's text."""
+    """Part of a document: a whole file or one page. ``line`` is its first line in the document's text."""
 
     text: str
     page: int = 0
@@ -54,7 +54,7 @@ class DocumentPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadDocument:
-    """A document's text. ``updated_at`` is an ISO 8601 date or empty. ``cut`` says which part was not read."""
+    """A document's text. ``updated_at`` is an ISO 8601 date or empty. ``cut`` says what was not read."""
 
     title: str
     form: Form
@@ -70,7 +70,7 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Result of a reader. ``title`` is the one that the file names outside its text. ``fields`` are front matter."""
+    """Result of a reader. ``title`` comes from outside the file's text. ``fields`` are front matter."""
 
     parts: tuple[DocumentPart, ...]
     title: str = ""
@@ -79,7 +79,8 @@ class Content:
 
 @dataclass(slots=True, kw_only=True)
 class ReadLimits:
-    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`. ``cut`` names the part they left out."""
+    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`. ``cut`` names the part that was left
+    out."""
 
     ends: float = float("inf")
     max_chars: int = MAX_CHARS
@@ -99,7 +100,7 @@ class ReadLimits:
 
 @contextmanager
 def refusing_damage(what: str, *own: type[Exception]) -> Iterator[None]:
-    """Turn the errors that a parser raises on damaged input, its ``own`` among them, into ``ReadError``."""
+    """Turn the errors that a parser raises on damaged input, including its ``own``, into ``ReadError``."""
     expected = (*own, *_PARSER_ERRORS)
     try:
         yield
@@ -130,7 +131,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return text on one line as a page shows it, without inline markup and HTML's entities."""
+    """Return text on one line as a page shows it, without inline markup and HTML entities."""
     return " ".join(unescape(_INLINE_MARKUP.sub(lambda m: m[1] or "", text)).split())
 
 
@@ -147,12 +148,12 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def part_note_marks(text: str) -> str:
-    """Return text with a space between a word and a raised number after it: a search for the word must find it."""
+    """Put a space between a word and a raised number after it, so that a search finds the word."""
     return _NOTE_MARK.sub(" ", text)
 
 
 def raise_or_lower(text: str, way: str) -> str:
-    """Return text in superscript (``way`` ``sup``) or subscript (``sub``) so that it does not glue to a number."""
+    """Return superscript (``way`` ``sup``) or subscript (``sub``) text in a form that does not merge with a number."""
     signs = _SUPERSCRIPTS if way == "sup" else _SUBSCRIPTS
     bare = text.strip().strip("[]")
     if bare and all(character in signs for character in bare):
@@ -195,7 +196,7 @@ def _check_size(entries: list[zipfile.ZipInfo]) -> None:
 def _existing_links(xml: bytes, name: str, entries: dict[str, zipfile.ZipInfo]) -> bytes:
     """Return the relationships whose targets are XML parts of the package or outside of it."""
     folder = posixpath.dirname(posixpath.dirname(name))
-    if b"<!DOCTYPE" in xml.replace(b"\0", b""):  # of two-byte characters half are zero
+    if b"<!DOCTYPE" in xml.replace(b"\0", b""):  # in text of two-byte characters half of the bytes are zero
         raise ReadError(reason="is a damaged package: its links declare entities")
     root = ET.fromstring(xml)  # noqa: S314 - it has no entities
     for link in list(root):

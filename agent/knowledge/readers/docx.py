@@ -1,4 +1,4 @@
-"""Reader of Word documents: their text as Markdown, as a person sees it on paper. The only importer of docx."""
+"""Reader of Word documents: their text as Markdown, as it looks on paper. The only importer of docx."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ _MAX_SPAN: Final = 200  # columns
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _LINK_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _NOTES: Final = (("footnoteReference", RELATIONSHIP_TYPE.FOOTNOTES), ("endnoteReference", RELATIONSHIP_TYPE.ENDNOTES))
-# Deletions are not text, a fallback repeats its choice, and a text box is a block of its own.
+# Deletions are not text, a fallback repeats its choice, and a text box is a separate block.
 _SKIPPED: Final = frozenset({"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "instrText"})
 _SIGNS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _OFF: Final = frozenset({"0", "false", "off"})
@@ -59,7 +59,8 @@ def read_docx(data: bytes, limits: ReadLimits) -> Content:
 
 
 def _join_lists(blocks: list[_Block]) -> Iterator[str]:
-    """Yield blocks; consecutive list items are one, none indented more than one step below the item above."""
+    """Yield blocks. Consecutive list items become one block, and none is indented more than one step below the one
+    above."""
     for is_list, group in groupby(blocks, key=lambda block: bool(block.marker)):
         lines, depth = [], -1
         for block in group:
@@ -163,7 +164,8 @@ class _Body:
         return f" {raise_or_lower(str(self._numbers.notes), 'sup')}"
 
     def _table(self, table: Any) -> str:
-        """Return rows of equal width. A cell across columns is followed by empty ones, one across rows is repeated."""
+        """Return rows of equal width. A cell that spans columns is followed by empty ones; one that spans rows is
+        repeated."""
         rows: list[list[str]] = []
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:  # of a table inside a cell
@@ -196,7 +198,7 @@ def _span(properties: Any, name: str, default: int) -> int:
 
 
 def _control(element: Any) -> Iterable[Any]:
-    """Return the content of a control, without placeholders and tables of contents, which repeat the headings."""
+    """Return the content of a control without placeholders, and without tables of contents, which repeat headings."""
     properties = element.find(f"{_W}sdtPr")
     if properties is not None:
         gallery = properties.find(f".//{_W}docPartGallery")
@@ -208,7 +210,7 @@ def _control(element: Any) -> Iterable[Any]:
 
 @dataclass(slots=True, kw_only=True)
 class _Numbers:
-    """Counters of lists and notes. As in Word a list continues after other text, and deeper levels restart."""
+    """Counters of lists and notes. As in Word, a list continues after other text, and deeper levels restart."""
 
     numbering: Any
     counts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -252,7 +254,7 @@ def _list_level(properties: Any) -> tuple[int, int] | None:
 
 
 def _styles_of(styles: Any) -> dict[str, tuple[str, tuple[int, int] | None]]:
-    """Return name and list level of each paragraph style, by id; the default style also has an empty id."""
+    """Return the name and list level of each paragraph style by id; the default style also has an empty id."""
     known: dict[str, tuple[str, tuple[int, int] | None]] = {}
     for style in styles.findall(f"{_W}style"):
         named = (_value(style, "name").lower(), _list_level(style.find(f"{_W}pPr")))

@@ -28,7 +28,7 @@ _OPTIONS: Final = ConversionOptions(
 )
 _TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
-# A tab's text is hidden until it is chosen: readers see it.
+# A tab's text is hidden until a reader chooses the tab.
 _TAB: Final = re.compile(r"<[^<>]*\brole\s*=\s*[\"']?tabpanel[^<>]*>", re.IGNORECASE)
 _HIDES: Final = re.compile(
     r"\s(?:hidden(?:\s*=\s*[\"'][^\"']*[\"'])?(?=[\s>])|style\s*=\s*[\"'][^\"']*[\"'])", re.IGNORECASE
@@ -39,8 +39,8 @@ _ATTRIBUTE: Final = re.compile(
 )
 _HEAD: Final = 100_000
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
-_MAX_STEPS: Final = 200_000  # cells passed on the way to where one is repeated: some tenths of a second
-_MAX_ROWS: Final = 100  # that one cell covers
+_MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
+_MAX_ROWS: Final = 100  # maximum rows maximum rows that one cell covers
 _FIELDS: Final = {
     **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),
     **dict.fromkeys(("article:published_time", "datepublished", "date", "dcterms.created"), "date"),
@@ -75,7 +75,7 @@ def _repeat_cells(page: str) -> str:
         count = min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1
         rows = [*islice(cell.getparent().itersiblings("tr"), count)]
         steps += sum(map(len, rows), len(cell.getparent()))
-        if steps > _MAX_STEPS:  # a small page may ask for millions
+        if steps > _MAX_STEPS:  # a small page can demand millions
             break
         column = sum(map(_width, cell.itersiblings(preceding=True)))
         for row in rows:
@@ -88,6 +88,6 @@ def _width(cell: Any) -> int:
     return _span(cell.get("colspan", "1")) if isinstance(cell.tag, str) else 0  # a comment takes no column
 
 
-def _span(number: str) -> int:  # anything but a number that a table can have counts as one
+def _span(number: str) -> int:  # anything that is not a plausible number counts as one
     found = _NUMBER.fullmatch(number)
     return int(found[1]) if found else 1

@@ -29,15 +29,15 @@ _PLAIN: Final = re.compile(  # a word, a number, or signs
 )
 _ODD_SHARE: Final = 0.2
 _MIN_LINES: Final = 20
-_LETTERS_A_LINE: Final = 4  # on average: fewer means letters or figures of a drawing
-_GAP: Final = 0.2  # of a letter's height between two words
-_SAMPLE: Final = 300  # letters of a page
+_LETTERS_A_LINE: Final = 4  # average letters per line: fewer means letters or figures of a drawing
+_GAP: Final = 0.2  # gap between two words, as a share of a letter's height
+_SAMPLE: Final = 300  # letters sampled per page
 _NO_LETTERS: Final = "\ufffd"
-_UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
+_UNMAPPED_SHARE: Final = 0.3  # share of sampled letters that the page's font does not identify
 
 
 def read_pdf(data: bytes, limits: ReadLimits) -> Content:
-    """Read the pages up to ``MAX_PAGES``. A page of unmapped glyphs is left out and noted."""
+    """Read the pages up to ``MAX_PAGES``. A page of unmapped glyphs is skipped and reported."""
     with refusing_damage("PDF", pypdfium2.PdfiumError):
         try:
             document = pypdfium2.PdfDocument(data)
@@ -70,7 +70,7 @@ def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
     for number in range(min(len(document), MAX_PAGES)):
         page = document[number]
         text, is_unmapped = _page_text(page)
-        if _has_fields(page):  # become part of the page, which may break its fonts
+        if _has_fields(page):  # they they become part of the page, which may break its fonts
             raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]

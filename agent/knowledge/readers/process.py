@@ -30,19 +30,19 @@ from agent.knowledge.types import ReadError
 
 ATTACHMENT_TIMEOUT_S: Final = 10.0
 DOCUMENT_TIMEOUT_S: Final = 30.0
-MAX_MEMORY: Final = 320_000_000  # bytes of address space beyond those of the started child
-MAX_HERE_BYTES: Final = 20_000  # any text of this size costs little: no process is needed
+MAX_MEMORY: Final = 320_000_000  # bytes of address space, in addition to what the child has at its start
+MAX_HERE_BYTES: Final = 20_000  # any text of this size is read quickly, so it needs no process
 _SLOW_S: Final = 1.0
-_NICE: Final = 5  # answers have priority over files
-_SOFT_SHARE: Final = 0.7  # of the time, after which a reader returns what it has
-_RESTART_RSS: Final = 150_000_000  # a child that has grown to this is replaced
+_NICE: Final = 5  # nice value: nice value: answers have priority over files
+_SOFT_SHARE: Final = 0.7  # share of the time after which a reader returns what it has
+_RESTART_RSS: Final = 150_000_000  # a child that has grown to this size is replaced
 _MAX_REFUSED: Final = 100  # digests of files that killed their reader
 _TREE: Final = Path(__file__).parents[3]
 _STOPPING: Final = "was not read: Orion is stopping"
 
 
 class FileToRead(NamedTuple):
-    """A file: ``name`` determines its format, ``url`` is the base of its links, times are seconds since 1970."""
+    """A file. ``name`` determines its format, ``url`` is the base of its links, and times are seconds since 1970."""
 
     name: str
     data: bytes
@@ -73,7 +73,7 @@ class DocumentReader:
         self._closed.set()
         if child := self._child:
             child.process.kill()
-        with self._lock:  # a thread that reads releases it now
+        with self._lock:  # a reading thread now releases the lock
             self._stop()
 
     def read(
@@ -82,7 +82,7 @@ class DocumentReader:
         """Return a document and its chunks. Raises ``ReadError``. Blocks; calls ``when_slow`` once if it takes long."""
         known = format_of(file.name)
         is_small = len(file.data) <= MAX_HERE_BYTES and known and not known.packed and known.name != "CSV"
-        if known is None or is_small:  # a small CSV file may make a large table
+        if known is None or is_small:  # a small CSV file can become a large table
             return _read(file, self._timeout_s, self._max_chars)
         digest = digest_of(file.data)
         with self._lock:
@@ -163,7 +163,7 @@ def _read(file: FileToRead, timeout_s: float, max_chars: int) -> tuple[ReadDocum
 
 
 def main() -> None:
-    """Answer until the pipe is closed. A file that needs too much time or memory ends the process."""
+    """Read files until the pipe is closed. A file that needs too much time or memory ends the process."""
     pipe = Connection(os.dup(0))
     if limit := _memory()[0]:  # otherwise only the time is limited
         resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
@@ -173,7 +173,7 @@ def main() -> None:
         while not is_last:
             head = orjson.loads(pipe.recv_bytes())
             timeout_s, max_chars = head.pop("timeout_s"), head.pop("max_chars")
-            signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, even if its parent is gone
+            signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # this ends the process even if its parent is gone
             file = FileToRead(**head | {"data": pipe.recv_bytes()})
             try:
                 document, chunks = _read(file, timeout_s, max_chars)

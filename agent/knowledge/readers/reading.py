@@ -1,4 +1,5 @@
-"""The table of document formats, and how a file becomes text with title and date. A new format is a row and a reader.
+"""The table of document formats, and how a file becomes text with title and date. A new format needs a row and a
+reader.
 
 ``ReadError`` says in plain words why a file has no text.
 """
@@ -20,7 +21,7 @@ from agent.knowledge.types import ReadError
 from verification.values.dates import moments
 
 MAX_BYTES: Final = 10_000_000
-MAX_PACKED_BYTES: Final = 50_000_000  # of a PDF or an Office document: most of it is pictures
+MAX_PACKED_BYTES: Final = 50_000_000  # a PDF or an Office document may be larger, because most of it is pictures
 MAX_TITLE_CHARS: Final = 300
 _READ_TRIES: Final = 3  # a file that changes while it is read is read again
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
@@ -30,8 +31,8 @@ _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 class Format:
     """A document format. ``reader`` is ``module:function`` below this package, loaded for the first such file.
 
-    ``types`` are its media types. ``packed`` formats are binary. ``name_is_title`` is for programs. ``advice`` says how
-    to handle a format that is not read.
+    ``types`` are its media types. ``packed`` formats are binary. ``name_is_title`` is set for programs. ``advice`` says
+    what to do about a format that is not read.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Format:
 
     @property
     def max_bytes(self) -> int:
-        """Size limit of a file."""
+        """Maximum size of a file in bytes."""
         return MAX_PACKED_BYTES if self.packed else MAX_BYTES
 
     def read(self, data: bytes, limits: ReadLimits) -> Content:
@@ -124,7 +125,7 @@ _CREATED: Final = (
     r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-](?:on|at))?|published(?:[ _-](?:on|at))?|pub[ _-]?date"
 )
 _LABELS: Final = (re.compile(_AGES, re.IGNORECASE), re.compile(_CREATED, re.IGNORECASE))
-# A label begins a line, or follows another fact: "Owner: Sales. Last updated: 2024-01-10".
+# A label is at the start of a line or after another fact: "Owner: Sales. Last updated: 2024-01-10".
 _HEAD_DATE: Final = re.compile(
     rf"(?:^|(?<=[.;·•–—][ \t]))[*_>#\- \t(]{{0,6}}(?:(?:{_AGES})|(?:{_CREATED})(?=[*_ ]{{0,3}}[:：]))"
     r"[*_]{0,2}[ \t]*[:：]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})",
@@ -140,7 +141,8 @@ _NOT_PROSE: Final = re.compile(
 def date_of(fields: Mapping[str, str], text: str, *, committed: float, changed: float) -> str:
     """Return an ISO 8601 date or an empty string. ``committed`` and ``changed`` are seconds since 1970, 0 if unknown.
 
-    Front matter comes first, modified before created; then the last commit, the label in the text's head, the file.
+    The first one available counts: front matter (modified before created), the last commit, a label near the top of the
+    text, the file.
     """
     named = [(name.replace("_", " "), value) for name, value in fields.items()]
     values = [value for label in _LABELS for name, value in named if label.fullmatch(name)]
@@ -159,7 +161,8 @@ def parse_timestamp(text: str) -> float:
 
 
 def _read_date(text: str) -> str:
-    """Return the date at the start of a text; for a month its first day. "03/04/2026" is ambiguous and ignored."""
+    """Return the date at the start of a text; a month counts as its first day. "03/04/2026" is ambiguous and
+    ignored."""
     found = moments(text.rstrip("*_) "))
     begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
     days = {(m.year, m.month, m.day or 1) for m in found if m.start == begins and m.month}
@@ -170,7 +173,7 @@ def _read_date(text: str) -> str:
 
 
 def _iso(text: str) -> str:
-    """Return the day of an ISO 8601 date or time; empty if there is not one."""
+    """Return the day of an ISO 8601 date or time, or an empty text if there is none."""
     found = _ISO.match(text)
     try:
         return date.fromisoformat(found[0]).isoformat() if found else ""
@@ -182,13 +185,13 @@ def _day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else ""
 
 
-# A level-one heading, or a block of code, in which a comment looks like one.
+# A level-one heading, or a block of code, in which a comment looks like a heading.
 _HEADING: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^[ \t]*(?P=fence)|\Z)"
     r"|^ {0,3}#[ \t]+(?P<text>[^\n]+?)[ \t]*#*[ \t]*$|^(?P<under>[^\s|>#-][^\n]{0,200})\n=+[ \t]*$",
     re.MULTILINE,
 )
-# Titles that programs write into properties by themselves.
+# Titles that programs put into the properties automatically.
 _AUTOMATIC_TITLE: Final = re.compile(
     r"(?:untitled|document|presentation|powerpoint presentation|book|slide|title|workbook)[ -]?\d*"
     r"|microsoft \w+ - .*|.*\.(?:docx?|pptx?|xlsx?|pdf|rtf|odt|indd|tex|dvi|qxd|md|html?|txt)|\W*",
@@ -206,7 +209,7 @@ def check_size(name: str, size: int) -> None:
 def read_bytes(path: Path) -> tuple[bytes, float]:
     """Return the bytes of a regular file and the time of its last change (seconds since 1970).
 
-    A file that changes meanwhile is read again; if it keeps changing, it is refused for now.
+    A file that changes while it is read is read again; if it keeps changing, it is refused for now.
     """
     try:
         for _ in range(_READ_TRIES):

@@ -23,12 +23,12 @@ from agent.knowledge.readers.document import (
 )
 from agent.knowledge.readers.text import decode
 
-MAX_ROWS: Final = 100_000  # of a sheet
+MAX_ROWS: Final = 100_000  # maximum rows maximum rows of a sheet
 MAX_COLUMNS: Final = 200
 PART_ROWS: Final = 200
-MAX_LONE_ROWS: Final = 20  # above a table's header
+MAX_LONE_ROWS: Final = 20  # maximum lone cells maximum lone cells above a table's header
 _MAX_EMPTY_ROWS: Final = 1_000  # a sheet may declare a million rows
-_SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows with its square
+_SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows quadratically
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\"")
@@ -38,7 +38,7 @@ _LINK_FORMULA: Final = re.compile(
     rb"HYPERLINK\((?:\"|&quot;)((?:[^\"<&]|&amp;){1,2000})"
 )
 _ATTRIBUTE: Final = re.compile(rb"([\w:]+)=\"([^\"]*)\"")
-_UNSAFE: Final = re.compile(r"[\s()<>|]")  # in the address of a Markdown link
+_UNSAFE: Final = re.compile(r"[\s()<>|]")  # characters to escape characters to escape in the address of a Markdown link
 _SCALE: Final = re.compile(r"[0#?.](,+)(?![0#?,.])")  # each comma after the last digit divides by a thousand
 _DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
 _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition
@@ -59,7 +59,7 @@ def read_csv(data: bytes, limits: ReadLimits) -> Content:
 
 
 def read_xlsx(data: bytes, limits: ReadLimits) -> Content:
-    """Read the visible sheets, each under its name. Formulas count with their last results."""
+    """Read the visible sheets, each under its name. For formulas their last results are used."""
     from openpyxl import load_workbook  # noqa: PLC0415 - slow to load, and CSV does not need it
     from openpyxl.utils.exceptions import InvalidFileException  # noqa: PLC0415 - likewise
 
@@ -74,8 +74,8 @@ def read_xlsx(data: bytes, limits: ReadLimits) -> Content:
 
 
 def _read_rows(sheet: Any) -> Iterator[list[str]]:
-    """Yield rows. A cell merged across rows is repeated in each row that has other cells."""
-    sheet.reset_dimensions()  # a wrong declaration would hide rows
+    """Yield rows. A cell that is merged across rows is repeated in each row that has other cells."""
+    sheet.reset_dimensions()  # a wrong size in the file would hide rows
     with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads neither
         xml = source.read()
         repeated = set(islice(_repeated_cells(xml), MAX_ROWS))
@@ -156,7 +156,7 @@ def _table(rows: Iterable[list[str]]) -> Iterator[str]:
 
 
 def _filled_rows(rows: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Yield rows without empty cells at their ends, up to a long run of empty rows."""
+    """Yield rows without trailing empty cells, and stop at a long run of empty rows."""
     empty = 0
     for row in islice(rows, MAX_ROWS):
         filled = max((number for number, cell in enumerate(row, 1) if cell.strip()), default=0)

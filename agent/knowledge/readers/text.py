@@ -22,8 +22,8 @@ from agent.knowledge.readers.document import (
 )
 from agent.knowledge.types import ReadError
 
-MAX_FIELDS: Final = 100  # of front matter
-MAX_OUTPUT_CHARS: Final = 2_000  # of one output of a notebook's cell
+MAX_FIELDS: Final = 100  # maximum characters maximum characters of front matter
+MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters maximum characters of one output of a notebook's cell
 _FRONT_MATTER: Final = re.compile(r"\A\s*---[ \t]*\n(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
@@ -34,14 +34,14 @@ _BOMS: Final = (
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
 _SAMPLE: Final = 4_096
-_FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters: with more it is in another encoding
-_ZERO_SHARE: Final = 0.001  # of the bytes: browsers and editors ignore a stray zero
+_FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text with more is in another encoding
+_ZERO_SHARE: Final = 0.001  # share of zero bytes: browsers and editors ignore a stray one
 _CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
-# Comments, and code of static site generators, which a reader of the page never sees, each with the sign that ends it.
-# A bare ``{{ name }}`` may be about templates.
+# Comments and code of static site generators, which a reader of the page never sees, each with its closing characters.
+# A bare ``{{ name }}`` may be in a text about templates.
 _COMMENT: Final = (re.compile(r"<!--.*?-->", re.DOTALL), "-->")
 _TEMPLATE_CODE: Final = (
     (re.compile(r"\{\{[<%].*?\}\}", re.DOTALL), "}}"),
@@ -49,7 +49,8 @@ _TEMPLATE_CODE: Final = (
     (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"), "}}"),
     (re.compile(r"<%.*?%>", re.DOTALL), "%>"),
 )
-# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, nor do the generators' own tags.
+# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, and neither do the generators' own
+# tags.
 _SPOKEN_TAG: Final = re.compile(
     r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign"
     r"|(?:highlight|code|codeblock|link|post_url|gist|render|layout|section|form|cache|figure|param|ref|relref|tweet|x"
@@ -145,7 +146,7 @@ def strip_template_code(data: bytes) -> bytes:
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """Return Markdown with ``change`` applied to all but its code."""
+    """Apply ``change`` to Markdown except its code."""
     pieces = []
     at = 0
     for code in _CODE.finditer(text):
@@ -175,13 +176,13 @@ def apply_raised_tags(text: str) -> str:
 def replace_closed(
     pattern: re.Pattern[str], new: str | Callable[[re.Match[str]], str], text: str, *closings: str
 ) -> str:
-    """Replace the pattern's matches up to the last closing sign. Searching for one after each opening would be slow."""
+    """Replace the pattern's matches up to the last closing sign. To search for one after each opening would be slow."""
     end = max((text.rfind(closing) + len(closing) for closing in closings if closing in text), default=0)
     return pattern.sub(new, text[:end]) + text[end:]
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Return text, by its byte order mark, as UTF-8 (with few bad bytes), as ``declared``, or as Windows-1252."""
+    """Decode text by its byte order mark, as UTF-8 (with few bad bytes), as ``declared``, or as Windows-1252."""
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "")
     sample = data[:65_536]
     has_zeros = sample.count(b"\0") > _ZERO_SHARE * len(sample)
@@ -203,7 +204,7 @@ def decode(data: bytes, declared: str = "") -> str:
 
 
 def _utf16_without_mark(data: bytes) -> str:
-    """Return the UTF-16 variant in which the data is printable text; empty if there is not one."""
+    """Return the UTF-16 variant in which the data is printable text, or an empty text if there is none."""
     sample = data[:_SAMPLE]
     if b"\0" not in sample or len(data) % 2:
         return ""
@@ -231,7 +232,7 @@ _NUMBER: Final = re.compile(r"\\?\[?(\d{1,4})\\?\]?")
 
 
 def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
-    """Return a document with links to absolute addresses only. ``url`` is its own, empty if it has none."""
+    """Make all links of a document absolute. ``url`` is its own address, empty if it has none."""
     if document.form != "markdown":
         return document
     definitions = {m["label"].casefold(): m["url"] for part in document.parts for m in _DEFINITION.finditer(part.text)}
@@ -246,7 +247,7 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
             label = f"({number[1]})"
         if target is None:
             return label if number else found[0]
-        if found["image"] or not target:  # a target of template code was removed above
+        if found["image"] or not target:  # its target was template code, which was removed above
             return label
         absolute = target if _ABSOLUTE.match(target) else urljoin(url, target) if url else ""
         return f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label

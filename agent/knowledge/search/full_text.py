@@ -1,7 +1,7 @@
 """Full-text search: the words that an index stores and looks up, their ranking by BM25F, and what a hit expands to.
 
 Stored words are stems, pairs of an identifier's parts and pairs of characters, each with its weight in the passage. Any
-change of the stored words needs a new version of the indexes. Postings, the passages that contain a word, are kept in
+change to the stored words needs a new version of the indexes. Postings, the passages that contain a word, are kept in
 blocks for any storage. A hit expands to its section or its short page, merged with small siblings, as a basis for an
 answer. Texts stay as in the document; headings that the passages lack are put back.
 """
@@ -28,14 +28,15 @@ from agent.knowledge.types import PATH, FoundPassage
 from verification.text.language import detect_language
 from verification.text.language import words_by_language as listed_words
 
-MAX_TERMS: Final = 60  # more terms than this come from a pasted log, not from a question; each is read from the index
+# more terms than this come from a pasted log, not from a question, and each one is looked up in the index
+MAX_TERMS: Final = 60
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
 _TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?！？。！、，：…]+")
 _OUTSIDE: Final = ".:-_/*=#~+&%$@^\\"
 _WORD: Final = re.compile(r"[^\W_]+")
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}<>|,;!?]|_)+[^\W_]+)*")
-"""Words without a separator that ends an identifier."""
+"""Words without the separators that end an identifier."""
 # Parts joined to a word by an apostrophe: "who's", "we're", "l'hôtel". They are not words.
 _APOSTROPHE: Final = re.compile(r"(?<=[^\W_])['’](?:s|re|ve|ll|d|m|t)\b|\b[^\W\d_]['’](?=[^\W\d_])", re.IGNORECASE)
 _LINK_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+[\"'][^\"'\n]*[\"'])?\)")
@@ -46,19 +47,22 @@ _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.75  # BM25's usual parameters
 _HEAD_WORDS: Final = 26
 _BODY_WORDS: Final = 136
-"""In fields of this length a word counts once; in shorter ones more, up to four times, in longer ones less. These are
-the means of the collection that the ranking was tuned on. They are fixed, so stored weights stay valid."""
+"""In a field of this length a word counts once; in shorter fields it counts up to four times, in longer ones less.
+
+These are the mean lengths of the collection that the ranking was tuned on. They are fixed, so stored weights stay
+valid.
+"""
 # Question words that do not name a subject.
 _ASKING: Final = frozenset(Path(__file__).with_name("asking.txt").read_text(encoding="utf-8").split())
 
 
 def tokens(text: str) -> list[str]:
-    """Return words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without outer punctuation."""
+    """Return words as written and identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without outer punctuation."""
     return [token for raw in _TOKEN.findall(text) if (token := raw.strip(_OUTSIDE))]
 
 
 def subject_tokens(text: str) -> list[str]:
-    """Return the tokens that carry a subject, once each."""
+    """Return the distinct tokens that name a subject."""
     language = detect_language(text)
 
     def says_something(token: str) -> bool:
@@ -69,7 +73,7 @@ def subject_tokens(text: str) -> list[str]:
 
 
 def _is_function_word(word: str, language: str | None) -> bool:
-    """Return True for a lower-case word that carries only grammar; an unknown language counts as English."""
+    """Return True for a lower-case function word; an unknown language counts as English."""
     listed = listed_words("function_words")
     return word in listed.get(language or "en", listed["en"])
 
@@ -86,8 +90,8 @@ def words_of(query: str) -> list[str]:
 def query_terms(query: str) -> list[str]:
     """Return the terms of a query: a word, the words of an identifier in order, or a pair of characters.
 
-    Tokens that carry only grammar are left out, unless all do. Words that only ask ("use", "get") are kept: they
-    are frequent and count little.
+    Function words are left out, unless there is nothing else. Words that only ask ("use", "get") are kept: they are
+    frequent, so they count little.
     """
     query = _APOSTROPHE.sub("", query)
     language, about_something = detect_language(query), subject_tokens(query)
@@ -105,9 +109,9 @@ def query_terms(query: str) -> list[str]:
 
 
 def impacts(title: str, path: str, text: str) -> dict[str, int]:
-    """Return the weight of each word in one passage, from 1 to ``MAX_IMPACT``; ``path`` are its headings.
+    """Return the weight of each word in a passage, from 1 to ``MAX_IMPACT``.
 
-    Link targets are not words.
+    ``path`` is its headings. Link targets are not words.
     """
     head, head_length = _head(title, path)
     text = _LINK_TARGET.sub("", text)
@@ -133,7 +137,7 @@ def _share(length: int, usual: int) -> float:
 
 
 def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
-    """Return stems in order, and of identifiers (``FH-2002``, ``full-text``) each two neighbours."""
+    """Return stems in order, and each pair of neighbouring parts of identifiers (``FH-2002``, ``full-text``)."""
     words: list[str] = []
     pairs: list[str] = []
     for written in _plain(text).split():
@@ -149,13 +153,13 @@ def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
 
 
 def _pairs(text: str) -> list[str]:
-    """Return the pairs of characters of all Chinese, Japanese and Thai runs; a single character is returned alone."""
+    """Return the character pairs of all Chinese, Japanese and Thai runs; a single character is returned alone."""
     runs = _CJK_RUN.findall(text)
     return [pair for run in runs for pair in ([run[i : i + 2] for i in range(len(run) - 1)] or [run])]
 
 
 def _plain(text: str) -> str:
-    """Return lower case without accents; Chinese, Japanese and Thai are left to the pairs."""
+    """Return lower case without accents, and without Chinese, Japanese and Thai, which are handled in pairs."""
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", _CJK_RUN.sub(" ", text))
@@ -164,7 +168,7 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _stem(word: str) -> str:
-    """Return Porter's stem. Each call has a stemmer of its own: they keep state while they work."""
+    """Return Porter's stem. Each call creates its own stemmer, because stemmers keep state while they work."""
     if not word.isascii() or word.isdigit():
         return word[:_MAX_CHARS]
     # Snowball's newer stems of English found less (docs/measurements/answers.md).
@@ -174,7 +178,8 @@ def _stem(word: str) -> str:
 
 BLOCK: Final = 2_048  # places; with larger ones an update wrote twice as much, and no search was faster
 MAX_IMPACT: Final = 255
-_BYTES: Final = 3  # of a posting: two for its place (little-endian, as on all of Orion's machines), one for its impact
+# bytes of a posting: two for its place (little-endian, as on all supported machines), one for its impact
+_BYTES: Final = 3
 
 Found = tuple[str, int, bytes]  # a word, a block, and the word's stored bytes there
 Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]
@@ -187,7 +192,7 @@ def no_changes() -> Changes:
 
 
 def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
-    """Add a passage with these words, or remove it. Removals come first; places come in rising order and only grow."""
+    """Add a passage with these words, or remove it. Removals come first, and places come in ascending order."""
     block, inside = divmod(place, BLOCK)
     words = changes[block]
     for word, impact in impacts.items():
@@ -195,7 +200,7 @@ def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
 
 
 def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
-    """Return a word's block after these changes, empty if none of its passages has the word any more."""
+    """Return a word's block after these changes; it is empty if no passage has the word any more."""
     places, held = _unpack(data)
     impacts = bytearray(held)
     for place, impact in changed:
@@ -218,9 +223,9 @@ def _unpack(data: bytes) -> tuple[array[int], bytes]:
 
 
 def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int, float]]:
-    """Return the ``most`` best places with their scores, best first, from the blocks of a query's words.
+    """Return at most ``most`` places with their scores, best first, from the blocks of a query's words.
 
-    ``passages`` is the total number of passages: the fewer contain a word, the more it counts.
+    ``passages`` is the total number of passages: the fewer of them contain a word, the more it counts.
     """
     words: dict[str, list[tuple[int, array[int], bytes]]] = {}
     for word, block, data in found:
@@ -232,7 +237,8 @@ def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int,
         count = sum(len(places) for _, places, _ in blocks)
         worth = math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5)) / MAX_IMPACT
         worths = [worth * impact for impact in range(MAX_IMPACT + 1)]
-        for first, places, impacts in blocks:  # all: skipping gained nothing below 100,000 passages (decision 12)
+        # read all of them: skipping gained nothing below 100,000 passages (decision 12)
+        for first, places, impacts in blocks:
             for place, impact in zip(places, impacts, strict=True):
                 scores[first + place] = known(first + place, 0.0) + worths[impact]
     ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))

@@ -1,4 +1,4 @@
-"""Ranks by words and meaning together: the words' score plus a share of the nearness of vectors.
+"""Ranks by words and meaning together: the score by words plus a weighted similarity of vectors.
 
 Vectors come from an embedding server. Passages without a vector, and all passages while that server is down, are found
 by their words. Similarity only makes a passage a candidate.
@@ -21,10 +21,10 @@ from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, V
 
 log = structlog.get_logger()
 
-MEANING_SHARE: Final = 0.5  # the rest is the words' share
+MEANING_SHARE: Final = 0.5  # the rest is the weight of words
 QUESTION_TIMEOUT_S: Final = 3.0  # a slow embedding server delays a question no longer than this
-RETRY_AFTER_S: Final = 30.0  # until a failed server is tried again
-_BATCH: Final = 32  # passages of one request, which a killed run loses; a small server takes seconds for each
+RETRY_AFTER_S: Final = 30.0  # before a failed server is tried again
+_BATCH: Final = 32  # passages per request; a killed run loses one request, and a small server takes seconds for it
 _CACHED_QUESTIONS: Final = 256
 
 
@@ -69,12 +69,12 @@ class SemanticRanker:
         return vector
 
     def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """Return the best ``most`` passages of those found by words and those similar in meaning."""
+        """Return the best ``most`` passages among those found by words and those similar in meaning."""
         near, usual = self._store.nearness(vector, [number for number, _ in by_words], most)
         return fuse_scores(by_words, scale_cosines(near, usual))[:most]
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the missing vectors, and return how many passages got one: 0 while another process makes them.
+        """Compute the missing vectors and return how many passages got one: 0 while another process does this.
 
         The next run continues a stopped one. Raises ``EmbedderError`` and ``KnowledgeAwayError``.
         """
@@ -131,18 +131,19 @@ class SemanticRanker:
 
 
 def scale_cosines(near: Mapping[int, float], usual: float) -> dict[int, float]:
-    """Return cosines as a share of the best one, above the ``usual`` cosine of any passage.
+    """Return how far each cosine is above the ``usual`` one, as a share of the best.
 
-    Models differ in the cosine of unrelated texts: .05 for some, .75 for others.
+    The cosine of unrelated texts is .05 with some models and .75 with others.
     """
     reach = max(near.values(), default=usual) - usual
     return {number: (cosine - usual) / reach if reach > 0 else 0.0 for number, cosine in near.items()}
 
 
 def fuse_scores(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[Ranked]:
-    """Return all passages of both lists, best first, ties by number: each score combines both.
+    """Return all passages of both lists with combined scores, best first, ties by number.
 
-    A passage without a vector gets the average similarity of passages found by words, so it keeps its place among them.
+    A passage without a vector gets the average similarity of the passages found by words, so it keeps its place among
+    them.
     """
     best = max((score for _, score in by_words), default=0.0)
     words = {number: score / best for number, score in by_words} if best > 0 else {}

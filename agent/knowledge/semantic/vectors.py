@@ -1,4 +1,5 @@
-"""Vectors of passages: made by an embedding server, stored under a digest of space and text, compared in memory.
+"""Vectors of passages: computed by an embedding server, stored under a digest of space and text, and compared in
+memory.
 
 The store blocks. In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by
 less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor time.
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.tables import IndexSession, insert, marks, parts, put_setting
 
-Vectors = NDArray[np.float32]  # one row per text, each of length one
+Vectors = NDArray[np.float32]  # one row per text, each a vector of length one
 
 _STORED: Final = np.dtype("<f2")
-_ROWS: Final = 256  # compared at a time: their 32-bit copy stays in the processor's cache, and BLAS in one thread
+# rows compared at a time: their 32-bit copy fits into the processor's cache, and BLAS uses one thread
+_ROWS: Final = 256
 _MAX_INT8: Final = 127
 _REST: Final = 10  # vectors are read again only after this many times the duration of the last read
 _STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
@@ -36,7 +38,7 @@ WHERE p.number IN ({})
 _HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
 _PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
 _PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
-# As sets: with NOT IN or NOT EXISTS one of the two databases compares every pair of rows.
+# Use set operations: with NOT IN or NOT EXISTS one of the two databases compares every pair of rows.
 _TIDY_PLACES: Final = """
 DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)
 """
@@ -46,9 +48,9 @@ DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT di
 
 
 class EmbedderError(Exception):
-    """The embedding server is down or refuses. The text says why, for the admin.
+    """The embedding server is down or refuses. The text tells the admin why.
 
-    ``is_unset``: the settings name no model, and the server lists none.
+    ``is_unset``: neither the settings nor the server's list names a model.
     """
 
     def __init__(self, reason: str, *, is_unset: bool = False) -> None:
@@ -61,7 +63,7 @@ class Embedder(Protocol):
 
     @property
     def space(self) -> str:
-        """The model and all else that changes the vector of a passage. Only vectors of one space can be compared."""
+        """The model and everything else that affects a passage's vector. Only vectors of one space can be compared."""
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -115,7 +117,7 @@ class VectorStore:
         return self._stamp().rpartition(" ")[0]
 
     def nearness(self, vector: Vectors, numbers: Sequence[int], most: int) -> tuple[dict[int, float], float]:
-        """Return the cosines of the ``most`` nearest passages and of these ``numbers``, and the overall mean."""
+        """Return the cosines of the ``most`` closest passages and of these ``numbers``, and the mean of all."""
         loaded = self._current()
         if not len(loaded.numbers) or loaded.vectors.shape[1] != len(vector):
             return {}, 0.0
@@ -133,7 +135,7 @@ class VectorStore:
         return int(having), int(every)
 
     def is_complete(self, space: str) -> bool:
-        """Return True if each passage has a vector of this space, and no deleted passage has one."""
+        """Return True if every passage has a vector of this space and no deleted passage has one."""
         ((having, every, stored),) = self._rows(_COUNTS)
         return bool(having == every == stored and (self.space() == space or not every))
 
@@ -149,7 +151,7 @@ class VectorStore:
         return [number for (number,) in self._rows(_MISSING)]
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts to embed of the passages that still exist."""
+        """Return the texts to embed, for the passages that still exist."""
         return {number: text_to_embed(*rest) for number, *rest in self._rows(_TEXTS.format(marks(numbers)), numbers)}
 
     def without_vector(self, space: str, texts: Mapping[int, str]) -> dict[bytes, str]:
@@ -159,7 +161,7 @@ class VectorStore:
         return {digest: text for digest, text in by_digest.items() if digest not in held}
 
     def put(self, space: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
-        """Store new ``vectors`` by digest, and assign one to each passage."""
+        """Store new ``vectors`` by digest and assign each passage its vector."""
         places = {number: _digest(space, text) for number, text in texts.items()}
         with self._index.session(write=True) as session:
             insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
@@ -167,7 +169,7 @@ class VectorStore:
             _put_stamp(session, space)
 
     def tidy(self, space: str) -> None:
-        """Delete vectors that no passage has."""
+        """Delete vectors that no passage uses."""
         with self._index.session(write=True) as session:
             if session.execute(_TIDY_PLACES).rowcount:
                 _put_stamp(session, space)
@@ -178,7 +180,7 @@ class VectorStore:
             return list(session.execute(statement, values))
 
     def _stamp(self) -> str:
-        """Return the model and a stamp that changes with the vectors, or nothing without vectors."""
+        """Return the space and a stamp that changes with the vectors, or None without vectors."""
         return "".join(stamp for (stamp,) in self._rows(_STAMP))
 
     def _stored_vectors(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
@@ -186,9 +188,10 @@ class VectorStore:
         return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
 
     def _current(self) -> _Loaded:
-        """Return the vectors; a thread that finds them being read continues with the earlier ones.
+        """Return the vectors; while one thread reads new ones, the others use the earlier ones.
 
-        While many are being made they change every few seconds, so at most a tenth of the time goes into reading them.
+        While many are being computed they change every few seconds, so at most a tenth of the time is spent on reading
+        them.
         """
         if time.monotonic() < self._reload_at:
             return self._loaded
@@ -210,7 +213,7 @@ class VectorStore:
         new = self._stored_vectors({digest for _, digest in places if digest not in before.rows})
         placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
         size = len(next(iter(new.values()))) // _STORED.itemsize if new else before.vectors.shape[1]
-        # A row stays zero, similar to nothing, if its server sent vectors of another size before.
+        # If the server sent vectors of another size before, a row stays zero and is similar to nothing.
         vectors, scales = np.zeros((len(placed), size), np.int8), np.zeros(len(placed), np.float32)
         for at, (_, digest) in enumerate(placed):
             row = before.rows.get(digest)
@@ -224,7 +227,7 @@ class VectorStore:
 
 
 def text_to_embed(title: str, heading: str, text: str) -> str:
-    """Return a passage's text under its title and heading, each once."""
+    """Return a passage's text under its title and heading."""
     body = text.lstrip("# \n")
     above = (name for name in dict.fromkeys((title, heading)) if name and not body.startswith(name))
     return "\n".join([*above, body])

@@ -24,8 +24,8 @@ class SavedAnswer:
     """A question with the answer that a person confirmed.
 
     ``owner`` is the Slack id of the person responsible for it, ``name`` their name. ``review`` is the day on which it
-    should be looked at again. ``link`` leads to the thread it comes from; ``turn_id`` names Orion's own answer there,
-    if there was one.
+    should be reviewed. ``link`` leads to the thread it comes from; ``turn_id`` names Orion's own answer there, if there
+    was one.
     """
 
     question: str
@@ -40,7 +40,7 @@ class SavedAnswer:
 
     @property
     def key(self) -> str:
-        """Name of its file, without the suffix: words of the question, and a digest of it and of the audience."""
+        """File name without the suffix: words of the question, and a digest of it and of the audience."""
         words = "-".join(re.findall(r"\w+", self.question.casefold())[:8])[:60] or "answer"
         digest = sha256(f"{self.audience} {self.question}".encode()).hexdigest()
         return f"{words}-{digest[:8]}"
@@ -69,7 +69,7 @@ class SavedAnswer:
         return f"---\n{head}---\n\n# {' '.join(self.question.split())}\n\n{self.answer.strip()}\n"
 
     def read(self, today: date) -> tuple[bytes, float]:
-        """Return the Markdown that is indexed, whose title names the person who confirmed it, and the time of that."""
+        """Return the Markdown to index, whose title says who confirmed it, and the time of confirmation."""
         title = f"{' '.join(self.question.split())} ({self.confirmation(today)})"
         text = f"---\ntitle: {title}\nupdated: {self.confirmed.isoformat()}\n---\n\n{self.answer.strip()}\n"
         confirmed = datetime.combine(self.confirmed, datetime.min.time(), UTC)

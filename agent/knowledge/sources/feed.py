@@ -1,6 +1,6 @@
 """Documents that a program prints, one JSON object per line; ``docs/knowledge.md`` has the fields.
 
-The program runs inside the sync with a bare environment and limits on time and output. Its standard input gets the
+The program runs inside the sync with a minimal environment and limits on time and output. Its standard input gets the
 revisions that Orion remembers (one ``{"key": …, "revision": …}`` per line), so it can answer ``"unchanged": true``. A
 failed run does not remove documents.
 """
@@ -134,9 +134,9 @@ class FeedSource(DocumentSource):
 
 
 class _Output(RawIOBase):
-    """A program's output. Raises ``ReadError`` if nothing more comes until ``ends``.
+    """A program's output. Raises ``ReadError`` if nothing more comes before ``ends``.
 
-    To kill the program is not enough: a daemon that it started may keep the pipe open for ever.
+    Killing the program is not enough: a daemon that it started may keep the pipe open forever.
     """
 
     def __init__(self, pipe: IO[bytes], ends: float) -> None:
@@ -144,18 +144,18 @@ class _Output(RawIOBase):
         self._ends = ends
 
     def readable(self) -> bool:
-        """Return True: a buffered reader asks."""
+        """Return True, because a buffered reader asks."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what has come."""
+        """Fill the buffer with the output so far."""
         if not wait([self._pipe.fileno()], max(0.0, self._ends - time.monotonic())):
             raise ReadError(_TOO_SLOW)
         return os.readv(self._pipe.fileno(), [buffer])
 
 
 def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield lines, but only the start of one that is too long. Raises ``ReadError``."""
+    """Yield lines; of a line that is too long only the start. Raises ``ReadError``."""
     total, goes_on = 0, False
     while line := stream.readline(MAX_LINE_BYTES + 1):
         total += len(line)
@@ -167,7 +167,7 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """Return the JSON object of a line; empty for anything else."""
+    """Return the JSON object on a line; an empty one for anything else."""
     if len(line) > MAX_LINE_BYTES:
         return {}
     try:
@@ -201,7 +201,7 @@ def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tupl
 
 
 def _last_line(complaints: IO[bytes]) -> str:
-    """Return the last line of the program's error output, to be put after a reason."""
+    """Return the last line of the program's error output, to append to a reason."""
     complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _CHUNK_BYTES))
     lines = complaints.read().decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -25,7 +25,7 @@ from agent.knowledge.types import ReadError
 USER_AGENT: Final = f"Orion/{version('orion')} (reads documents for a team's assistant)"
 _ROBOT: Final = "Orion"
 _MAX_ROBOTS_BYTES: Final = 512_000  # RFC 9309: at least 500 KiB of it are read
-_MAX_HOPS: Final = 6  # the page and five redirects, as many as robots.txt allows for itself (RFC 9309)
+_MAX_HOPS: Final = 6  # the page and five redirects, as RFC 9309 allows for robots.txt
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_GOOD: Final = frozenset({301, 308})
 _COME_BACK: Final = frozenset({408, 425, 429})
@@ -41,16 +41,16 @@ LimitOf = Callable[[str], int]
 class CrawlPolicy:
     """Limits of a crawl, times in seconds.
 
-    ``delay_s`` is the least time between two requests to a server; robots.txt may ask for more, up to ``max_delay_s``.
-    ``page_timeout_s`` bounds a page, ``step_timeout_s`` each step of it, ``run_timeout_s`` all pages of a source. After
-    ``failures`` failures in a row a server is skipped until the next run.
+    ``delay_s`` is the minimum time between two requests to a server; robots.txt may ask for more, up to
+    ``max_delay_s``. ``page_timeout_s`` limits a page, ``step_timeout_s`` each step of it, ``run_timeout_s`` all pages
+    of a source. After ``failures`` failures in a row a server is skipped until the next run.
     """
 
     delay_s: float = 0.2
     max_delay_s: float = 60.0  # a site that asks for a longer delay is reported and skipped
     page_timeout_s: float = 60.0
     step_timeout_s: float = 15.0
-    run_timeout_s: float = 3_600.0  # the next run begins with the pages that have waited longest
+    run_timeout_s: float = 3_600.0  # the next run begins with the pages that have gone unread longest
     failures: int = 3
 
 
@@ -107,13 +107,13 @@ class Fetcher:
         self._pool.close()
 
     def is_allowed(self, url: str) -> bool:
-        """Return whether the host of an address may be asked."""
+        """Return whether the host of an address may be contacted."""
         with suppress(ReadError):
             return bool(self._check_url(url))
         return False
 
     def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> WebReply:
-        """Return a page, or a 304 reply if it still has this etag or date. Raises ``ReadError``."""
+        """Return a page, or a 304 reply if its etag or date has not changed. Raises ``ReadError``."""
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
         asked = {name: value for name, value in asked.items() if value}
         reply = self._follow(url, limit_of, asked, self._wait_for_permission)
@@ -142,7 +142,8 @@ class Fetcher:
             msg = "is not a web address that may be fetched" if base else "is not a web address"
             raise ReadError(msg, temporary=temporary) from error
         usable = place.scheme in {"http", "https"} and place.host and not place.userinfo
-        opens_up = base is not None and base.scheme == "https" != place.scheme  # never downgrade to an open connection
+        # never downgrade to an unencrypted connection
+        opens_up = base is not None and base.scheme == "https" != place.scheme
         for msg, applies in (
             ("is not a web address that may be fetched", not usable),
             (f"leads to another site ({place.host})", place.host.lower() not in self._hosts),
@@ -180,7 +181,8 @@ class Fetcher:
     def _fetch_robots(self, origin: str) -> Protego:
         reply = self._follow(f"{origin}/robots.txt", lambda _: _MAX_ROBOTS_BYTES, {}, lambda _: None)
         if reply.status != HTTPStatus.OK and (reply.status < HTTPStatus.BAD_REQUEST or _is_temporary(reply.status)):
-            raise _status_error(reply.status, temporary=True)  # RFC 9309: with an error (5xx) it may forbid everything
+            # RFC 9309: an error (5xx) may mean that everything is forbidden
+            raise _status_error(reply.status, temporary=True)
         return Protego.parse(reply.body.decode("utf-8", "replace"))
 
     def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> WebReply:

@@ -1,6 +1,6 @@
 """Rules for the files of folders and repositories: which are read, and who may see them (``orion-audience.toml``).
 
-The nearest audience file up to the configured folder counts. An invalid file hides its documents from everyone.
+The nearest audience file counts, up to the configured folder. An invalid file hides its documents from everyone.
 """
 
 import tomllib
@@ -44,13 +44,13 @@ class Audiences:
         except FileNotFoundError:
             if not file.is_symlink():
                 return None
-            data = b""  # a broken link: someone wanted to restrict this folder
+            data = b""  # it is a broken link, so someone wanted to restrict this folder
         except OSError:
             data = b""
         return self.parse(str(file), data)
 
     def parse(self, name: str, data: bytes) -> str:
-        """Return the audience that the file's bytes name. An invalid file is noted and shown to no one."""
+        """Return the audience in an audience file. An invalid file is reported, and no one sees its documents."""
         try:
             fields = tomllib.loads(data[:_MAX_BYTES].decode())
         except ValueError:  # tomllib's error is a ValueError, and so is text that is not UTF-8
@@ -73,7 +73,7 @@ def is_left_out(name: str) -> bool:
 
 
 def is_document(path: PurePath, source: str, run: IndexRun) -> bool:
-    """Return whether a path is read, by its name and the folders above it. Count files of other formats."""
+    """Return whether a path is read, judged by its name and the folders above it. Count files of other formats."""
     if path.name == FILE_NAME or any(map(is_left_out, path.parts)):
         return False
     if format_of(path.name) is None:

@@ -1,4 +1,4 @@
-"""Documents in folders: each file once, in a stable order. Links out of a folder are not followed."""
+"""Documents in folders, each file once and in a stable order. Links out of a folder are not followed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agent.knowledge.sources.file_rules import Audiences, is_document, is_left_o
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexRun, Readable, ReadError
 
-_MIN_COPIED: Final = 2  # two files may well change on one day
+_MIN_COPIED: Final = 2  # two files can easily change on the same day
 
 
 class Folders:
@@ -26,7 +26,7 @@ class Folders:
         self._run = run
         self._audiences = Audiences(failed=run.failed)
         self._keys: set[str] = set()
-        # The outermost first: an audience file in it counts for the folders inside it as well.
+        # The outermost folder first: its audience file also applies to the folders inside it.
         self._tops = sorted((given.expanduser().resolve() for given in folders), key=lambda root: len(root.parts))
 
     def documents_in(self, folder: Path) -> Iterator[Readable]:
@@ -54,7 +54,7 @@ class Folders:
         self._run.failed.append((str(error.filename), f"cannot be opened ({error.strerror})"))
 
     def _take(self, root: Path, path: Path, dates: _Dates) -> Iterator[Readable]:
-        """Yield the file under its real path, unless that is outside the root or was already yielded."""
+        """Yield the file under its real path, unless it is outside the root or was already yielded."""
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(root):
             self._run.failed.append((path.relative_to(root).as_posix(), "is a link that leads out of its folder"))
@@ -80,7 +80,7 @@ class Folders:
 class _Dates:
     """Dates of a folder's files: of the last commit if it is a Git work tree, else of the last change.
 
-    A day on which most of the files changed is the day they were copied: those have no date.
+    If most of the files changed on one day, they were copied that day and have no date.
     """
 
     def __init__(self, paths: Sequence[Path], root: Path) -> None:

@@ -1,6 +1,6 @@
 """Documents of a Git repository at a ref, as committed, with links to the line.
 
-No program from the repository's own settings is run, and nothing is fetched.
+Orion runs no program from the repository's settings and fetches nothing.
 """
 
 import subprocess
@@ -29,13 +29,13 @@ SAFE: Final = (
     *("-c", "log.showSignature=false", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false", "-c", "color.ui=false"),
 )
-# Without Orion's environment, which holds tokens, and without the host's git settings.
+# Neither Orion's environment, which contains tokens, nor the host's git settings.
 ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_TERMINAL_PROMPT": "0",  # a password cannot be typed here
-    "GIT_NO_LAZY_FETCH": "1",  # nothing is fetched: a mirror does that
+    "GIT_NO_LAZY_FETCH": "1",  # Orion fetches nothing: a mirror does that
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
@@ -45,9 +45,9 @@ Pipes = tuple[IO[bytes], IO[bytes]]  # into a running `cat-file --batch`, and ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSource:
-    """A repository (a work tree or a bare one), a ref, and the folder inside that holds the documents.
+    """A repository (a work tree or a bare one), a ref, and the folder inside that contains the documents.
 
-    ``url`` is where a file can be seen: ``{repository}``, ``{ref}`` and ``{path}`` are filled in.
+    ``url`` is where a file can be viewed: ``{repository}``, ``{ref}`` and ``{path}`` are filled in.
     """
 
     repository: Path
@@ -80,7 +80,7 @@ class GitSource:
             run.failed.append((f"{self.repository} at {self.ref}", error.reason))
             return
         with self._process("cat-file", "--batch") as process:
-            if process.stdin is None or process.stdout is None:  # both were requested
+            if process.stdin is None or process.stdout is None:  # both values were requested
                 return
             pipes = (process.stdin, process.stdout)
             audiences = self._audiences(entries, pipes, run)
@@ -143,12 +143,12 @@ class GitSource:
                 elif line in paths:
                     found.setdefault(line, at)
                 if len(found) == len(paths):
-                    break  # the rest of the history is not needed
+                    break  # the rest of the history does not matter
             process.kill()
         return found
 
     def _audiences(self, entries: Mapping[str, Blob], pipes: Pipes, run: IndexRun) -> dict[PurePosixPath, str]:
-        """Return the audiences that the tree's audience files name, by folder; an invalid file hides its folder."""
+        """Return the audiences in the tree's audience files, by folder; an invalid file hides its folder."""
         found: dict[PurePosixPath, str] = {}
         for path, blob in entries.items():
             if PurePosixPath(path).name == FILE_NAME:

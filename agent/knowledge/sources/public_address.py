@@ -15,7 +15,8 @@ from typing import Any, Final
 import httpcore2
 
 Address = IPv4Address | IPv6Address
-Resolve = Callable[[str, int], Iterable[str]]  # the addresses of a name and port. Raises `OSError`.
+# Function that returns Function that returns the addresses of a name and port. Raises `OSError`.
+Resolve = Callable[[str, int], Iterable[str]]
 
 _STEP_TIMEOUT_S: Final = 60.0
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052): the last 32 bits are an IPv4 address
@@ -35,7 +36,7 @@ def is_public(text: str) -> bool:
 
 
 def is_public_or_private(text: str) -> bool:
-    """Return whether an address is private, loopback or public: possible for a server of an intranet."""
+    """Return whether an address is private, loopback or public, so that an intranet server can have it."""
     return not any(
         each.is_link_local or each.is_multicast or each.is_unspecified
         for each in _effective_addresses(ip_address(text))
@@ -43,7 +44,7 @@ def is_public_or_private(text: str) -> bool:
 
 
 def _effective_addresses(address: Address) -> Iterator[Address]:
-    """Yield the address, or the IPv4 addresses that a connection to it may reach."""
+    """Yield the address itself, or the IPv4 addresses that a connection to it may reach."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped:
         yield address.ipv4_mapped
     elif isinstance(address, IPv6Address) and address in _TRANSLATED:
@@ -66,7 +67,7 @@ class CheckedNetwork(httpcore2.NetworkBackend):
     """Network backend of one thread. ``private_hosts`` are names or addresses that may be private."""
 
     def __init__(self, private_hosts: Iterable[str] = (), resolve: Resolve = resolve_host) -> None:
-        self.deadline = float("inf")  # of all connections, in seconds of `time.monotonic`
+        self.deadline = float("inf")  # for all connections, in seconds of `time.monotonic`
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
         self._resolve = resolve
         self._inner = httpcore2.SyncBackend()

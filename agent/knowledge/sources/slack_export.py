@@ -1,6 +1,6 @@
 """Exported Slack channels as documents: one per thread, and one per day for other messages.
 
-Documents of a private channel are for that channel only. Direct messages and bots are left out.
+Only its own channel may see a private channel's documents. Direct messages and bots are left out.
 """
 
 import re
@@ -72,7 +72,7 @@ class SlackExport(DocumentSource):
 
 
 def _document(channel: str, key: str, messages: Sequence[Message], names: Mapping[str, str]) -> tuple[bytes, float]:
-    """Return ordered messages as Markdown, and the time of the last one."""
+    """Return messages in order as Markdown, and the time of the last one."""
     texts = [with_names(read_message(message).text, names, unknown="@someone") for message in messages]
     authors = [names.get(str(message["user"]), "@someone").removeprefix("@") for message in messages]
     days = [_format_time(message)[:10] for message in messages]

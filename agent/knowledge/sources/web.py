@@ -1,7 +1,7 @@
-"""The pages of a web site as documents, from its sitemaps or by single addresses.
+"""The pages of a web site as documents, from its sitemaps or from single addresses.
 
 A deleted page is removed from the index. A page that cannot be fetched for now keeps its last version. Sitemaps with
-XML entities are refused: those can expand without end.
+XML entities are refused, because entities can expand endlessly.
 """
 
 import io
@@ -26,7 +26,7 @@ from agent.thread.conversation import PUBLIC
 
 MAX_PAGES: Final = 1_000
 _MAX_SITEMAPS: Final = 500
-_MAX_NAMED: Final = 10  # skipped addresses that are listed; the others are only counted
+_MAX_NAMED: Final = 10  # skipped addresses to list; others are only counted
 _UNSPECIFIED: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
 _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
 
@@ -35,7 +35,7 @@ _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/g
 class WebSource:
     """One site (``https://docs.acme.com``) and its configured ``entries``: pages and sitemaps.
 
-    ``hosts`` are all hosts that may be asked; ``private_hosts`` may be in a private network.
+    ``hosts`` are all hosts that may be contacted; ``private_hosts`` may be in a private network.
     """
 
     site: str
@@ -58,7 +58,8 @@ class WebSource:
         return f"{self.max_pages} of {' '.join(self.entries)}"
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:
-        """Yield every page, the longest unseen first, so that an interrupted run continues where it stopped."""
+        """Yield every page, starting with the ones unread longest, so that a run continues where the last one
+        stopped."""
         fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, policy=self.policy, resolve=self.resolve)
         with fetcher:
             yield from _Visit(self, fetcher, run).pages()
@@ -163,7 +164,8 @@ class _Visit:
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
     def _page_reader(self, url: str, page: WebReply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
-        """Return the page's ``read`` and note it for the next run. Raises ``ReadError`` and ``NotModifiedError``."""
+        """Return the page's ``read`` function, which remembers the page for the next run. Raises ``ReadError`` and
+        ``NotModifiedError``."""
         if page.status == HTTPStatus.NOT_MODIFIED:
             self._remember(url, before)
             raise NotModifiedError(before.size)
@@ -230,7 +232,7 @@ def _path(url: str) -> str:
         return ""
 
 
-MAX_SITEMAP_BYTES: Final = 50_000_000  # of one sitemap, decompressed: what the protocol allows
+MAX_SITEMAP_BYTES: Final = 50_000_000  # size of one sitemap, decompressed, that the protocol allows
 _MAX_ADDRESS_CHARS: Final = 2_048  # what the protocol allows
 _MAX_DEPTH: Final = 20
 _GZIP: Final = b"\x1f\x8b"
@@ -258,7 +260,7 @@ def looks_like_sitemap(data: bytes) -> bool:
 def read_sitemap(data: bytes, *, max_pages: int) -> Sitemap:
     """Parse at most ``max_pages`` pages and as many further sitemaps. Raises ``ReadError``."""
     text = decompress([data], "gzip", MAX_SITEMAP_BYTES) if data.startswith(_GZIP) else data
-    if b"<!DOCTYPE" in text.replace(b"\0", b""):  # of two-byte characters half are zero
+    if b"<!DOCTYPE" in text.replace(b"\0", b""):  # in text of two-byte characters half of the bytes are zero
         raise ReadError(reason="has a document type of its own, which no sitemap needs")
     try:
         return _parse_sitemap(text, max_pages)
