@@ -1,1 +1,1 @@
-"""Decides what to say. It does not depend on Slack: questions come in and outcomes go out as plain values."""
+"""Decides what to say. It does not depend on Slack: questions and outcomes are plain values."""

@@ -1,7 +1,7 @@
 """Vocabulary of the control channel: everything that a model may decide in one step.
 
 Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_step``, ``complete``, ``no_reply``. Any
-other function is a real tool. This channel carries no answer prose.
+other function is a real tool. This channel never contains the text of an answer.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Step:
 
     description: str
     tool: str = ""
-    input: str = ""  # the beginning of its tool call's input, as JSON
+    input: str = ""  # the beginning of the input of its tool call, as JSON
     acceptance: str = ""
     status: StepStatus = "open"
     result: str = ""

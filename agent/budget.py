@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 MAX_ATTEMPTS: Final = 3
-"""Drafts of an answer. The first rewrite gains most, the second a half to a sixth of that (Self-Refine)."""
+"""Drafts of an answer. The first rewrite helps most; the second helps a half to a sixth as much (Self-Refine)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +23,14 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Costs so far."""
+    """Usage so far."""
 
     model_calls: int = 0
     tool_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cached_tokens: int = 0  # of the prompt, from the server's cache
-    reasoning_tokens: int = 0  # of the completion, outside the text
+    cached_tokens: int = 0  # prompt tokens that came from the server's cache
+    reasoning_tokens: int = 0  # completion tokens outside the text
     estimated: bool = False  # the server gave no figures
 
     @property

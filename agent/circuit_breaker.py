@@ -1,7 +1,7 @@
 """Stops calling a service that failed several times in a row; after each pause, one call probes it.
 
-The pauses double. A breaker belongs to one process and one event loop and never sleeps itself. ``Retry-After`` headers
-are read here too.
+The pauses double. A breaker belongs to one process and one event loop, and does not sleep itself. This module also
+reads ``Retry-After`` headers.
 """
 
 import math
@@ -60,7 +60,7 @@ class CircuitBreaker:
         self._failed, self._pause_s, self._probing = 0, 0.0, False
 
     def record_failure(self, retry_after_s: float | None = None) -> None:
-        """Count a failure that may pass. ``retry_after_s`` is the pause the service asked for."""
+        """Count a temporary failure. ``retry_after_s`` is the pause the service asked for."""
         self._failed += 1
         if self.is_open and not self._probing:
             return  # this call was running when the circuit opened
@@ -73,7 +73,7 @@ class CircuitBreaker:
         log.warning("circuit_opened", service=self.name, failures=self._failed, pause_s=round(pause, 2))
 
     def release_probe(self) -> None:
-        """Let another call probe: this one was cancelled before its result was known."""
+        """Let another call probe, because this one was cancelled before its result was known."""
         self._probing = False
 
 

@@ -1,4 +1,7 @@
-"""Files of a question or its thread's first message, as sources: of a long file the parts closest to the question."""
+"""Files of a question or of its thread's first message, as sources.
+
+Of a long file, only the parts closest to the question are used.
+"""
 
 import math
 from collections import Counter
@@ -38,7 +41,7 @@ def file_sources(question: Question) -> tuple[Source, ...]:
 
 
 def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[ThreadMessage, ...] = ()) -> TurnOutcome:
-    """Add a line for each file that was not read completely; those of a thread's first message have it only once."""
+    """Add a line for each file that was not read completely; for files of a thread's first message only once."""
     is_repeated = any(message.role == "assistant" for message in history)
     language = question.reply_language
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""JSON as it comes from Slack, as it is stored, and as it is sent: untyped fields, compact text, compressed records."""
+"""JSON from Slack, in storage and on the wire: untyped fields, compact text, compressed records."""
 
 import base64
 import json
@@ -12,8 +12,8 @@ import orjson
 
 Record = TypeVar("Record")
 _MARK: Final = "z1:"
-_MIN_COMPRESSED_CHARS: Final = 400  # below this the compressed text is hardly shorter
-# A dictionary of text common to most records. If it changes, the mark must change too.
+_MIN_COMPRESSED_CHARS: Final = 400  # shorter texts hardly get shorter when compressed
+# A dictionary of text that most records contain. If you change it, change the mark too.
 _COMMON: Final = (
     b'"cached_tokens":0,"reasoning_tokens":0,"estimated":false,"tokens":"repairs":[],"violations":[],"objected":[]}]'
     b'"rule":","severity":"warning","start":0,"end":,"words":","detail":","remedy":""settled_by":"quotation","passage":"'
@@ -37,7 +37,7 @@ def compact_json(value: object) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ``ValueError``, also if it is nested too deeply."""
+    """Parse JSON. Raises ``ValueError``, even for JSON that is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -48,7 +48,7 @@ def parse_json(text: str | bytes) -> Any:
 def parse_record(kind: type[Record], text: str | bytes | None, *, complete: bool = False) -> Record | None:
     """Parse a dataclass with slots that was stored as JSON, without the fields of a newer version.
 
-    Return None if it is malformed or lacks a field: one without a default or, with ``complete``, any.
+    Return None if it is malformed, or lacks a field without a default (with ``complete``: any field).
     """
     try:
         fields = parse_json(text or "")
@@ -62,14 +62,14 @@ def compress(text: str) -> str:
     """Compress a text if that makes it shorter."""
     if len(text) < _MIN_COMPRESSED_CHARS:
         return text
-    # A lower level and a window of 8 kB: half the time for 2 % more bytes.
+    # A lower level and a window of 8 kB take half the time for 2 % more bytes.
     press = zlib.compressobj(level=4, wbits=13, zdict=_COMMON)
     data = press.compress(text.encode("utf-8", "replace")) + press.flush()
     return _MARK + base64.b64encode(data).decode("ascii")
 
 
 def decompress(stored: str) -> str:
-    """Return the original text: the stored text itself if it was not compressed, nothing if it is damaged."""
+    """Return the original text: the stored text itself if it was not compressed, or an empty text if it is damaged."""
     if not stored.startswith(_MARK):
         return stored
     try:
@@ -88,7 +88,7 @@ def parse_number(text: str | bytes | None) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-_OBJECT: Final = (dict, Mapping)  # nearly all are a dict, which is a tenth of the time to check
+_OBJECT: Final = (dict, Mapping)  # nearly all are a dict, which takes a tenth of the time to check
 
 
 def mapping(value: object, *path: str) -> Mapping[str, Any]:
@@ -99,7 +99,7 @@ def mapping(value: object, *path: str) -> Mapping[str, Any]:
 
 
 def string(value: object, *path: str) -> str:
-    """The text at ``path``, or an empty one. Half surrogate pairs, which no database takes, become ``?``."""
+    """The text at ``path``, or an empty one. Half surrogate pairs, which databases refuse, become ``?``."""
     found = mapping(value, *path[:-1]).get(path[-1]) if path else value
     if not isinstance(found, str):
         return ""

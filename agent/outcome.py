@@ -12,7 +12,7 @@ OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "f
 class _WithAnswer:
     """``reason`` is one word for logs and traces that says why there is no answer."""
 
-    name: ClassVar[OutcomeName]  # as spelled in the public contract
+    name: ClassVar[OutcomeName]  # spelled as in the public contract
     answer: Answer
     reason: str = ""
 
@@ -24,7 +24,7 @@ class Answered(_WithAnswer):
 
 
 class Partial(_WithAnswer):
-    """The verified part was kept, the rest dropped. The answer says so."""
+    """Only the verified part was kept, and the answer says so."""
 
     name = "partial"
 
@@ -42,7 +42,7 @@ class Asked(_WithAnswer):
 
 
 class Refused(_WithAnswer):
-    """Nothing that answers the question was found: the model's text says so, or one that names near documents."""
+    """Nothing was found that answers the question. The text is the model's, or names the closest documents."""
 
     name = "refused"
 
@@ -52,7 +52,7 @@ class Failed(_WithAnswer):
     """Nothing could be verified, or the model was not reachable; ``answer`` is the graceful message."""
 
     name = "failed"
-    retry_after_s: float | None = None  # that the model's server asked for
+    retry_after_s: float | None = None  # pause that the model's server asked for
 
 
 class OutOfBudget(_WithAnswer):
@@ -62,7 +62,10 @@ class OutOfBudget(_WithAnswer):
 
 
 class Silent(_WithAnswer):
-    """Orion posts nothing: the message was meant for other people. ``answer`` is empty, and nothing is counted."""
+    """Orion posts nothing, because the message was meant for other people.
+
+    ``answer`` is empty, and nothing is counted.
+    """
 
     name = "no_reply"
 
@@ -73,5 +76,5 @@ TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfB
 
 
 def without_notice(outcome: TurnOutcome) -> TurnOutcome:
-    """Return ``Silent`` in place of a refusal or a failure: a message that did not address Orion gets no notice."""
+    """Turn a refusal or failure into ``Silent``: a message that did not address Orion gets no notice."""
     return SILENT if isinstance(outcome, Refused | Failed | OutOfBudget) else outcome

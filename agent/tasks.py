@@ -1,4 +1,4 @@
-"""Runs tasks next to a block and ends them with it. Unlike a ``TaskGroup`` it keeps the block's own exception."""
+"""Runs tasks in the background of a block. Unlike a ``TaskGroup`` it does not wrap the block's own exception."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
-    """Open a task group for the block. Leaving waits for its tasks; a task that fails cancels the block."""
+    """Open a task group for the block. On leaving, wait for its tasks; a task that fails cancels the block."""
     group = asyncio.TaskGroup()
     await group.__aenter__()
     try:

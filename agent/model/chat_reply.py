@@ -1,7 +1,7 @@
-"""Reads the reply of a chat-completions server and types its text: thinking, answer, or untagged. No I/O.
+"""Reads the reply of a chat-completions server and classifies its text: thinking, answer, or untagged. No I/O.
 
-A reply comes whole or in chunks, and servers may leave out any field. The kinds never depend on where a stream is cut,
-and at most ``MAX_TAG`` characters are held back. Inside thinking only its own closing tag counts, so that a model that
+A reply comes whole or in chunks, and servers may leave out any field. The result does not depend on where a stream is
+cut, and at most ``MAX_TAG`` characters are held back. Inside thinking only its own closing tag counts, so a model that
 reasons about ``<answer>`` leaks nothing.
 """
 
@@ -29,7 +29,7 @@ _TAG = re.compile(rf"<\s*+(/?)\s*+(thinking|think|answer)(?:{_ATTRIBUTE})*+\s*+>
 
 
 def _prefixes(word: str) -> str:
-    """Pattern for every beginning of ``word``, the empty one included: ``ab`` gives ``(?:a(?:b)?)?``."""
+    """Pattern for every beginning of ``word``, including the empty one: ``ab`` gives ``(?:a(?:b)?)?``."""
     return "".join(f"(?:{letter}" for letter in word) + ")?" * len(word)
 
 
@@ -43,7 +43,7 @@ _UNFINISHED = re.compile(
 
 
 class TypedText(NamedTuple):
-    """A run of text of one kind. ``section`` grows by one with every tag that changed something."""
+    """A run of text of one kind. ``section`` increases with every tag that changes the state."""
 
     kind: Kind
     text: str
@@ -52,7 +52,7 @@ class TypedText(NamedTuple):
 
 @dataclass(slots=True)
 class TagStream:
-    """The state machine: ``feed`` what arrives, ``close`` at the end."""
+    """The state machine: call ``feed`` with each chunk and ``close`` at the end."""
 
     answered: bool = False  # an ``<answer>`` was opened
     in_answer: bool = False  # it is still open
@@ -65,7 +65,7 @@ class TagStream:
     _pieces: list[TypedText] = field(default_factory=list)
 
     def feed(self, chunk: str) -> list[TypedText]:
-        """Return the typed text that is certain now that ``chunk`` has arrived."""
+        """Return the text that can be classified now that ``chunk`` has arrived."""
         text = self._held + chunk
         typed: list[TypedText] = []
         start = 0
@@ -83,7 +83,7 @@ class TagStream:
         return typed
 
     def close(self) -> list[TypedText]:
-        """Return the text held back: it did not become a tag."""
+        """Return the text that was held back: it did not become a tag."""
         typed: list[TypedText] = []
         self._emit(typed, self._held)
         self._held = ""
@@ -107,7 +107,7 @@ class TagStream:
             self.length += len(text)
 
     def _turn(self, tag: str) -> None:
-        """Change state as a tag says; a tag that makes no sense here is dropped."""
+        """Change the state for a tag; a tag that makes no sense here is dropped."""
         match tag:
             case "answer" if not (self.in_answer or self._in_thinking):
                 self.answered = self.in_answer = True
@@ -143,8 +143,8 @@ WHOLE_FINISH: Final = re.compile(
     re.IGNORECASE,
 )
 
-CHARACTERS_PER_TOKEN = 4  # of English text on average
-MAX_JSON_STARTS = 64  # bounds the cost of a text full of braces
+CHARACTERS_PER_TOKEN = 4  # characters per token, in English on average
+MAX_JSON_STARTS = 64  # limits the cost of a text full of braces
 _DECODER = json.JSONDecoder()
 _TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
 _COUNT: Final = re.compile(r"\d{1,15}")
@@ -155,10 +155,10 @@ _NAME: Final = re.compile(r"\s*(?:functions?\.)?([\w.:/-]+)")
 
 @dataclass(slots=True)
 class Reply:
-    """The reply so far: ``read`` each JSON object of it, then check that it is complete.
+    """The reply so far. Pass each of its JSON objects to ``read``, then check that it is complete.
 
-    ``calls`` are function calls, each with its arguments as JSON text. ``usage`` is None without figures.
-    ``finish`` is the server's reason for the end of the text, if it gave one.
+    ``calls`` are function calls, each with its arguments as JSON text. ``usage`` is None if the server gave no figures.
+    ``finish`` is the server's reason for ending the text, if it gave one.
     """
 
     usage: Usage | None = None
@@ -177,7 +177,7 @@ class Reply:
         if figures := mapping(payload, "usage"):
             self.usage = _read_usage(figures) or self.usage
         choices = objects(payload, "choices")
-        if choices and self._index is None:  # a second choice, which was not requested, would be another answer
+        if choices and self._index is None:  # we did not request a second choice: it would be another answer
             self._index = choices[0].get("index")
         choice = next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
         return self._read_choice(choice, mapping(choice, "delta" if "delta" in choice else "message"))
@@ -216,7 +216,7 @@ class Reply:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Every text that may contain the requested JSON, the likeliest first."""
+        """All texts that may contain the requested JSON, the most likely first."""
         return (self.content, *(arguments for _, arguments in self.calls), self.reasoning)
 
     @property
@@ -279,13 +279,13 @@ def named_error(payload: object, *, event: str = "") -> ServerRefusalError | Non
 
 
 def estimate_usage(characters_in: int, characters_out: int) -> Usage:
-    """Return the estimated cost of a call, for servers that do not report it."""
+    """Return the estimated usage of a call, for servers that do not report it."""
     prompt, completion = (-(-characters // CHARACTERS_PER_TOKEN) for characters in (characters_in, characters_out))
     return Usage(model_calls=1, prompt_tokens=prompt, completion_tokens=completion, estimated=True)
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
-    """Return the outermost JSON objects in a text, in order. A trailing comma in one does not matter."""
+    """Return the outermost JSON objects in a text, in order. A trailing comma inside one does not matter."""
     start = text.find("{")
     for _ in range(MAX_JSON_STARTS):
         if start < 0:
@@ -305,7 +305,7 @@ def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[di
 
 
 def join_surrogates(text: str) -> str:
-    """Return ``text`` with halves of a surrogate pair joined; a lone half, which UTF-8 cannot carry, becomes ``?``."""
+    """Return ``text`` with halves of a surrogate pair joined; a lone half, which UTF-8 cannot encode, becomes ``?``."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")

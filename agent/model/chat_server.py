@@ -1,7 +1,7 @@
 """A server that speaks OpenAI's chat completions, through the openai SDK. Every failure becomes a ``ModelError``.
 
-Calls are retried and their cost is counted. An option that a model refused is left out, or sent with another value,
-from then on.
+Calls are retried and their usage is counted. An option that a model refused is left out from then on, or sent with
+another value.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 MAX_RETRY_WAIT_S: Final = 10.0  # a longer requested pause is left to the caller
-_LAST_CHUNK_S: Final = 2.0  # after the end of a reply: some bodies stay open
-# A server that counts less than this share of a long prompt's estimated tokens did not read all of it.
+_LAST_CHUNK_S: Final = 2.0  # wait after the end of a reply: some bodies stay open
+# If a server counts less than this share of a long prompt's estimated tokens, it did not read all of it.
 _CUT: Final = 0.75
-_LONG_PROMPT: Final = 2_000  # tokens; from here on the estimate is good enough
+_LONG_PROMPT: Final = 2_000  # tokens; the estimate is good enough for longer prompts
 
 LOWEST_EFFORT: Final = "none"
 
 # Values to try instead, in this order. An option without another value is left out.
 _ALTERNATIVES: Final[Mapping[str, tuple[str, ...]]] = {
-    "reasoning_effort": (LOWEST_EFFORT, "minimal", "low"),  # gpt-5.6 takes tools with "none" alone
+    "reasoning_effort": (LOWEST_EFFORT, "minimal", "low"),  # gpt-5.6 accepts tools only with "none"
     "tool_choice": ("auto",),  # some reasoning servers refuse "required"
 }
 # Optional. A server that refuses one of the first three may not name it.
@@ -64,12 +64,12 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """Facts about one model. A refusal is read by its text: servers share no codes."""
+    """Facts about one model. They are read from the text of refusals, because servers share no codes."""
 
     refused: frozenset[tuple[str, str]] = frozenset()  # pairs of an option and the refused value, "" for any value
     calls_tools: bool = False
-    json_only: bool = False  # it cannot call tools
-    reasons: bool = False  # before it writes, without being told to
+    json_only: bool = False  # True if it cannot call tools
+    reasons: bool = False  # it reasons before it writes, without being told to
     leaves_open: bool = False  # it ended a reply without closing the answer's tag
 
     def __or__(self, other: Learned) -> Learned:
@@ -77,7 +77,7 @@ class Learned:
         return Learned(**{each.name: getattr(self, each.name) | getattr(other, each.name) for each in fields(self)})
 
     def request(self, body: Body) -> Body:
-        """Return the request as this model takes it, every text in it encodable."""
+        """Return the request as this model accepts it, with only encodable text."""
         request = body | {option: self._value(option, body) for option in _OPTIONS if option in body}
         messages = [{**message, "content": join_surrogates(message["content"])} for message in body["messages"]]
         request["messages"] = _without_system(messages) if _SYSTEM_ROLE in self.refused else messages
@@ -86,7 +86,7 @@ class Learned:
         return {name: value for name, value in request.items() if value is not None}
 
     def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[Learned | None, bool]:
-        """Return the facts that a refusal shows (None: do not retry), and if it names one: else it may be temporary."""
+        """Return the facts in a refusal (None: do not retry), and whether it names one. If not, it may be temporary."""
         words = refusal.words
         if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:
             return None, False
@@ -109,7 +109,7 @@ class Learned:
         return Learned(refused=frozenset({lesson})), bool(named) or about_tools
 
     def _value(self, option: str, body: Body) -> Any:
-        """Return the value to send for an option that the request has; None to leave it out."""
+        """Return the value to send for an option of the request, or None to leave it out."""
         wanted = body[option]
         if (option, _ANY) in self.refused:
             return None
@@ -121,17 +121,17 @@ class Learned:
 
 
 def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return the messages with the system's text before the first user's, and never two of one role in a row."""
+    """Return the messages with the system text put before the first user text, and never two of one role in a row."""
     turns = groupby(messages, key=lambda message: message["role"].replace("system", "user"))
     return [{"role": role, "content": "\n\n".join(each["content"] for each in group)} for role, group in turns]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Seconds. A model sends nothing while it reasons, and nothing for longer while it is being loaded."""
+    """Time-outs in seconds. A model sends nothing while it reasons, and even longer while it is being loaded."""
 
     connect: float = 5.0
-    reply: float = 90.0  # for a decision with its retries, or until a stream begins
+    reply: float = 90.0  # for a decision with its retries, or for the beginning of a stream
     idle: float = 90.0  # until the next byte
     retries: int = 2
     pause: float = 0.5  # before the first retry; it doubles each time
@@ -159,7 +159,7 @@ class ModelServer:
         return self._client
 
     def _open(self) -> SdkClient:
-        # Half a second, which no start and no `orion verify` pays.
+        # This takes half a second, so the start and `orion verify` avoid it.
         from agent.model.client import SdkClient, model_errors  # noqa: PLC0415
 
         with model_errors():
@@ -168,7 +168,10 @@ class ModelServer:
 
 @dataclass(kw_only=True, eq=False)
 class ChatServer(ModelServer):
-    """A server of chat models. Its clients may share ``breaker``, and ``learned`` with the facts about each model."""
+    """A server of chat models.
+
+    Its clients can share ``breaker`` and ``learned``, which has the facts about each model.
+    """
 
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
     learned: defaultdict[str, Learned] = field(default_factory=lambda: defaultdict(Learned))
@@ -181,8 +184,8 @@ class ChatServer(ModelServer):
         return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
 
     async def reply(self, body: Body) -> tuple[Reply, Usage]:
-        """Return a whole reply to ``body`` and its cost. Raises ``ModelError``."""
-        client = await self.client()  # importing the SDK is not the server's time
+        """Return a whole reply to ``body`` and its usage. Raises ``ModelError``."""
+        client = await self.client()  # the import of the SDK does not count as the server's time
 
         async def send(request: Body) -> Reply:
             reply = Reply()
@@ -196,7 +199,7 @@ class ChatServer(ModelServer):
         return reply, self._usage(body, reply)
 
     def stream(self, body: Body) -> WriteStream:
-        """Start a streamed reply. Its cost is known at the end, even if the stream was stopped early."""
+        """Start a streamed reply. Its usage is known at the end, even if the stream was stopped early."""
 
         def report(usage: Usage) -> None:
             stream.usage = usage
@@ -232,7 +235,7 @@ class ChatServer(ModelServer):
                 self._check_answer(body, reply)
         except ModelError as error:
             is_refused = not is_open and error.kind != "TimeoutError"
-            # A reply that had begun: another one may be complete.
+            # The reply had begun, so another one may be complete.
             error.incomplete = is_open and error.kind in RETRYABLE | {"EmptyReplyError"}
             raise
         finally:
@@ -246,7 +249,7 @@ class ChatServer(ModelServer):
                 chunk = await anext(chunks, None)
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
-            # A reply with all its parts is complete, however its connection ends.
+            # A reply with all its parts is complete, no matter how its connection ends.
             lost = failure.kind in RETRYABLE and not isinstance(failure, ServerRefusalError)
             if not (lost and reply.is_whole):
                 raise
@@ -255,7 +258,7 @@ class ChatServer(ModelServer):
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
         if reply.tags.in_answer and not self.learned[body["model"]].leaves_open:
-            # The server calls half an answer complete, or the model forgets the tag: the next reply is accepted.
+            # Either the server calls half an answer complete, or the model forgets the tag: accept the next reply.
             self.learned[body["model"]] |= Learned(leaves_open=True)
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
@@ -280,10 +283,13 @@ class ChatServer(ModelServer):
                 return result
 
     def _usage(self, body: Body, reply: Reply) -> Usage:
-        """Return the cost by the server's figures, or an estimate. Learn and log what they show about the model."""
+        """Return the usage by the server's figures, or an estimate.
+
+        Learn and log what the figures show about the model.
+        """
         sent = sum(len(message["content"]) for message in body["messages"])
         guess, figures, model = estimate_usage(sent, sum(map(len, reply.texts))), reply.usage, str(body["model"])
-        # The reasoning came or was counted separately: the model reasons without being told to.
+        # Reasoning came separately or was counted separately: the model reasons without being told to.
         if reply.reasoning or (figures and figures.reasoning_tokens):
             self.learned[model] |= Learned(reasons=True)
         if figures and was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
@@ -328,7 +334,7 @@ def was_cut(figures: Usage, sent: int) -> bool:
 
 def _pause(error: Exception) -> bool | float:
     """Return whether to retry, or the seconds before it that the server asks for."""
-    # After a time-out the next attempt would only use up the time that is left.
+    # After a time-out another try would only use up the remaining time.
     if not isinstance(error, ModelError) or error.is_final or error.kind not in RETRYABLE - {"TimeoutError"}:
         return False
     asked = error.retry_after_s

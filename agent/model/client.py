@@ -1,4 +1,4 @@
-"""The openai SDK as Orion uses it: one client for a server, every failure a ``ModelError``.
+"""The openai SDK as Orion uses it: one client per server, and every failure is a ``ModelError``.
 
 Only this module imports the SDK, which takes half a second: import this module off the event loop.
 """
@@ -23,13 +23,13 @@ from observability.loopback import proxy_for
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 MAX_STREAM: Final = 1 << 26
-"""Bytes: a stream without an end must not take all memory."""
-_KEEP_ALIVE_S: Final = 120.0  # the next question comes later than aiohttp's 15 s and need not shake hands again
-_EMBED_RETRIES: Final = 5  # the SDK's own retries: it waits as long as a rate limit asks
+"""In bytes: an endless stream must not use up the memory."""
+_KEEP_ALIVE_S: Final = 120.0  # the next question often comes after aiohttp's 15 s, and should not need a new handshake
+_EMBED_RETRIES: Final = 5  # the SDK's own retries, which wait as long as a rate limit asks
 _MAX_CONNECTIONS: Final = 1_000
-_ANY_KEY: Final = "none"  # a local server needs no key, but some want to see one
+_ANY_KEY: Final = "none"  # a local server needs no key, but some demand one
 _COMPLETIONS: Final = "/chat/completions"
-_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and blanks
+_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # skips a byte order mark and blanks
 
 
 class SdkClient:
@@ -42,14 +42,14 @@ class SdkClient:
         if url.userinfo:  # aiohttp refuses a name and a password in a URL next to a key
             headers["Authorization"] = aiohttp.encode_basic_auth(url.username, url.password)
             url = url.copy_with(userinfo=b"")
-        # The SDK's own reading of the environment would send loopback through a proxy.
+        # If the SDK read the environment itself, it would send loopback requests through a proxy.
         host_proxy = proxy_for(str(url))
         proxy = httpx2.Proxy(host_proxy) if host_proxy else None
         if proxy and proxy.auth:  # aiohttp would omit it when it reuses a connection
             login = {"Proxy-Authorization": aiohttp.encode_basic_auth(*proxy.auth)}
             proxy = httpx2.Proxy(proxy.url, headers=login)
             headers |= login if url.scheme == "http" else {}
-        timeout = httpx2.Timeout(None, connect=connect_s, read=read_s)  # callers limit the total
+        timeout = httpx2.Timeout(None, connect=connect_s, read=read_s)  # callers limit the total time
         http = openai.DefaultAioHttpClient(
             proxy=proxy,
             trust_env=False,
@@ -98,7 +98,7 @@ class SdkClient:
 
 
 class _Chunks(openai.AsyncStream[object]):
-    """The SDK's stream of plain JSON, also for servers that follow the protocol less strictly than the SDK."""
+    """The SDK's stream of plain JSON, also for servers that follow the protocol less strictly than the SDK does."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         async for event in self._decoder.aiter_bytes(_event_bytes(self.response)):
@@ -108,14 +108,14 @@ class _Chunks(openai.AsyncStream[object]):
             if "\n" in event.data:
                 try:
                     json.loads(event.data)
-                except ValueError:  # the server leaves out the empty lines between events
+                except ValueError:  # some servers leave out the empty lines between events
                     texts = event.data.split("\n")
-            for text in filter(str.strip, texts):  # an empty one keeps the connection alive
+            for text in filter(str.strip, texts):  # an empty event keeps the connection alive
                 yield type(event)(data=text)
 
 
 async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Yield a body without a byte order mark and with a final empty line; JSON in place of events is one event."""
+    """Yield a body without a byte order mark and with a final empty line. Plain JSON becomes one event."""
     is_begun, is_object, size = False, False, 0
     async for chunk in response.aiter_bytes():
         size += len(chunk)
@@ -145,7 +145,7 @@ def model_errors() -> Iterator[None]:
         ) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
         raise _connection_failure(error) from error
-    except openai.OpenAIError as error:  # named inside a stream
+    except openai.OpenAIError as error:  # error inside a stream
         fault = getattr(error, "body", None) or str(error)
         raise named_error({"error": fault}) or ModelError(kind="LLMError", detail="unnamed") from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -155,7 +155,7 @@ def model_errors() -> Iterator[None]:
 
 
 def _connection_failure(error: BaseException) -> ModelError:
-    """Return a time-out only for one: the SDK's transport reports refused connections as time-outs as well."""
+    """Tell time-outs from refused connections, which the SDK's transport also reports as time-outs."""
     while error.__cause__ and not isinstance(error, TimeoutError):
         error = error.__cause__
     if isinstance(error, TimeoutError):

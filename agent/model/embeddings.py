@@ -13,8 +13,8 @@ from agent.model.chat_server import ModelServer, Timeouts, time_limit
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError, ServerAddress
 
-REPLY_TIMEOUT_S: Final = 120.0  # for a batch with its retries
-DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
+REPLY_TIMEOUT_S: Final = 120.0  # seconds for a batch with its retries
+DIMENSIONS: Final = 512  # for models whose vectors can be shortened: a third of the memory, nearly the same ranking
 _SHORTENED: Final = re.compile(r"text-embedding-3")
 _EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm|mpnet|paraphrase", re.IGNORECASE)
 _REPRESENT: Final = "Represent this sentence for searching relevant passages: "
@@ -28,7 +28,7 @@ _PREFIXES: Final = (
     (re.compile(r"arctic-embed(?:2|.*-v2)", re.IGNORECASE), "query: ", ""),
     (re.compile(r"arctic-embed|mxbai-embed|bge-(?:small|base|large)(?!-zh)", re.IGNORECASE), _REPRESENT, ""),
 )
-_MIN_CHARS: Final = 200  # a text that is still too long at this length is refused for another reason
+_MIN_CHARS: Final = 200  # a text that is refused even at this length is refused for another reason
 _TOO_MUCH: Final = frozenset({400, 413, 422})  # statuses for a batch or a text that is too large
 
 
@@ -106,5 +106,5 @@ class ServerEmbedder(ModelServer):
 
 
 def prefixes(model: str) -> tuple[str, str]:
-    """Return the prefixes that this model wants before a question and before a passage, by its name."""
+    """Return the prefixes that a model of this name expects before a question and before a passage."""
     return next(((question, passage) for name, question, passage in _PREFIXES if name.search(model)), ("", ""))

@@ -1,6 +1,6 @@
-"""Kinds of failed calls, from the status, the code and the words of the server. Pure.
+"""Classifies failed calls by the server's status, code and words. Pure.
 
-Servers share no codes and no wording, so the shape of a message counts: a size over a limit, content against a policy.
+Servers share neither codes nor wording, so the form of a message counts: a size over a limit, content against a policy.
 """
 
 import re
@@ -49,7 +49,7 @@ _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
     451: "RefusalError",
     429: "RateLimitError",
 }
-# If the status says little, a named code says more. 0: an error inside a reply with status 200.
+# If the status says little, a named code says more. Status 0 is an error inside a reply with status 200.
 _NAMING_STATUSES: Final = frozenset({0, 400, 403, 422})
 _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
     "AuthenticationError": re.compile(r"api.?key|auth|permission|forbidden|access.?denied", re.IGNORECASE),
@@ -65,7 +65,7 @@ _QUOTA: Final = re.compile(r"insufficient.{0,3}(?:quota|balance|credit|fund)|bil
 class ServerRefusalError(ModelError):
     """An error that the server itself named. ``status`` is 0 inside a reply of status 200.
 
-    ``words`` show what it refuses, but may quote the prompt, so they are never logged.
+    ``words`` say what it refuses, but may quote the prompt, so they are never logged.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from verification.judgement import NO_LINE, Judgement, Line
 from verification.types import Claim, Source
 
 ReplyKind = Literal["answered", "partly", "not_in_sources"]
-"""Kind of an answer as a whole: it answers the question fully or partly, or only says that no source does."""
+"""Kind of an answer as a whole: it answers the question fully or partly, or only says that the sources do not."""
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
 _LISTED: Final = re.compile(r"[^\s,;]+")
 # A half-supported claim is not supported: the model rewrites it.
@@ -25,7 +25,10 @@ _DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers, the lines 2.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """Everything a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` those of the turn."""
+    """Everything that a judgement may depend on.
+
+    ``claims`` are sentences of ``answer``, ``sources`` those of the turn.
+    """
 
     question: str
     answer: str
@@ -37,9 +40,9 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """The judge's usable verdicts, their cost, and the request, for traces."""
+    """The judge's usable verdicts, their usage, and the request for traces."""
 
-    judgements: Mapping[int, Judgement] = field(default_factory=dict)  # by the number of the claim, from 1
+    judgements: Mapping[int, Judgement] = field(default_factory=dict)  # by claim number, from 1
     reply: ReplyKind | None = None  # None if the judge did not say
     usage: Usage = field(default_factory=Usage)
     call: ModelCall = field(default_factory=ModelCall)
@@ -57,7 +60,10 @@ class Judge(Protocol):
 
 
 def read_opinion(*texts: str) -> Opinion:
-    """Return the usable verdicts in the first text that has any, with or without an object around them; never raise."""
+    """Return the usable verdicts from the first text that has any, with or without an object around them.
+
+    Never raises.
+    """
     found: dict[str, Any] = {}
     for text in texts:
         objects = list(json_objects(text, _DECODER))
@@ -67,14 +73,14 @@ def read_opinion(*texts: str) -> Opinion:
         if found:
             break
     read = [each for verdict in found.get("verdicts", []) if (each := _read_verdict(mapping(verdict)))]
-    times = Counter(number for number, _ in read)  # a claim with two verdicts has none
+    times = Counter(number for number, _ in read)  # a claim with two verdicts counts as having none
     reply = found.get("reply")
     judgements = {number: judgement for number, judgement in read if times[number] == 1}
     return Opinion(judgements=judgements, reply=reply if reply in get_args(ReplyKind) else None)
 
 
 def _read_verdict(verdict: Mapping[str, Any]) -> tuple[int, Judgement] | None:
-    """Return the number of a claim and the judgement of it, or None if one of the two is unusable."""
+    """Return a claim's number and judgement, or None if either is unusable."""
     number, lines = verdict.get("claim"), verdict.get("lines")
     answer, absent = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent"))
     if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:

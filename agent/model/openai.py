@@ -1,7 +1,7 @@
-"""The model of a server that speaks OpenAI's chat completions: requests of each phase, and their replies.
+"""The model behind a server that speaks OpenAI's chat completions: the requests of each phase, and their replies.
 
 A decision is an action: each is a function for the model to call. Prose, code fences and thinking around a JSON object
-do not matter. A missing or wrongly typed field is a ``ControlError`` whose text tells the model what to correct.
+are ignored. A missing or wrongly typed field is a ``ControlError`` whose text tells the model what to correct.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -66,8 +66,8 @@ class ControlError(ValueError):
 def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict[str, Any]]:
     """Return the ``tools`` field of a chat request: the control functions, then the real tools.
 
-    It is the same in every step of a turn, because it comes first in a prompt cache. A plan is read from any control
-    function and offered in one. ``no_reply`` is offered only for a message that did not address Orion.
+    It is the same in every step of a turn, because it comes first in a prompt cache. Every control function accepts a
+    plan, but only one offers it. ``no_reply`` is offered only for a message that did not address Orion.
     """
     described = [
         (name, text, {"type": "object", "properties": {**fields, **more}, "required": [*fields]})
@@ -82,7 +82,7 @@ def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict
 
 
 def read_arguments(text: str) -> Mapping[str, Any]:
-    """Return the arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
+    """Return the arguments of a native call, which are a JSON object or empty. Raises ``ControlError``."""
     arguments = None
     with suppress(orjson.JSONDecodeError):
         arguments = orjson.loads(text.strip() or "{}")
@@ -110,10 +110,10 @@ def read_json(text: str) -> Action:
     if not chosen:
         fault = "There is no JSON object with an 'action' in the reply." if found else "The reply has no JSON object."
         raise ControlError(fault)
-    # Only tool calls count together; text after a control action is ignored.
+    # Only tool calls are combined; text after a control action is ignored.
     together = chosen if chosen[0]["action"] == "tool_call" else chosen[:1]
     action = read_calls([_json_call(each, position) for position, each in enumerate(together, 1)])
-    if isinstance(action, ToolCalls):  # the plan is next to a tool's input, and the call has only the input
+    if isinstance(action, ToolCalls):  # the plan is next to the tool's input and not part of the call
         with suppress(ControlError):  # an unreadable plan does not stop a readable call
             return replace(action, plan=_first_plan(together))
     return action
@@ -134,7 +134,7 @@ def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
 def _read_field(call: ToolCall, field: str) -> int | str:
     value = call.input.get(field)
     if field == "step":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:  # JSON's true is a number to Python
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:  # JSON's true is a number in Python
             raise ControlError(fault="'finish_step' needs 'step', a number of the plan counted from 1.")
         return value
     if not isinstance(value, str) or not value.strip():
@@ -170,8 +170,8 @@ class OpenAIModel(ChatServer):
     """``model`` decides, generates and judges."""
 
     model: str
-    write_model: str = ""  # empty: the same one
-    effort: str = ""  # reasoning effort of decisions; empty: the lowest that the model accepts
+    write_model: str = ""  # empty: the same model
+    effort: str = ""  # reasoning effort for decisions; empty: the lowest that the model accepts
     write_effort: str = ""  # empty: low
     quotes_only: ClassVar = False
 
@@ -214,13 +214,13 @@ class OpenAIModel(ChatServer):
         return self.stream(body)
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """Return one verdict per claim; an unreadable reply is requested once more. Raises ``ModelError``."""
+        """Return one verdict per claim; after an unreadable reply ask once more. Raises ``ModelError``."""
         body: Body = {"model": self.model, "messages": judge_messages(context), "response_format": JSON_OBJECT}
         body |= {"temperature": JUDGE_TEMPERATURE, "reasoning_effort": JUDGE_EFFORT}
         reply, usage = await self.reply(body)
         opinion = read_opinion(*reply.texts)
         if not (opinion.judgements if context.claims else opinion.reply):
-            with suppress(ModelError):  # the first reply counts: claims it left open stay open
+            with suppress(ModelError):  # the first reply counts: claims that it left open stay open
                 reply, more = await self.reply(body)
                 opinion, usage = read_opinion(*reply.texts), usage + more
         return replace(opinion, usage=usage, call=self.call(body))
@@ -237,7 +237,10 @@ class OpenAIModel(ChatServer):
         return Generated(text=reply.content, usage=usage, call=self.call(body))
 
     async def context_length(self, context: DecideContext, tokens: int) -> int:
-        """Return how many tokens of a decision with more than ``tokens`` the model read. Raises ``ModelError``."""
+        """Send a decision with more than ``tokens`` and return how many of them the model read.
+
+        Raises ``ModelError``.
+        """
         try:
             usage = (await self.decide(context)).usage
         except ModelError as error:
@@ -250,7 +253,7 @@ class OpenAIModel(ChatServer):
         return {"model": self.model, "messages": messages, "reasoning_effort": self.effort or LOWEST_EFFORT}
 
     def _decision(self, body: Body, reply: Reply, usage: Usage) -> Decision:
-        """Read a decision. Raises ``ModelError`` for the model's fault, or the token limit's if it was cut off."""
+        """Read a decision. Raises ``ModelError`` for a malformed decision, or for the token limit if it was cut off."""
         try:
             if reply.calls and "tools" in body:
                 action = read_calls([replace(call, input=read_arguments(text)) for call, text in reply.calls])
@@ -266,7 +269,7 @@ class OpenAIModel(ChatServer):
 
 
 def _refuses_tools(refusal: ServerRefusalError) -> bool:
-    """Return True if a server without tool calling answers like this, even if its text names nothing."""
+    """Return True if a server without tool calling refuses like this, even if it does not say why."""
     statuses = {0, 400, 404, 422, 500, 501} if ABOUT_TOOLS.search(refusal.words) else {400, 422}
     return refusal.kind in {"ConfigurationError", "LLMError"} and refusal.status in statuses
 

@@ -1,8 +1,8 @@
 """Builds every prompt: pure functions from a context to chat messages.
 
-Constant parts come first, so that a provider's prompt cache covers them: the instructions, one text for both phases;
-the sources, each under its number; tool results; the conversation; then the task. Within a turn the front part only
-grows. Outside text is put between marker lines with the turn's fence word, which does not occur in the text.
+Constant parts come first, so that a provider's prompt cache covers them: the instructions, which both phases share; the
+sources, each under its number; tool results; the conversation; then the task. Within a turn the front part only grows.
+Outside text is put between marker lines with the turn's fence word, which does not occur in the text.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ MAX_MESSAGES: Final = 5
 MAX_RESULTS: Final = 5
 MAX_PREVIEW_CHARS: Final = 200
 MAX_LABEL_CHARS: Final = 300
-# A thread may hold anything that was pasted into it. Conversation is truncated; evidence comes as a source.
+# A thread can contain anything that people pasted into it. The conversation is truncated; evidence comes as a source.
 MAX_DECIDE_MESSAGES: Final = 40
 MAX_DECIDE_MESSAGE_CHARS: Final = 1_000
 MAX_WRITE_MESSAGE_CHARS: Final = 4_000
-MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result without sources
-FEW_CALLS: Final = 3  # with this many or fewer left, a decision is told to finish
+MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result that has no sources
+FEW_CALLS: Final = 3  # with this many calls or fewer left, the model is told to finish
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
 _INSTRUCTIONS: Final = ("system", "example")
 _GENERATED: Final = "text that llm_generate wrote in this turn; not a source, its facts need one"
@@ -64,7 +64,7 @@ def says_not_found(text: str) -> bool:
 
 
 def private_texts() -> tuple[str, ...]:
-    """Return texts that an answer may not repeat. It may repeat the worked example, whose words are common."""
+    """Return texts that an answer may not repeat. It may repeat the worked example, which uses common words."""
     return tuple(map(prompt_text, _PRIVATE))
 
 
@@ -95,7 +95,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
 
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
-    """Return the messages of phase two: lean, with the numbered sources in full."""
+    """Return the short messages of phase two, with the numbered sources in full."""
     results = context.results[-MAX_RESULTS:]
     parts = [
         *_source_parts(context),
@@ -107,7 +107,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
     parts.append(_last_message(context.question))
     task = prompt_text("write" if context.sources else "write_general")
-    form = prompt_text("answer" if reasons else "think")  # a model that reasons by itself is not told to think
+    form = prompt_text("answer" if reasons else "think")  # a model that reasons without being told is not told to think
     lines = [*_data_lines(parts, context.question), f"{task} {form}"]
     messages = _chat_messages(*_INSTRUCTIONS, text="\n\n".join(lines))
     if context.feedback:
@@ -136,7 +136,10 @@ def decision_message(action: Action) -> dict[str, Any]:
 
 
 def judge_messages(context: JudgeContext) -> list[ChatMessage]:
-    """Return the messages of one judgement. Each line of outside text has a number or a bar: none can pass for ours."""
+    """Return the messages of one judgement.
+
+    Each line of outside text has a number or a bar, so that it cannot look like ours.
+    """
     cited = ("".join(f"[{number}]" for number in claim.cited) or "nothing" for claim in context.claims)
     claims = [
         f"claim {number}, cites {ids}:\n{_bar_lines(claim.text)}"
@@ -163,18 +166,18 @@ def _chat_messages(*prompts: str, text: str) -> list[ChatMessage]:
 
 
 def _bar_lines(text: str) -> str:
-    # Stored texts have `&gt;`; people, and so the judge, read >.
+    # Stored texts have `&gt;`, but people, and so the judge, read >.
     return "\n".join(f"| {line}" for line in unescape(text).splitlines())
 
 
 def _data_lines(parts: Sequence[Part], question: Question) -> list[str]:
-    # Each part is between marker lines. Their word is in no part, and no author of a document can foresee it.
+    # Each part is between marker lines. Their fence word occurs in no part, and no author of a document can guess it.
     texts, seed = list(chain.from_iterable(parts)), f"{question.thread} {question.ts} {question.text}"
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
     fenced = "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in parts)
     lines = [fenced, _date_line(question.date_asked(), question.zone)]
-    if question.instruction:  # not a source: facts in it need one like any other
+    if question.instruction:  # not a source: facts in it need a source like any other
         lines.append(f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}")
     return lines
 
@@ -217,7 +220,7 @@ def _text_of(result: ToolResult) -> str:
 def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], longest: int) -> Iterable[Part]:
     lines, names = [], context.question.names
     for message in history:
-        # A model copies what it sees: mrkdwn, and numbers of other turns.
+        # A model copies what it sees, such as mrkdwn and the numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else names.get(message.user, message.user) or "person"
         lines.append(f"{name}: {truncate(said, longest)}")
@@ -230,7 +233,8 @@ def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], 
 
 
 def _last_message(question: Question) -> Part:
-    # "she" and "us" need the author. So does a message that may be for other people, even if no name is known.
+    # To understand "she" and "us", and whether a message is for other people, the model needs the author, even without
+    # a name.
     author = question.names.get(question.user, "" if question.addressed else question.user)
     return "last message", f"{author}: {question.text}" if author else question.text
 
@@ -242,5 +246,5 @@ def _plan_parts(plan: Plan | None) -> Iterable[Part]:
         yield "the plan", "\n".join(f"{n}. [{step.status}] {step.description}{goal}" for n, (step, goal) in steps)
 
 
-def _one_line(text: str) -> str:  # a title must stay on its marker line, and may not close it
+def _one_line(text: str) -> str:  # a title must stay on its marker line and must not end it
     return " ".join(text.replace("]", ")").replace("[", "(").split())[:MAX_LABEL_CHARS]

@@ -1,7 +1,7 @@
-"""The model seam: two channels. ``decide`` carries structure and no prose, ``write`` prose and no structure.
+"""The interface to a model: ``decide`` returns structure without prose, ``write`` prose without structure.
 
-An implementation raises only ``ModelError`` for anything the server did; any other exception is a bug. ``write``
-yields the raw stream, tags included: ``agent.model.chat_reply`` types it.
+If the server fails, an implementation raises only ``ModelError``; any other exception is a bug. ``write`` yields the
+raw stream with its tags, which ``agent.model.chat_reply`` classifies.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from agent.budget import ModelCall, Usage
 
-if TYPE_CHECKING:  # `orion verify` gets a model's errors without importing threads and tool schemas
+if TYPE_CHECKING:  # so that `orion verify` has these errors without importing threads and tool schemas
     from agent.actions import Action
     from agent.budget import Budget
     from agent.thread.conversation import Question, ThreadMessage
@@ -45,7 +45,7 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 
 
 class ModelError(Exception):
-    """The model server failed. ``kind`` says how, ``hints`` what to do; the text is for logs, never for a person.
+    """The model server failed. ``kind`` says how, ``hints`` say what to do. The text is for logs, never for a person.
 
     ``usage`` is the known cost of the call, ``call`` the request, for traces. ``retry_after_s`` is the pause that the
     server asked for, if any. ``incomplete``: the reply is empty or broke off, and another one may be complete.
@@ -72,8 +72,8 @@ class ServerAddress:
 
     base_url: str = ""
     api_key: str = field(default="", repr=False)
-    azure_api_version: str = ""  # of an Azure resource, where a model is the name of a deployment
-    azure_token: str = field(default="", repr=False)  # replaces the key there
+    azure_api_version: str = ""  # for an Azure resource, where the model is the name of a deployment
+    azure_token: str = field(default="", repr=False)  # used instead of the key there
     headers: Mapping[str, str | None] = field(
         default_factory=dict, repr=False
     )  # None: not sent, not even the SDK's own
@@ -94,7 +94,7 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideContext(TurnContext):
-    """All that one decision may depend on. ``complaint`` says what was wrong with the last decision."""
+    """Everything that a decision may depend on. ``complaint`` says what was wrong with the last decision."""
 
     plan: Plan | None
     tools: tuple[ToolSpec, ...]
@@ -105,7 +105,7 @@ class DecideContext(TurnContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteContext(TurnContext):
-    """The lean context of phase two, with the sources in full."""
+    """The short context of phase two, with the sources in full."""
 
     feedback: str = ""
     previous_draft: str = ""
@@ -114,7 +114,7 @@ class WriteContext(TurnContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One action, its cost, and the request, for traces."""
+    """One action, its usage, and the request for traces."""
 
     action: Action
     usage: Usage
@@ -123,7 +123,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
-    """A plain text, its cost, and the request, for traces."""
+    """A plain text, its usage, and the request for traces."""
 
     text: str
     usage: Usage
@@ -131,7 +131,7 @@ class Generated:
 
 
 Piece = tuple[Literal["content", "reasoning"], str]
-"""A piece of a stream: of its raw text, or of a server's separate ``reasoning_content``."""
+"""A piece of a stream: raw text, or a server's separate ``reasoning_content``."""
 
 
 @dataclass(slots=True)
@@ -152,10 +152,10 @@ class Model(Protocol):
 
     @property
     def quotes_only(self) -> bool:
-        """True if answers are quotations put together by code: they are labelled as such."""
+        """True if code puts answers together from quotations, so that they are labelled as such."""
 
     async def decide(self, context: DecideContext) -> Decision:
-        """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` when the output made no sense."""
+        """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` if the output made no sense."""
 
     def write(self, context: WriteContext) -> WriteStream:
         """Start phase two. Errors surface as ``ModelError`` while iterating."""
@@ -165,4 +165,7 @@ class Model(Protocol):
 
 
 RETRYABLE: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
-"""Kinds of failure, of a model or of the documents, after which a later try may succeed. Others need a change."""
+"""Kinds of failure, of a model or of the documents, after which a later try may succeed.
+
+Others need someone to fix something.
+"""

@@ -1,6 +1,6 @@
-"""The model that needs no key: it searches, and shows the passages that fit the question best.
+"""The model that needs no key: it searches and shows the passages that fit the question best.
 
-Every word of an answer comes from a source, except the line above each passage and the replies to small talk.
+All words of an answer come from sources, except the line above each passage and the replies to small talk.
 """
 
 import asyncio
@@ -42,19 +42,19 @@ from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.conversation import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 
-_PIECE: Final = 24  # characters per piece: as small as a server's
+_PIECE: Final = 24  # characters per piece: as few as servers send
 _MAX_COMPARED_CHARS: Final = 90
 _MIN_COMPARED_CHARS: Final = 12
 
 
 class ExtractiveModel:
-    """A ``Model`` without a model."""
+    """A ``Model`` that needs no language model."""
 
     name = "extractive"
     quotes_only = True
 
     async def decide(self, context: DecideContext) -> Decision:
-        """Ignore other people's talk; fetch the list if the question asks for it; search once, then answer."""
+        """Ignore messages between other people. List the documents if asked to. Otherwise search once, then answer."""
         question = context.question.text
         askers = [message.user for message in context.history if message.role == "user" and message.addressed]
         # A question from another person than the last asker may be for others.
@@ -125,7 +125,7 @@ def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[Rank
 
 
 def _barred_units(context: WriteContext) -> set[QuotableUnit]:
-    """Return the units not to quote: those shown, and those of the last draft that feedback names, or all of it."""
+    """Return the units not to quote: those shown already, and those of the last draft that feedback names, or all."""
 
     def units_in(text: str) -> set[QuotableUnit]:
         text = _letters(text)
@@ -138,5 +138,5 @@ def _barred_units(context: WriteContext) -> set[QuotableUnit]:
 
 
 def _letters(text: str) -> str:
-    """Return letters and digits alone: texts are compared without form and citations."""
+    """Return only letters and digits, so that texts are compared without formatting and citations."""
     return "".join(re.findall(r"[^\W_]+", re.sub(r"\[\d+\]", "", text))).casefold()

@@ -1,4 +1,4 @@
-"""Passages to show for a question: the best part of each of the first sources found, as cited Markdown."""
+"""Passages to show for a question: the best part of each of the first sources, as cited Markdown."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from verification.evidence.passages import sentence_spans
 from verification.types import Source
 
 MIN_SCORE: Final = 0.18
-"""Score below which nothing is shown. A higher one hides as many answers as it avoids misses (decision 3)."""
+"""Minimum score of a passage to show. A higher one hides as many answers as it avoids misses (decision 3)."""
 MAX_PASSAGE_CHARS: Final = 300  # a longer sentence, item or row is shown whole
 MAX_PROCEDURE_CHARS: Final = 900
 MAX_PASSAGES: Final = 3
 _STOPS: Final = (".", "!", "?", "。", "！", "？")  # "Warning: never in winter." is a sentence, "Owner: Ann" is not
-_EARLIER_WEIGHT: Final = 0.5  # weight of a word from an earlier question; a word of this question weighs 1
+_EARLIER_WEIGHT: Final = 0.5  # weight of a word from an earlier question; words of this question have weight 1
 _MAX_QUESTION_CHARS: Final = 2_000  # a longer question contains pasted text
 
 
@@ -33,10 +33,10 @@ def word_weights(text: str, earlier: str = "") -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPassage:
-    """Units of one section in order, and the ``best`` of them. ``is_excerpt``: the section has more.
+    """Units of one section in order, and the ``best`` ones among them. ``is_excerpt``: the section has more.
 
-    ``covered`` is the share of the question's weight that they cover with the title and headings above them;
-    ``closest`` is the same share for ``best`` alone.
+    ``covered`` is the share of the question's weight that they, their title and headings cover; ``closest`` is the same
+    share for ``best`` alone.
     """
 
     units: tuple[QuotableUnit, ...]
@@ -47,7 +47,7 @@ class RankedPassage:
 
     @property
     def score(self) -> float:
-        """Score of the passage: words in one sentence count more than words apart."""
+        """Score of the passage: words in the same sentence count more than scattered words."""
         return (self.covered + self.closest) / 2
 
 
@@ -56,14 +56,14 @@ def best_passages(
 ) -> tuple[RankedPassage, ...]:
     """Return the passages to show, the one with the closest sentence first; none if even the best covers too little.
 
-    Search results give the best passage of each of the first sources: the search ranks better than these scores.
-    Attached files give any section that covers enough.
+    From search results take the best passage of each of the first sources, because the search ranks better than these
+    scores. From attached files take any section that covers enough.
     """
     searched: dict[str, RankedPassage] = {}
     attached: dict[str, RankedPassage] = {}
     for source in sources:
         allowed = [unit for unit in units_of(source) if unit not in barred]
-        # "Last updated: …" does not help a person who asks about something else.
+        # A line such as "Last updated: …" does not help a person who asks about something else.
         units = [
             unit
             for unit in allowed
@@ -82,7 +82,7 @@ def best_passages(
 
 
 def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
-    """Return the best window; among equals, the one that begins closest before the first of the best sentences."""
+    """Return the best window; among equals, the one that begins shortly before the first of the best sentences."""
     shares = [_share(weights, (unit,)) for unit in section]
     ranked: list[tuple[float, int, int, RankedPassage]] = []
     for start, units in enumerate(windows(section)):
@@ -105,21 +105,21 @@ def _closest_newest(passage: RankedPassage) -> tuple[float, int]:
 
 
 def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> str:
-    """Return the sentence of all passages that shares most with the question; among equals, the first."""
+    """Return the sentence in any passage that has most in common with the question; among equals, the first."""
     spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
     sentences = [text[start:end] for text, (start, end) in spans]
     return max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:
-    """Return the share of all weight that the words of these units have, with the title and headings above them."""
+    """Return the share of the total weight that these units cover, together with the title and headings above them."""
     words = _words(units[0].source.title).union(_words(units[0].context), *(_words(unit.text) for unit in units))
     whole = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in words) / whole if whole else 0.0
 
 
 def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:
-    """Yield the whole section if it is short, else as much as fits from each of its units."""
+    """Yield the whole section if it is short, else for each unit as much as fits from there on."""
     for start in range(len(section)):
         end, size = start + 1, len(section[start].text)
         while end < len(section):
@@ -136,7 +136,7 @@ def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]
 
 
 @lru_cache(maxsize=8_192)
-def _words(text: str) -> frozenset[str]:  # as the index stores them
+def _words(text: str) -> frozenset[str]:  # stems, as the index stores them
     return frozenset(impacts("", "", text))
 
 
@@ -180,7 +180,7 @@ def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
             lines += ["", f"{text} {number}"]
         else:
             marker = "-" if unit.kind == "row" else unit.marker
-            # The last of several sentences needs an end too: only after a full stop does a number count for them all.
+            # The last of several sentences also needs a full stop: only then does the citation count for all of them.
             is_ended = unit.text.endswith(_SENTENCE_ENDS) or len(sentence_spans(unit.text, None)) <= 1
             ended = text if is_ended else f"{text}."
             goes_on = previous is not None and same_block and previous.kind != "sentence"
@@ -190,7 +190,10 @@ def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
 
 
 def _bold(text: str) -> str:
-    """Make a sentence bold except its last mark: the citation after it belongs to the sentence. Marked text stays."""
+    """Make a sentence bold, except for its final punctuation: the citation after it belongs to the sentence.
+
+    Text with markup stays as it is.
+    """
     words = text.rstrip(".!?。！？")
     # Slack shows no bold that begins or ends with code.
     plain = words and words == words.strip("`") and not _MARKED.search(words)

@@ -1,7 +1,7 @@
-"""Classifies a message before any search: small talk, a request for the list of documents, a question.
+"""Classifies a message before any search: small talk, a request for the list of documents, or a question.
 
-The words, and the engine's own few lines, are data in ``phrases.toml``, one table per language. The lines make no
-claims: they end in a colon, greet or ask.
+The words, and the few lines that the engine says itself, are in ``phrases.toml``, one table per language. The lines
+make no claims: they end in a colon, greet or ask.
 """
 
 import re
@@ -17,20 +17,20 @@ from verification.text.language import words_by_language as listed_words
 
 Line = Literal["quoted", "also", "part", "also_part", "hello", "welcome", "unclear"]
 
-_EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # as Slack writes every emoji
+_EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # Slack's form of every emoji
 _PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _NOT_PROSE: Final = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>|https?://\S+|^>.*$", re.DOTALL | re.MULTILINE)
-# Of any script. A written Japanese question ends in "か。".
+# Question marks of any script. A written Japanese question ends in "か。".
 _QUESTION_MARK: Final = re.compile(r"[?？¿؟;՞፧⁇⁈⁉‽]|か。?\s*$")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
-_MAX_WORDS: Final = 12  # words of a message that may be small talk
-MAX_FEW_WORDS: Final = 2  # a message with more subject words needs no earlier question
+_MAX_WORDS: Final = 12  # maximum words of a message that may be small talk
+MAX_FEW_WORDS: Final = 2  # a message with more subject words does not need an earlier question
 
 
 def phrase(name: Line, language: str | None, *, title: str = "") -> str:
-    """Return one line in a language, or in English if the language has none."""
+    """Return one line in a language, or in English if it does not exist in that language."""
     table = _tables().get(language or "en", _tables()["en"])
     return str(table[name]).format(title=" ".join(_MARKUP.sub(" ", title).split()))
 
@@ -58,7 +58,7 @@ def _reply(words: Sequence[str], language: str) -> str:
 
 
 def asks_about_orion(message: str) -> str:
-    """Return the language of a message that only asks what Orion is and can do; empty for any other."""
+    """Return the language of a message that only asks what Orion is and can do; an empty text for other messages."""
     words = " ".join(_words(message))
     return next((language for language, table in _tables().items() if words in table["about"]), "")
 
@@ -87,7 +87,7 @@ def search_query(question: str, history: tuple[ThreadMessage, ...]) -> str:
 
 
 def earlier_subjects(question: str, history: tuple[ThreadMessage, ...]) -> list[str]:
-    """Return the subject words of the previous question if this one has few, and so on while those have few."""
+    """Return the subject words of earlier questions, going back as long as a question has only few."""
     own = {token.casefold() for token in subject_tokens(question)}
     if len(own) > MAX_FEW_WORDS:
         return []

@@ -15,7 +15,7 @@ from verification.text.language import detect_language
 from verification.types import Source
 
 Kind = Literal["sentence", "field", "item", "step", "row", "code"]
-"""A field is a line such as ``Owner: the platform team``."""
+"""Pattern of a field, a line such as ``Owner: the platform team``."""
 
 _PARSER: Final = MarkdownIt("commonmark").enable("table")
 _FIELD: Final = re.compile(r"[*_]{0,2}[^\W\d][\w ./-]{1,30}:[*_]{0,2} \S.{0,80}")
@@ -29,8 +29,8 @@ _CJK_EDGE: Final = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff。、，])\n(?=[
 class QuotableUnit:
     """One quotable piece.
 
-    ``block`` numbers its paragraph, list or table. ``context`` are the headings above it from the top, joined by " › ".
-    ``marker`` is the beginning of a list item (``-``, ``3.``), ``depth`` its nesting.
+    ``block`` is the number of its paragraph, list or table. ``context`` are the headings above it from the top, joined
+    by " › ". ``marker`` is the beginning of a list item (``-``, ``3.``), ``depth`` its nesting.
     """
 
     source: Source
@@ -52,7 +52,7 @@ def units_of(source: Source) -> tuple[QuotableUnit, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """Walks the blocks of a text. ``label`` is a line that serves as a heading without the markup of one."""
+    """Walks through the blocks of a text. ``label`` is a line that serves as a heading without heading markup."""
 
     source: Source
     language: str | None
@@ -82,7 +82,7 @@ class _Reader:
                 self._add(node.content.strip("\n"), "code")
             case "blockquote":
                 self.read(node)
-            case _:  # HTML and rules say nothing that can be quoted
+            case _:  # HTML and rules contain nothing to quote
                 pass
 
     def _read_list(self, node: SyntaxTreeNode, depth: int) -> None:
@@ -94,14 +94,14 @@ class _Reader:
                 if not is_text:
                     for part in some:
                         self._read_block(part, depth + 1)
-                elif number:  # goes on after code or a table
+                elif number:  # the paragraph continues after code or a table
                     self._add_sentences([_content(part) for part in some])
                 else:
                     own = " ".join(_one_line(_content(part)) for part in some)
                     self._add(own, kind, marker=f"{item.info}." if item.info else "-", depth=depth)
 
     def _read_table(self, node: SyntaxTreeNode) -> None:
-        """Read rows under the names of their columns, which the first row gives."""
+        """Read rows under the names of their columns, which are in the first row."""
         head, *rows = [
             [_one_line(_content(cell)) for cell in row.children] for part in node.children for row in part.children
         ]

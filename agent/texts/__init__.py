@@ -1,1 +1,1 @@
-"""Every text that a person reads, in seven languages."""
+"""All texts that people read, in seven languages."""

@@ -23,18 +23,18 @@ SUGGESTED_PROMPTS: Final[tuple[Mapping[str, str], ...]] = (
 
 @cache
 def texts(language: str) -> Mapping[str, str]:
-    """Return all texts of one of the ``LANGUAGES`` by key."""
+    """Return all texts in one of the ``LANGUAGES`` by key."""
     return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def say(key: str, language: str | None, **gaps: str) -> str:
-    """Return the text in that language, or in English if the language has no file, with its gaps filled."""
+    """Return the text in that language, or in English if the language has no file, with its placeholders filled."""
     text = texts(language if language in LANGUAGES else "en")[key]
     return text.format(**gaps) if gaps else text
 
 
 def translate_status(text: str, language: str | None) -> str:
-    """Translate an English status. Any other text, such as a step's title, stays as it is."""
+    """Translate an English status. Other texts, such as a step's title, stay as they are."""
     return say(key, language) if (key := _status_keys().get(text)) else text
 
 

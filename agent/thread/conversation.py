@@ -1,10 +1,11 @@
 """Values that enter the agent: threads, questions, messages, and who may see them. Independent of Slack's payloads.
 
-An audience is ``public``, or a list of entries with commas between: the id of a channel (everybody in it), a person, a
-user group or a workspace, or an e-mail address; with a workspace before a slash (``T1/C1``) an id counts only there.
-Entries joined by ``+`` must all apply. A source may be used in a place if everybody who can see the place may see the
-source: the place's own channel or workspace is listed, or, in a direct chat, the one person, one of their groups or
-channels, or their address. Anything not listed is denied. ``requests.toml`` has the words of special requests.
+An audience is ``public``, or a list of entries with commas between: the id of a channel (everyone in it), a person, a
+user group or a workspace, or an e-mail address. An id after a workspace and a slash (``T1/C1``) counts only in that
+workspace. Entries joined by ``+`` must all apply. A source may be used in a place if everyone who can see the place may
+see the source: the place's own channel or workspace is listed, or, in a direct chat, the one person, one of their
+groups or channels, or their address. Anything not listed is denied. ``requests.toml`` has the words of special
+requests.
 """
 
 import re
@@ -21,7 +22,7 @@ from verification.markup.scanner import fences, segments
 from verification.rules.citations import citations
 from verification.text.language import detect_language
 
-# Seconds since 1970 of the earliest message in Slack; a terminal numbers its questions differently.
+# Earliest possible time of a Slack message, in seconds since 1970; a terminal numbers its questions differently.
 _EARLIEST: Final = 1_000_000_000
 
 
@@ -52,14 +53,14 @@ class FilePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file that came with a question: its text, or the ``trouble`` with reading it."""
+    """A file attached to a question: its text, or the ``trouble`` with reading it."""
 
     name: str
     text: str = ""
     parts: tuple[FilePart, ...] = ()
     url: str = ""  # the link for people
     trouble: FileTrouble = ""
-    opening: bool = False  # it came with the first message of the thread, not with the question
+    opening: bool = False  # it was attached to the first message of the thread, not to the question
     is_cut: bool = False  # only its beginning was read
 
 
@@ -72,10 +73,10 @@ class Question:
     text: str
     ts: str
     files: tuple[AttachedFile, ...] = ()
-    mentioned: frozenset[str] = frozenset()  # ids of the people it names, without Orion
+    mentioned: frozenset[str] = frozenset()  # ids of the people it mentions, without Orion
     addressed: bool = True  # False: it does not mention Orion and may be meant for other people
     memberships: frozenset[str] = frozenset()  # in a direct chat: groups, channels and address of the asker
-    tz: str = ""  # of the asker, as an IANA name
+    tz: str = ""  # time zone of the asker, as an IANA name
     names: Mapping[str, str] = field(default_factory=dict)  # of people in the conversation, by id
     instruction: str = ""  # an admin's request for answers in this channel
     documents: tuple[str, ...] = ()  # prefixes of the paths or sources used there
@@ -83,7 +84,7 @@ class Question:
 
     @property
     def reply_language(self) -> str | None:
-        """Language of Orion's own messages: the one set for the channel, else that of the question, if known."""
+        """Language of Orion's own messages: the channel's if it is set, else the question's, if known."""
         return self.language or detect_language(self.text)
 
     @property
@@ -110,7 +111,7 @@ class ThreadMessage:
     text: str
     user: str = ""
     ts: str = ""
-    addressed: bool = True  # to Orion: only messages between people may be evidence
+    addressed: bool = True  # addressed to Orion: only messages between people may be evidence
 
 
 _WORDS: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
@@ -133,7 +134,7 @@ _PLAY: Final = re.compile(
     rf"^\W*(?:please\s+|bitte\s+)?(?:{_alternatives('make')})\w*\s(?:[\w']+\s){{0,3}}?(?:{_alternatives('play')})\b",
     re.IGNORECASE,
 )
-_MIN_MATERIAL_WORDS: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
+_MIN_MATERIAL_WORDS: Final = 3  # words after the colon: `summarise: on-call` still asks for a document
 
 
 def asks_for_file(question: Question) -> bool:
@@ -151,7 +152,8 @@ def is_from_own_words(question: str) -> bool:
     return match is not None and len(match["rest"].strip()) >= 2 * _MIN_MATERIAL_WORDS
 
 
-_LINKED: Final = re.compile(r" ?\[\d{1,9}\] \(https?://[^\s()]+\)")  # as Slack's own text of an answer has a citation
+# the form of a citation in Slack's text of an answer
+_LINKED: Final = re.compile(r" ?\[\d{1,9}\] \(https?://[^\s()]+\)")
 _IN_CELL: Final = re.compile(r" ?\[\d{1,9}\]")
 _BOLD: Final = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
 _BULLET: Final = re.compile(r"^([ \t\u2003]*)• ", re.MULTILINE)
@@ -159,7 +161,7 @@ _ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 def as_markdown(text: str) -> str:
-    """Return the mrkdwn of an answer as Markdown, without citations: numbers mean different sources in each turn."""
+    """Return the mrkdwn of an answer as Markdown without citations: their numbers differ in each turn."""
     text = _LINKED.sub("", text)
     for citation in reversed(citations(text)):
         text = text[: citation.start].rstrip(" ") + text[citation.end :]
@@ -194,7 +196,7 @@ _ENTRY: Final = re.compile(rf"{_ONE}(?:\+{_ONE})*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewers:
-    """The people who see what is said in a place."""
+    """The people who can read messages in a place."""
 
     team: str
     channel: str
@@ -222,7 +224,7 @@ def needs_memberships(audience: str) -> bool:
 
 
 def parse_audience(entries: object) -> str | None:
-    """Return the audience that an admin wrote, ``public`` or a list of entries; None if it is neither."""
+    """Return the audience that an admin wrote (``public`` or a list of entries), or None if it is neither."""
     if entries == PUBLIC:
         return PUBLIC
     if not isinstance(entries, list) or not entries:

@@ -1,4 +1,4 @@
-"""Memory of a thread, its todo list, and the ways they change. Pure.
+"""The memory of a thread, its todo list, and how both change. Pure.
 
 ``from_json`` reads the JSON of any older or newer version: unknown fields are dropped, missing ones get defaults.
 """
@@ -27,12 +27,12 @@ class Plan:
 
     @property
     def is_finished(self) -> bool:
-        """True if no step is open. An empty plan is not finished: there was nothing to finish."""
+        """True if no step is open. An empty plan does not count as finished."""
         return bool(self.steps) and all(step.status != "open" for step in self.steps)
 
 
 def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
-    """Note a tool call at the first open step that names the tool and has not begun, if there is one."""
+    """Record a tool call at the first open step that names the tool and has not begun, if there is one."""
     for number, step in enumerate(plan.steps, 1):
         if step.status == "open" and step.tool == tool and not step.input:
             return _with_step(plan, number, replace(step, input=arguments[:MAX_INPUT_CHARS]))
@@ -40,7 +40,7 @@ def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
 
 
 def finish_step(plan: Plan, number: int, result: str, *, status: StepStatus = "done") -> Plan:
-    """Close step ``number`` (from 1). An unknown number changes nothing: the model cannot break a plan."""
+    """Close step ``number`` (from 1). An unknown number changes nothing, so the model cannot break a plan."""
     if not 1 <= number <= len(plan.steps):
         return plan
     return _with_step(plan, number, replace(plan.steps[number - 1], status=status, result=result))
@@ -62,14 +62,14 @@ def close_open_steps(plan: Plan, *, status: StepStatus) -> Plan:
 
 
 SCHEMA = 1
-MAX_HISTORY = 40  # twenty turns: phase two sees the last five messages, the rest serves follow-ups
+MAX_HISTORY = 40  # twenty turns: phase two sees the last five messages, the others help with follow-ups
 MAX_CITED_SOURCES = 8  # of the last answer
 MAX_POSTED = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
 
 
 class StateNotSaved(Exception):  # noqa: N818 - a fact rather than an error: the turn goes on
-    """The state could not be written: the store is unreachable, or another writer was first."""
+    """The state was not saved: the store is unreachable, or another writer was first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,21 +110,22 @@ class ThreadState:
     answers: dict[str, str] = field(default_factory=dict)
     pending_question: PendingQuestion | None = None
     sources: tuple[Source, ...] = ()
-    preferences: dict[str, str] = field(default_factory=dict)  # outlive a mission; nothing sets one yet
-    undo: str = ""  # the state before the latest question as JSON, without parts that the state still has
-    opened_with_files: bool = False  # by its first message: they are read again for the next question
+    preferences: dict[str, str] = field(default_factory=dict)  # kept across missions; nothing sets one yet
+    undo: str = ""  # the state before the latest question as JSON, without the parts that have not changed
+    opened_with_files: bool = False  # files of the first message, which are read again for the next question
     found: SavedFindings | None = None  # while a clarifying question waits for its answer
-    posted: dict[str, tuple[str, ...]] = field(default_factory=dict)  # ts of questions, of the posts of their answers
+    # ts of questions, and of the posts of their answers
+    posted: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> ThreadState:
-    """Return the state with the messages that hold the answer to the message ``ts``."""
+    """Return the state with the posts of the answer to the message ``ts``."""
     posted = {**state.posted, ts: messages}
     return replace(state, posted=dict(list(posted.items())[-MAX_POSTED:]))
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
-    """Return the state with ``before`` to go back to: an edit of the latest question starts from there."""
+    """Remember the state ``before`` the latest question, from which an edit of that question starts."""
     snapshot = replace(before, version=0, history=(), sources=(), undo="", posted={})
     return replace(state, undo=to_json(snapshot))
 
@@ -144,9 +145,9 @@ def _message_at(state: ThreadState, ts: str) -> ThreadMessage | None:
 
 
 def without_message(state: ThreadState, ts: str) -> ThreadState:
-    """Return the state without the deleted message ``ts``, its answer and all that was derived from its text."""
+    """Return the state without the deleted message ``ts``, its answer and everything derived from its text."""
     gone = _message_at(state, ts)
-    if gone is None:  # that message may have had only a file
+    if gone is None:  # that message may have been only a file
         return _without_quoted_messages(state) if state.opened_with_files else state
     if (before := state_before_last_question(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
@@ -164,7 +165,7 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
 
 def _without_quoted_messages(state: ThreadState) -> ThreadState:
     """Return the state without quotations from messages and their files, and without anything derived from them."""
-    # They may be from the deleted message. An edit of the latest question must not bring them back either.
+    # They may come from the deleted message. An edit of the latest question must not bring them back either.
     findings = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
     undo = to_json(_without_quoted_messages(from_json(state.undo))) if state.undo else ""
     return replace(state, sources=_not_from_messages(state.sources), found=findings, undo=undo)
@@ -194,7 +195,7 @@ def _replace_text(state: ThreadState, old: str, new: str) -> ThreadState:
 
 
 def with_messages(state: ThreadState, *messages: ThreadMessage) -> ThreadState:
-    """Return the state with these messages at the end of its history. The oldest are dropped."""
+    """Add these messages to the history, and drop the oldest."""
     return replace(state, history=(*state.history, *messages)[-MAX_HISTORY:])
 
 
@@ -207,50 +208,50 @@ def state_with_answer(state: ThreadState, user: str, text: str) -> ThreadState |
 
 
 def cancel_pending_question(state: ThreadState) -> ThreadState:
-    """Return the state after a "stop": the question that Orion asked needs no answer any more."""
+    """Return the state after a "stop": Orion's question no longer needs an answer."""
     plan = close_open_steps(state.plan, status="skipped") if state.plan else None
     return replace(state, plan=plan, pending_question=None, found=None)
 
 
 def is_waiting_for_another(state: ThreadState, user: str) -> bool:
-    """Return True if Orion asked another person something here and has no answer yet."""
+    """Return True if Orion is waiting for another person's answer here."""
     return state.pending_question is not None and state.pending_question.user != user
 
 
 def suspend_mission_for(state: ThreadState, user: str) -> ThreadState:
-    """Return the state without a mission that waits for another person: this question does not continue it."""
+    """Return the state without a mission that waits for another person, because this question does not continue it."""
     fresh = {name: getattr(ThreadState(), name) for name in _OF_A_MISSION}
     return replace(state, **fresh) if is_waiting_for_another(state, user) else state
 
 
 def restore_suspended_mission(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
-    """Return the state after this person's turn with the mission that was suspended for it, as it was ``before``."""
+    """After this person's turn, restore the mission that was suspended for it, as it was ``before``."""
     mission = {name: getattr(before, name) for name in _OF_A_MISSION}
     return replace(after, **mission) if is_waiting_for_another(before, user) else after
 
 
 def to_json(state: ThreadState) -> str:
-    """Return one line of JSON that ``from_json`` reads back. Fields with their default are left out."""
+    """Return one line of JSON that ``from_json`` can read. Fields with default values are left out."""
     fields = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
     return compact_json({"schema": SCHEMA, **fields})
 
 
 def from_json(text: str | bytes) -> ThreadState:
-    """Return the state as far as it can be read. Anything but a JSON object gives a fresh state."""
+    """Read as much of the state as possible. Anything but a JSON object gives a fresh state."""
     try:
         raw = parse_json(text)
     except ValueError:
         raw = None
     fields: dict[str, Any] = {}
     for name in _KINDS.keys() & (raw if isinstance(raw, dict) else ()):
-        # A field of the wrong type gets its default: the other fields are worth more than an error.
+        # A field of the wrong type gets its default: it is better to keep the other fields than to fail.
         with suppress(ValidationError):
             fields[name] = _read_value(_KINDS[name], raw[name])
     return ThreadState(**fields)
 
 
 def _read_value(kind: TypeAdapter[Any], value: object) -> object:
-    """Validate a value; drop the entries of a list that cannot be read. Raises ``ValidationError``."""
+    """Validate a value; drop unreadable entries of a list. Raises ``ValidationError``."""
     try:
         return kind.validate_python(value)
     except ValidationError:

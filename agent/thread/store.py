@@ -20,23 +20,23 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
 TTL_S = 30 * 24 * 3600
-CLUSTER_SHARDS = 16  # a constant: two workers with different values would not see each other's work
+CLUSTER_SHARDS = 16  # a constant, because two workers with different values would not see each other's work
 
 
 class StateFenced(StateNotSaved):
-    """The turn that wanted to save lost its lease: another turn owns the thread, or will."""
+    """The turn lost its lease before it could save: another turn owns the thread, or will."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseFence:
-    """Fencing token: only its holder may write, while the hash ``key`` has it and until the hash's ``until`` (ms)."""
+    """Fencing token: its holder may write as long as the hash ``key`` has it, until the hash's ``until`` (ms)."""
 
     key: str
     token: str
 
 
 def shards_of(redis: Redis) -> int:
-    """Return the number of shards of the keys: 16 in a cluster, else 1. Redis determines it, not a setting."""
+    """Return the number of shards of the keys: 16 in a cluster, else 1. Redis determines it; there is no setting."""
     return CLUSTER_SHARDS if isinstance(redis, RedisCluster) else 1
 
 
@@ -46,14 +46,14 @@ def team_of(thread: str) -> str:
 
 
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
-    """Return ``prefix:{shard}``, the start of all keys of a workspace: one script sees them all, also in a cluster."""
+    """Return ``prefix:{shard}``, the start of a workspace's keys: one script can use them all, even in a cluster."""
     return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
 
 
 def shard_tag(number: int, *, prefix: str, shards: int) -> str:
     """Return the beginning of every key of a shard. It names the number of shards if there are several.
 
-    A worker with a different count (because it sees one node of a cluster as the whole) then shares no keys.
+    A worker that counts differently (because it takes one node of a cluster for the whole) then shares no keys.
     """
     return f"{prefix}:{{{number}}}" if shards == 1 else f"{prefix}:{{{number}/{shards}}}"
 
@@ -62,17 +62,17 @@ _VERSION = re.compile("[0-9]{1,15}")
 
 
 def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
-    """Return a state and its schema: 0 without a state (or from an early version)."""
+    """Return a state and its schema, which is 0 without a state or for an early version."""
     version, text, schema = row
     written = int(parse_number(schema))
-    if version is None or not _VERSION.fullmatch(str(version)):  # none, or damaged: the next save overwrites it
+    if version is None or not _VERSION.fullmatch(str(version)):  # it is missing or damaged: the next save overwrites it
         return ThreadState(), written
-    # The next save is checked against the hash's own version, not against the one in the text.
+    # The next save is checked against the version in the hash, not the one in the text.
     return replace(from_json(decompress(str(text))), version=int(version)), written
 
 
 class ThreadStore:
-    """Loads and saves states. ``prefix`` and ``shards`` are those of the mailbox. Times in seconds."""
+    """Loads and saves states. ``prefix`` and ``shards`` are the same as the mailbox's. Times are in seconds."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion", shards: int | None = None) -> None:
         self._redis = redis
@@ -97,9 +97,12 @@ class ThreadStore:
         pipe.expire(self.key(key), TTL_S)
 
     async def save(self, key: ThreadKey, state: ThreadState, *, fence: LeaseFence | None = None) -> ThreadState:
-        """Overwrite the version that ``state`` was loaded as, and return the new one. Raises ``StateNotSaved``."""
+        """Overwrite the version from which ``state`` was loaded, and return the new version.
+
+        Raises ``StateNotSaved``.
+        """
         saved = replace(state, version=state.version + 1)
-        # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
+        # A lone surrogate (half an emoji from a cut text) has no UTF-8 form. A question mark is better than no state.
         text = compress(to_json(saved)).encode("utf-8", "replace")
         keys = [self.key(key), fence.key if fence else self.key(key)]  # in a cluster they must be in one slot
         arguments: list[Any] = [state.version, saved.version, text, TTL_S, fence.token if fence else "", SCHEMA]

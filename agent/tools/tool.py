@@ -1,7 +1,7 @@
-"""Tools, and the wall around each call: any error inside becomes a ``ToolResult`` that the model reads.
+"""Tools, and the guard around each call: any error inside becomes a ``ToolResult`` that the model reads.
 
-Descriptions of Orion's own tools are data in ``specs.toml``, one table per tool. Faults of a call's input name
-parameters, types and limits; they never quote the input.
+Orion's own tools are described in ``specs.toml``, one table per tool. Error messages about a call's input name
+parameters, types and limits, and never quote the input.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ log = structlog.get_logger()
 MAX_FAULTS: Final = 5
 
 Event = TypeVar("Event")
-# The schema may come from another server. These keywords can follow links, recurse, backtrack without end or fail on
-# NaN: that server has to check them itself.
+# The schema may come from another server. These keywords can follow links, recurse, backtrack endlessly or fail on NaN,
+# so that server has to check them itself.
 _LEFT_TO_THE_SERVER: Final = (
     "$ref", "$dynamicRef", "multipleOf", "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
-# JSON Schema calls 1.0 an integer; Python, and with it a tool, does not.
+# JSON Schema treats 1.0 as an integer; Python, and so a tool, does not.
 _TYPES: Final = Draft202012Validator.TYPE_CHECKER.redefine(
     "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
 )
@@ -44,17 +44,21 @@ _SPECS: Final = tomllib.loads(Path(__file__).with_name("specs.toml").read_text(e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """Result of a tool. The wall fills in ``call_id``, ``tool``, ``place`` and ``input``, the arguments of the call."""
+    """Result of a tool.
+
+    The guard fills in ``call_id``, ``tool``, ``place`` and ``input``, the arguments of the call.
+    """
 
     call_id: str = ""
     tool: str = ""
     ok: bool = True
     content: str = ""
-    sources: tuple[Source, ...] = ()  # with ``id=0``; they alone have an audience, content and hints are for any asker
+    # with ``id=0``; only sources have an audience: content and hints are for any asker
+    sources: tuple[Source, ...] = ()
     error: str = ""
     hints: tuple[str, ...] = ()  # what to try next
     input: Mapping[str, Any] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)  # of a model that the tool itself called
+    usage: Usage = field(default_factory=Usage)  # usage of a model that the tool itself called
     call: ModelCall | None = None  # that model's request
     generated: str = ""  # that model's text: the writer reads all of it, as text that is not a source
     place: str = ""
@@ -62,7 +66,10 @@ class ToolResult:
 
 
 class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
-    """A tool failed as expected. The text tells the model why, the ``hints`` what to try next; ``away`` as above."""
+    """A tool failed as expected. The text tells the model why, and the ``hints`` what to try next.
+
+    ``away`` is as above.
+    """
 
     hints: tuple[str, ...] = ()
     away = False
@@ -81,7 +88,7 @@ class ToolSpec:
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes_s: float = 0.0  # the time-out, if an admin allowed more than any tool gets
-    place: str = ""  # where it looks: people hear of it if that fails
+    place: str = ""  # where it looks: people are told if that fails
 
 
 class Tool(Protocol):
@@ -92,14 +99,18 @@ class Tool(Protocol):
         """Description for the model."""
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Run it. The wall turns an exception into a result: ``ToolFailed`` with its text, any other as a fault."""
+        """Run it.
+
+        The guard turns exceptions into results: ``ToolFailed`` with its text, any other as an internal error.
+        """
 
 
 async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: float, max_chars: int) -> ToolResult:
-    """Run one call inside the wall: always a result, within ``timeout_s`` seconds, at most ``max_chars`` of content.
+    """Run one guarded call.
 
-    ``ToolSpec.takes_s`` may allow a tool more time. The text of each source has the same limit, so that claims are
-    verified against what the model saw.
+    It always returns a result within ``timeout_s`` seconds, with at most ``max_chars`` of content. ``ToolSpec.takes_s``
+    may allow a tool more time. The text of each source has the same limit, so that claims are verified against what the
+    model saw.
     """
     began = time.monotonic()
     tool = tools.get(call.tool)
@@ -132,7 +143,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
             return await tool.run(call.input)
     except ToolFailed as failure:
         return replace(_failure(str(failure), *failure.hints), away=failure.away)
-    except Exception as error:  # one of the four walls: a tool never ends a turn
+    except Exception as error:  # one of the four broad excepts: a tool never ends a turn
         if isinstance(error, TimeoutError) and limit.expired():
             late = _failure(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
             return replace(late, away=True)
@@ -143,7 +154,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
 
 
 async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
-    """Run inside the same wall and return the exception, if there was one, without the groups that tasks wrap it in."""
+    """Run inside the same guard. Return the exception, if there was one, without the groups in which tasks wrap it."""
     try:
         await run()
     except Exception as error:  # noqa: BLE001 - one of the four walls: a server never ends Orion, nor a store a turn
@@ -155,12 +166,12 @@ async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
 
 
 def log_exceptions(listener: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Return the listener inside the same wall as a tool: its exceptions are logged, and the turn goes on."""
+    """Guard the listener like a tool: its exceptions are logged, and the turn continues."""
 
     def listen(event: Event) -> None:
         try:
             listener(event)
-        except Exception:  # one of the four walls: a listener never ends a turn
+        except Exception:  # one of the four broad excepts: a listener never ends a turn
             log.exception("listener_failed", to=type(event).__name__)
 
     return listen

@@ -1,10 +1,10 @@
-"""Phase two: write, verify, feed back, up to ``budget.attempts`` drafts. The best one counts.
+"""Phase two: write, verify and give feedback, for up to ``budget.attempts`` drafts. The best one counts.
 
-A draft with a wrong number goes this way: ``_verify`` runs the rules on it. ``claim_supported`` finds a number that the
-cited sources do not have (``verification/checks/numbers.py``), which fails the draft. If no sentence gives another
+For example, take a draft with a wrong number. ``_verify`` runs the rules on it. ``claim_supported`` finds a number that
+the cited sources do not have (``verification/checks/numbers.py``), which fails the draft. If no sentence gives another
 number and there is a judge, the judge decides. ``_next_request`` requests another draft and names the words and the
-fix. After the last attempt ``_give_up`` leaves out the sentences that fail; if too little remains, the person gets the
-graceful failure. A draft that failed never reaches people: not whole, not in pieces and not in an error.
+fix. After the last attempt ``_give_up`` leaves out the sentences that fail; if too little remains, the person gets a
+polite failure message. People never see a draft that failed, not even in parts or in an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from verification.types import Draft, Verdict
 
 log = structlog.get_logger()
 
-MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft does not end
+MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft will not end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Attempt:
     whole: bool = True  # False if the model was stopped at the first fault, so the rest of the draft is unknown
 
     def better_than(self, other: Attempt) -> bool:
-        """Compare drafts: first those past the rules, then those read to the end, then by their verdicts."""
+        """Compare drafts: those that passed the rules first, then those read to the end, then by verdict."""
         if (self.cleared, self.whole) != (other.cleared, other.whole):
             return (self.cleared, self.whole) > (other.cleared, other.whole)
         return is_better(self.verdict, other.verdict)
@@ -75,7 +75,8 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
         request = _next_request(progress, attempts, requests)
         text = given or await _write_draft(progress, number, request)
         attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=bool(given))
-        # A draft that only says that the sources lack the answer and cites none: naming the nearest helps more.
+        # A draft that only says that the sources lack the answer and cites none: it helps more to name the closest
+        # documents.
         if attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text)):
             return await _end_without_pass(progress, attempts, declined=True)
         attempts.append(attempt)
@@ -87,7 +88,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
 
 
 async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, declined: bool = False) -> TurnOutcome:
-    """Keep the verified part of the best attempt. ``declined``: the last draft found no answer in the sources."""
+    """Keep the verified part of the best attempt. ``declined``: the last draft says that the sources have no answer."""
     if attempts:
         shown = _shown_draft(progress)
         candidates = [each for each in attempts if each.draft.text.startswith(shown)] or attempts[-1:]
@@ -101,9 +102,9 @@ async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, decl
 
 
 def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[WriteContext]) -> WriteContext:
-    """Return the request for the next draft, which equals no ``earlier`` one, and add it to those."""
+    """Return the request for the next draft, which differs from all ``earlier`` ones, and add it to those."""
     context = progress.write_context()
-    if attempts:  # only the part that is not shown yet is to be written again
+    if attempts:  # only the part that is not shown yet must be written again
         last, shown = attempts[-1], _shown_draft(progress)
         unseen = last.draft.text.removeprefix(shown).strip("\n") if shown else last.draft.text
         feedback = retry_text(without_unconfirmed(last.verdict), tuple(progress.sources))
@@ -221,9 +222,9 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
 
 @asynccontextmanager
 async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
-    """Begin the first draft if the first search brought something to answer from. Leaving the block discards it."""
-    # Nine in ten decisions are to respond at once: people waited for two calls in a row (decision 32). A message that
-    # is not addressed to Orion often gets no reply.
+    """Begin the first draft if the first search found something to answer from. Leaving the block discards it."""
+    # In nine of ten cases the decision is to respond at once, and people waited for two calls in a row (decision 32). A
+    # message that is not addressed to Orion often gets no reply.
     is_wanted = progress.policy.early_draft and progress.question.addressed and not progress.model.quotes_only
     if not (progress.sources and is_wanted):
         yield
@@ -237,7 +238,7 @@ async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
 
 
 async def discard_early_draft(progress: Progress) -> None:
-    """Stop the early draft, if there is one, and count its cost."""
+    """Stop the early draft, if there is one, and count its usage."""
     early, progress.early = progress.early, None
     if early is None:
         return
@@ -251,7 +252,7 @@ async def discard_early_draft(progress: Progress) -> None:
 async def _read_draft(
     progress: Progress, context: WriteContext, number: int, live: LiveAnswer | None = None
 ) -> TagStream:
-    """Read draft ``number`` and let the live answer, if there is one, grow with it. Raises ``ModelError``."""
+    """Read draft ``number`` and update the live answer, if there is one. Raises ``ModelError``."""
     if (early := progress.early) and number == 1 and early.stream and not early.error:
         progress.early, stream = None, early.stream
     else:
@@ -259,7 +260,7 @@ async def _read_draft(
         stream = request_draft(progress.model, context, number, progress.emit)
     reader, error = TagStream(), ""
     try:
-        async with aclosing(stream.pieces) as pieces:  # a draft that failed, or does not end, is not read to its end
+        async with aclosing(stream.pieces) as pieces:  # stop reading a draft that failed or does not end
             async for channel, piece in pieces:
                 typed = [TypedText("thinking", piece)] if channel == "reasoning" else reader.feed(piece)
                 _emit_pieces(progress, typed)

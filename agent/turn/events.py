@@ -1,4 +1,4 @@
-"""Events for the listener of a turn. Plain values; a listener that fails never stops the turn."""
+"""Events for the listener of a turn, as plain values. A listener that fails never stops the turn."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class ModelStart:
     phase: str
     model: str
     attempt: int = 0  # counts drafts; 0 for decisions
-    call_id: str = ""  # pairs it with its end if several calls of one phase run at once
+    call_id: str = ""  # matches it with its end if several calls of one phase run at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ModelEnd:
     """A model call ended."""
 
     phase: str
-    output: str | Mapping[str, Any]  # of a decision, an assistant message
+    output: str | Mapping[str, Any]  # for a decision, an assistant message
     usage: Usage
     error: str = ""  # a ``ModelError`` kind, or ``discarded`` for a draft that was not needed
     call: ModelCall = field(default_factory=ModelCall)  # the request, as far as it is known
@@ -84,7 +84,7 @@ class PlanMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """One attempt was judged. ``draft`` is the text before repair."""
+    """One attempt was verified. ``draft`` is the text before repair."""
 
     attempt: int
     draft: str

@@ -1,4 +1,4 @@
-"""Judging of an attempt. If anything goes wrong, its claims stay unconfirmed and never pass."""
+"""Judges an attempt. If anything goes wrong, its claims stay unconfirmed and do not pass."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -19,14 +19,15 @@ from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
 
-MAX_CUTS = 2  # after a cut the rest may need the judge again; after the second cut the judge has seen every sentence
+# after the first cut the rest may need the judge again; after the second the judge has seen every sentence
+MAX_CUTS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptJudge:
     """The judge of attempt ``number``. ``draft`` has everything that a judgement may depend on.
 
-    A claim is put to the judge once per turn: a second caller waits for the same opinion.
+    The judge sees each claim once per turn: a second caller waits for the same opinion.
     """
 
     progress: Progress
@@ -34,10 +35,10 @@ class AttemptJudge:
     number: int
 
     async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion. Only the ``whole`` answer can turn out to be none."""
+        """Return the verdict with the judge's opinion. Only a ``whole`` answer can turn out to be no answer."""
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
-        # A text that cites nothing, and has no other fault, may say that the sources lack the answer.
+        # A text without citations and other faults may say that the sources lack the answer.
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = self._unjudged_claims(verdict)
@@ -105,11 +106,11 @@ class AttemptJudge:
                 today=self.progress.question.date_asked(),
             )
             opinion = await self._request(context)
-            record.replies[verdict.text.strip()] = opinion.reply  # asked once of a text, as of a claim
+            record.replies[verdict.text.strip()] = opinion.reply  # asked once per text, as for a claim
         finally:
             for n, claim in enumerate(claims, 1):
                 waiting = record.claims[claim_key(claim)].opinion
-                if not waiting.done():  # the text may hold the same claim twice
+                if not waiting.done():  # the text may contain the same claim twice
                     waiting.set_result(opinion.judgements.get(n))
 
     async def _request(self, context: JudgeContext) -> Opinion:

@@ -1,7 +1,7 @@
 """An answer shown block by block while the model writes it.
 
-A block is shown once it passed the rules and the judge, in the order of the answer. While one block is judged, the next
-ones are read. Nothing is shown after a failed block, or before the text cites a source.
+Blocks are shown in order, once they have passed the rules and the judge. While one block is judged, the next ones are
+read. Nothing is shown after a failed block, or before the text cites a source.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from verification.types import Draft, RuleName, Verdict
 log = structlog.get_logger()
 
 check_draft: Final = partial(check, on_crash=lambda rule, error: log.error("rule_crashed", rule=rule, exc_info=error))
-MAX_EARLY_CHARS = 8_000  # shown early: each block is checked together with all that comes before it
+MAX_EARLY_CHARS = 8_000  # maximum shown early: each block is checked together with everything before it
 
 _PARAGRAPH_START: Final = re.compile(r"\n[ \t]*\n\s*\S")
-_MAX_GAP_CHARS: Final = 200  # characters of white space that are kept: a model may get stuck in an endless gap
+_MAX_GAP_CHARS: Final = 200  # white space that is kept: a model may get stuck in an endless gap
 _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
-"""Rules that later text may still satisfy: "Yes." is cited by the sentence after it, code by the words below it."""
+"""Rules that later text may still satisfy: the next sentence may cite a source for "Yes.", the text below for code."""
 
 State = Literal["reading", "closed", "failed", "stopped", "lost"]
 Event = Literal["next_attempt", "block_failed", "block_unshowable", "showing_ended"]
@@ -43,10 +43,10 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
     "reading": {"block_failed": "failed", "block_unshowable": "closed", "showing_ended": "stopped"},
     "closed": {"next_attempt": "reading", "block_failed": "failed", "showing_ended": "stopped"},
     "failed": {"next_attempt": "reading", "showing_ended": "lost"},
-    "stopped": {},  # no more of this answer is shown early; it is read, judged and sent as a whole
+    "stopped": {},  # nothing more of this answer is shown early: it is read, judged and sent as a whole
     "lost": {"next_attempt": "stopped"},
 }
-"""An event that a state does not list changes nothing."""
+"""An event that is not listed for a state changes nothing."""
 
 
 class Examiner(Protocol):
@@ -57,7 +57,7 @@ class Examiner(Protocol):
 
 
 class Stage(Protocol):
-    """A place that shows an answer while it grows (``bot.delivery.stream.AnswerStream``)."""
+    """Shows an answer while it grows (``bot.delivery.stream.AnswerStream``)."""
 
     async def show(self, markdown: str, text: str) -> bool:
         """Show one more verified block; False if nothing can be shown here. ``text`` is the whole answer so far."""
@@ -72,8 +72,8 @@ class _Reading:
     """Progress of one attempt."""
 
     draft: Draft
-    before: str = ""  # shown by earlier attempts
-    so_far: str = ""  # with the blocks of this attempt
+    before: str = ""  # blocks that earlier attempts showed
+    so_far: str = ""  # the answer with the blocks of this attempt
     latest: ShownBlocks | None = None
     earlier: frozenset[str] = frozenset()
     to_end: bool = False  # the model is not stopped at a failure
@@ -89,19 +89,22 @@ class _Reading:
 
 @dataclass(slots=True, kw_only=True)
 class LiveAnswer:
-    """One answer on its way to the stage. ``shown`` is what people see of it and may stay, over all attempts."""
+    """One answer on its way to the stage.
+
+    ``shown`` is the part that people see and that may stay, over all attempts.
+    """
 
     stage: Stage
     shown: ShownBlocks | None = None
     state: State = "reading"
     _shown_blocks: list[str] = field(default_factory=list)
     _reading: _Reading = field(default_factory=lambda: _Reading(draft=Draft(text="")))
-    _space: str = ""  # at the end of the text so far
+    _space: str = ""  # the end of the text so far
     _paragraph_began: bool = False
 
     @property
     def shown_draft(self) -> str:
-        """Draft of the part that was shown."""
+        """Draft text of the part that was shown."""
         return self.shown.draft if self.shown else ""
 
     @property
@@ -114,10 +117,10 @@ class LiveAnswer:
 
     @asynccontextmanager
     async def attempt(self, draft: Draft, judge: Examiner, *, last: bool) -> AsyncIterator[None]:
-        """Continue after what was shown with another attempt. Leaving waits until its blocks are judged and shown.
+        """Continue with another attempt after the shown part. On leaving, wait until its blocks are judged and shown.
 
         ``draft`` has everything that a judgement may depend on except the text. The ``last`` attempt is read to its end
-        even after a failure. An exception of the stage comes out as it was raised.
+        even after a failure. An exception of the stage is raised unchanged.
         """
         self._on("next_attempt")
         before = f"{self.shown_draft.rstrip()}\n\n" if self.shown else ""
@@ -136,7 +139,7 @@ class LiveAnswer:
                     live.cancel()
                     raise
                 finally:
-                    self._reading.passed.put_nowait(None)  # the mark of the end: blocks that passed are still shown
+                    self._reading.passed.put_nowait(None)  # marks the end: blocks that passed are still shown
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
@@ -157,7 +160,7 @@ class LiveAnswer:
     async def _show(self, texts: tuple[str, ...], shown: ShownBlocks) -> bool:
         verdict = shown.verdict
         if not verdict.passed:
-            # An unconfirmed claim is not the draft's fault: read the draft to its end, then cut the claim.
+            # The draft is not to blame for an unconfirmed claim: read it to the end, then cut the claim.
             if self.state in SHOWS_BLOCKS and not only_unconfirmed(verdict):
                 self._fail(shown.draft)
                 return False
@@ -187,14 +190,14 @@ class LiveAnswer:
         return due
 
     def whole(self, text: str) -> str:
-        """Return the answer to be judged: the part shown before this attempt, then the new blocks of ``text``."""
+        """Return the answer to judge: the part shown before this attempt, then the new blocks of ``text``."""
         if self.is_cut_short:
             return self._reading.failed
         blocks = complete_blocks(text, ended=True)
         return self._reading.before + "".join(itertools.filterfalse(self._reading.repeats, blocks))
 
     async def grow(self, text: str, *, ended: bool = False) -> None:
-        """Take the complete blocks of this attempt's ``text`` that were not taken before."""
+        """Take the new complete blocks of this attempt's ``text``."""
         reading = self._reading
         if self.state != "reading" or says_not_found(text):
             return
@@ -202,8 +205,8 @@ class LiveAnswer:
             reading.position += len(block)
             if self.state == "reading" and not reading.repeats(block):
                 await self._take(block)
-        reading.to_end = reading.to_end or (ended and self.state not in HAS_FAILED)  # nothing is left to be cut short
-        if len(text) - reading.position > MAX_EARLY_CHARS:  # do not cut an endless block again with each of its lines
+        reading.to_end = reading.to_end or (ended and self.state not in HAS_FAILED)  # nothing is left to cut short
+        if len(text) - reading.position > MAX_EARLY_CHARS:  # do not cut an endless block again for each of its lines
             self._on("block_unshowable")
 
     async def _take(self, block: str) -> None:
@@ -237,7 +240,7 @@ class LiveAnswer:
         self._fail(reading.so_far + "".join(blocks))
         start = min(each.start for each in verdict.errors)
         if start < len(_text(reading.latest)):
-            # It began in an earlier block, as an order that a source spreads over several: that block must not stay.
+            # The fault began in an earlier block, for example an order spread over several: that block must not stay.
             self._on("showing_ended")
         if start < len(_text(self.shown)):
             self.shown, self._shown_blocks = None, []

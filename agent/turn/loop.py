@@ -1,6 +1,6 @@
-"""One turn: take in the message, search once, decide until an answer can be written, write it verified.
+"""One turn: take in the message, search once, decide until an answer can be written, then write and verify it.
 
-Every ending of the turn itself is an outcome; only cancellation from outside and bugs are raised.
+A turn always ends in an outcome; only cancellation from outside and bugs are raised.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ from agent.turn.replies import budget_notice, model_failure, plain_answer
 log = structlog.get_logger()
 
 MAX_COMPLAINTS = 1
-"""An unusable decision is fed back once, then counts as a failed step."""
+"""An unusable decision is returned to the model once, then counts as a failed step."""
 TOOL_TIMEOUT_S = 30.0
-MAX_RESULT_CHARS = 16_000  # of a result for the model
+MAX_RESULT_CHARS = 16_000  # maximum characters of a result for the model
 
 
 async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from where, with what, how far, who listens
@@ -86,7 +86,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         async with asyncio.timeout(budget.deadline_s) as deadline:
             outcome = await _work(progress)
     except TimeoutError:
-        if not deadline.expired():  # from something else: a bug, not the end of the turn's time
+        if not deadline.expired():  # a time-out from elsewhere: a bug, not the end of the turn's time
             raise
         outcome = partial_answer(progress) or budget_notice(progress, "deadline")
     except ModelError as error:
@@ -95,7 +95,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         if error.kind not in RETRYABLE:
             outcome = partial_answer(progress) or outcome
     task = asyncio.current_task()
-    if task is not None and task.cancelling():  # a library swallowed it: it must not become an answer
+    if task is not None and task.cancelling():  # a library swallowed the cancellation: it must not become an answer
         raise asyncio.CancelledError
     retry_may_help = isinstance(outcome, Failed) and outcome.reason in RETRYABLE
     if not (question.addressed or retry_may_help):
@@ -111,8 +111,8 @@ async def _work(progress: Progress) -> TurnOutcome:
     resume_findings(progress)
     await _search_first(progress)
     progress.add_thread_messages()
-    # Attached files are sources; a long one is read off the event loop. Earlier sources of a tool or a file cannot be
-    # found again. A document can, and may have changed since.
+    # Attached files are sources; a long one is read off the event loop. Keep earlier sources from tools and files,
+    # which cannot be found again. A document can, and may have changed.
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
     for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
         progress.add_source(source)
@@ -140,7 +140,7 @@ async def _search_first(progress: Progress) -> None:
     """Search for the question before the first decision, so that an easy question needs one decision."""
     history = progress.state.history
     if not any(message.role == "user" and message.addressed for message in history):
-        # A first mention in a thread ("can you answer this?") is about a question that people asked each other there.
+        # A first mention in a thread ("can you answer this?") is about a question that people asked there.
         history = tuple(replace(message, addressed=True) for message in history)
     query = search_query(progress.question.text, history)
     if "search" in progress.tools and query.strip():
@@ -148,8 +148,11 @@ async def _search_first(progress: Progress) -> None:
 
 
 async def _decide(progress: Progress) -> Action:
-    """Return one action. An unusable one is fed back once; after that Orion answers from its present sources."""
-    # Decisions must leave calls for the drafts, and for the judge of each.
+    """Return one action.
+
+    An unusable one is returned to the model once; after that Orion answers from the sources it has.
+    """
+    # Decisions must leave calls for the drafts, and for judging each of them.
     reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
         return Respond()
@@ -195,7 +198,7 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
 
 
 def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
-    """Return the action, or a complaint. Text for a person must pass the rules of form and safety."""
+    """Return the action, or a complaint. Text for a person must pass the rules on formatting and safety."""
     if isinstance(action, NoReply) and progress.question.addressed:
         return None, "The last message is for you. 'no_reply' is not possible."
     if _repeats_last_step(progress, action):
@@ -243,7 +246,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 
 
 async def _use_tools(progress: Progress, calls: tuple[ToolCall, ...]) -> TurnOutcome | None:
-    """Note the calls in their steps and run them. Without room in the budget, answer from the present sources."""
+    """Record the calls in their steps and run them. If the budget has no room, answer from the sources so far."""
     if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
         return await write_answer(progress) if progress.sources else budget_notice(progress, "tool_calls")
     plan = progress.state.plan

@@ -1,10 +1,10 @@
-"""Places a new message in its thread: as an answer to a clarifying question, a continuation, or a new mission.
+"""Decides what a new message is in its thread: an answer to a clarifying question, a continuation, or a new mission.
 
-People see its plan too: each step as one line of plain text, without its words if the rules object or it has a link.
+People see the plan too: each step as one line of plain text, or without its words if the rules object or it has a link.
 
 The event names in the log and the fields of the reset event are a fixed contract. The findings of a turn that asked a
-clarifying question are kept until the person answers. Documents are used again only while fresh; results of Slack's
-search are never kept.
+clarifying question are kept until the person answers. Documents are reused only while they are fresh; results of
+Slack's search are never kept.
 """
 
 import asyncio
@@ -35,16 +35,16 @@ log = structlog.get_logger()
 MAX_FINDING_SOURCES: Final = 16
 MAX_FINDING_CHARS: Final = 48_000
 MAX_FINDINGS: Final = 5
-FINDINGS_TTL_S: Final = 3_600  # for which a document found earlier counts as up to date
+FINDINGS_TTL_S: Final = 3_600  # seconds for which an earlier document counts as up to date
 MAX_TITLE_CHARS: Final = 100  # Slack's own limit is 256, but a status has to fit on a line
-_READ: Final = 400  # characters of a step that are checked; the rest is not shown
+_READ: Final = 400  # maximum characters of a step that are checked; the rest is not shown
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Slack does not document whether it decodes entities in a task or a status: these characters need none.
 _HARMLESS: Final = str.maketrans("<>", "‹›")
 
 
 async def meet_message(progress: Progress) -> None:
-    """Set the mission that the question serves: a new one, unless it has open steps or waits for this answer."""
+    """Set the mission of the question: a new one, unless the old one has open steps or waits for this answer."""
     question = progress.question
     answered = state_with_answer(progress.state, question.user, question.text)
     if answered is not None:
@@ -70,7 +70,7 @@ async def meet_message(progress: Progress) -> None:
 
 
 def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:
-    """Make a plan, unless the state has one: the model's, else a single step, which a proposed plan replaces."""
+    """Make a plan if the state has none: the model's, or a single step that a proposed plan replaces."""
     plan = progress.state.plan
     if plan and (len(plan.steps) > 1 or not proposed):
         return
@@ -86,7 +86,7 @@ def change_plan(progress: Progress, plan: Plan) -> None:
 
 
 def collect_findings(progress: Progress) -> SavedFindings:
-    """Return the results and sources to keep of this turn, which asks a clarifying question."""
+    """Return the results and sources to keep from a turn that asks a clarifying question."""
     from_slack = any(result.tool == SLACK_SEARCH for result in progress.results)
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     useful = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
@@ -94,7 +94,7 @@ def collect_findings(progress: Progress) -> SavedFindings:
         SavedResult(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in useful[-MAX_FINDINGS:]
     )
     earlier = progress.state.found
-    # Second clarifying question: resumed findings do not become fresh again.
+    # After a second clarifying question, resumed findings do not count as fresh again.
     ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts
     return SavedFindings(ts=ts, results=results, sources=_latest_sources(progress.sources))
 
@@ -115,7 +115,7 @@ def resume_findings(progress: Progress) -> None:
 def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
     latest: list[Source] = []
     room = MAX_FINDING_CHARS
-    for source in reversed(sources):  # later searches were deliberate
+    for source in reversed(sources):  # later searches were made on purpose
         if source.origin in {SLACK_SEARCH_ORIGIN, "thread"}:
             continue
         room -= len(source.text)

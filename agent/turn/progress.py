@@ -1,7 +1,7 @@
-"""Working record of one turn: sources, costs, listeners, the early draft. A source keeps its number within a turn.
+"""Working record of one turn: sources, usage, listeners, the early draft. A source keeps its number within a turn.
 
-The first draft starts together with the first decision, so that an easy question waits for one model call. No part of
-it is used before the decision says ``respond``. On any other decision it is stopped and its cost counted.
+The first draft starts together with the first decision, so that an easy question waits for one model call. It is not
+used before the decision is ``respond``. After any other decision it is stopped, and its usage is counted.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from verification.types import Draft, Source
 
 log = structlog.get_logger()
 
-MAX_SOURCES = 24  # more numbered passages only dilute the context of phase two
+MAX_SOURCES = 24  # maximum sources: more would only dilute the context of phase two
 MAX_THREAD_CHARS = 16_000  # the latest characters of people's messages: a pasted log must not crowd out the rest
 
 
@@ -39,38 +39,41 @@ MAX_THREAD_CHARS = 16_000  # the latest characters of people's messages: a paste
 class Policy:
     """A deployment's policy on answers."""
 
-    general: str = "label"  # the behaviour if no source was found
+    general: str = "label"  # what to do if no source was found
     early_draft: bool = True  # the first draft starts together with the first decision
     link_hosts: frozenset[str] = frozenset()
 
 
 Save = Callable[[ThreadState], Awaitable[ThreadState]]
-"""Stores a state and returns it with its new version. Raises ``StateNotSaved`` if it cannot."""
+"""Stores a state and returns it with its new version. Raises ``StateNotSaved``."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedClaim:
-    """A claim that was put to the judge in an attempt. The ``opinion`` is None if the judge said nothing usable."""
+    """A claim that the judge was asked about in an attempt.
+
+    The ``opinion`` is None if the judge said nothing usable.
+    """
 
     attempt: int
     opinion: asyncio.Future[Judgement | None]
 
     def is_open_again(self, attempt: int) -> bool:
-        """Return True if a later attempt may ask once more: the judge said nothing usable before."""
+        """Return True if a later attempt may ask again, because the judge said nothing usable."""
         return attempt > self.attempt and self.opinion.done() and self.opinion.result() is None
 
 
 @dataclass(slots=True, kw_only=True)
 class JudgeRecord:
-    """Opinions of the judge in one turn."""
+    """The judge's opinions in one turn."""
 
     claims: dict[ClaimKey, AskedClaim] = field(default_factory=dict)
     replies: dict[str, ReplyKind | None] = field(default_factory=dict)  # of whole answers, by their text
     calls: int = 0
-    lost: int = 0  # the attempt at which it could not be reached
+    lost: int = 0  # the attempt in which it could not be reached
 
 
-DISCARDED: Final = "discarded"  # the `error` of a draft that was stopped because the decision needed no answer yet
+DISCARDED: Final = "discarded"  # the `error` of a draft that was stopped because the decision was not to answer yet
 _MAX_WAITING_PIECES: Final = 4_096  # a server that sends more before the decision is slowed down, not stored
 
 
@@ -113,7 +116,7 @@ class EarlyDraft:
                 received = [await self._waiting.get()]
                 while not self._waiting.empty():
                     received.append(self._waiting.get_nowait())
-                # All text that came meanwhile, as one piece: each piece costs its listeners the same.
+                # Return all text that came meanwhile as one piece, because each piece costs its listeners the same.
                 for channel, pieces in groupby(filter(None, received), key=itemgetter(0)):
                     yield channel, "".join(text for _, text in pieces)
         finally:
@@ -152,13 +155,13 @@ class Progress:
             self.add_source(source)
 
     def add_source(self, source: Source) -> None:
-        """Number a source, unless the same text of the same page has one or a reader of the answer may not see it."""
+        """Number a source, unless the same text of the page has a number or a reader of the answer may not see it."""
         if not source.text.strip():
             return
         if not may_see(source.audience, viewers_of(self.question)):
             log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
-        page = urldefrag(source.url).url  # the fragment leads to the passage that a search found
+        page = urldefrag(source.url).url  # the fragment points to the passage that a search found
         if any(urldefrag(known.url).url == page and known.text == source.text for known in self.sources):
             return
         if len(self.sources) >= MAX_SOURCES:
@@ -178,7 +181,7 @@ class Progress:
             if room <= 0:
                 break
         title = "Earlier in this thread"
-        if room <= 0:  # the title says so: earlier messages were not read
+        if room <= 0:  # the title says that earlier messages were not read
             title += f" (its last {len(lines)} messages)" if len(lines) > 1 else " (part of its last message)"
         if lines:
             self.add_source(Source(id=0, title=title, text="\n".join(lines), origin="thread"))
@@ -206,7 +209,7 @@ class Progress:
         )
 
     def draft(self, text: str) -> Draft:
-        """Return the text as a draft with everything that this turn knows."""
+        """Return the text as a draft with everything known in this turn."""
         question, history = self.question, self.state.history
         own, today = is_from_own_words(question.text), question.date_asked()
         asker = [m.text for m in history if m.role == "user" and m.user == question.user]
@@ -225,7 +228,7 @@ class Progress:
         )
 
     def record_model_call(self, end: ModelEnd) -> None:
-        """Count the cost of a model call (at least one call; none without a model), and emit its end."""
+        """Count the usage of a model call (at least one call, or none without a model), and emit its end."""
         least = 0 if self.model.quotes_only else 1
         end = replace(end, usage=replace(end.usage, model_calls=max(least, end.usage.model_calls)))
         self.used += end.usage

@@ -74,7 +74,7 @@ def _shift(item: Located, text: str, order: Order) -> Located:
 
 
 def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
-    """Return a sentence about the gaps of a partial answer: the subjects of the failed claims, or the rest."""
+    """Return a sentence about the gaps in a partial answer: the subjects of the failed claims, or "the rest"."""
     errors = verdict.errors if verdict else ()
     claims = verdict.claims if verdict else ()
     failed = [claim for claim in claims if any(e.start < claim.end and claim.start < e.end for e in errors)]
@@ -94,12 +94,12 @@ def away_note(progress: Progress) -> str:
 
 
 def refusal(progress: Progress, reason: str) -> Refused:
-    """Return the message that the documents have no answer, with the closest ones."""
+    """Return the message that the documents have no answer, with the closest documents."""
     return Refused(answer=_message(progress, progress.say("not_found")), reason=reason)
 
 
 def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Failed:
-    """Return a message on the claims that could not be verified and why; never the draft itself."""
+    """Return a message about the claims that could not be verified and why, never the draft itself."""
     reasons = dict.fromkeys(
         "reason_unchecked" if is_unconfirmed(violation) else _REASONS.get(violation.rule, "reason_form")
         for violation in verdict.errors
@@ -132,7 +132,7 @@ def plain_answer(text: str) -> Answer:
 
 
 def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:
-    # The best passages, one per document, are only named: their closest sentences usually do not help.
+    # Only name the best passages, one per document: their closest sentences usually do not help.
     first: dict[str, Source] = {}
     for source in progress.sources:
         if source.origin != "thread" and source.title != LIST_TITLE:

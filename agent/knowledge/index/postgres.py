@@ -65,8 +65,10 @@ class _PostgresSession:
 
 
 class PostgresIndex(KnowledgeIndex):
-    """A ``KnowledgeIndex`` in one schema of a database. It connects on first use. Raises ``ValueError`` without an
-    address."""
+    """A ``KnowledgeIndex`` in one schema of a database. It connects on first use.
+
+    Raises ``ValueError`` without an address.
+    """
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:
         super().__init__()

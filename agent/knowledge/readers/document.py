@@ -79,8 +79,10 @@ class Content:
 
 @dataclass(slots=True, kw_only=True)
 class ReadLimits:
-    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`. ``cut`` names the part that was left
-    out."""
+    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`.
+
+    ``cut`` names the part that was left out.
+    """
 
     ends: float = float("inf")
     max_chars: int = MAX_CHARS

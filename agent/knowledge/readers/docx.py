@@ -59,8 +59,10 @@ def read_docx(data: bytes, limits: ReadLimits) -> Content:
 
 
 def _join_lists(blocks: list[_Block]) -> Iterator[str]:
-    """Yield blocks. Consecutive list items become one block, and none is indented more than one step below the one
-    above."""
+    """Yield blocks.
+
+    Consecutive list items become one block, and none is indented more than one step below the one above.
+    """
     for is_list, group in groupby(blocks, key=lambda block: bool(block.marker)):
         lines, depth = [], -1
         for block in group:
@@ -164,8 +166,10 @@ class _Body:
         return f" {raise_or_lower(str(self._numbers.notes), 'sup')}"
 
     def _table(self, table: Any) -> str:
-        """Return rows of equal width. A cell that spans columns is followed by empty ones; one that spans rows is
-        repeated."""
+        """Return rows of equal width.
+
+        A cell that spans columns is followed by empty ones; one that spans rows is repeated.
+        """
         rows: list[list[str]] = []
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:  # of a table inside a cell

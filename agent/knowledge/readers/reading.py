@@ -1,7 +1,6 @@
-"""The table of document formats, and how a file becomes text with title and date. A new format needs a row and a
-reader.
+"""The table of document formats, and how a file becomes text with title and date.
 
-``ReadError`` says in plain words why a file has no text.
+A new format needs a row and a reader. ``ReadError`` says in plain words why a file has no text.
 """
 
 import hashlib
@@ -161,8 +160,10 @@ def parse_timestamp(text: str) -> float:
 
 
 def _read_date(text: str) -> str:
-    """Return the date at the start of a text; a month counts as its first day. "03/04/2026" is ambiguous and
-    ignored."""
+    """Return the date at the start of a text; a month counts as its first day.
+
+    "03/04/2026" is ambiguous and ignored.
+    """
     found = moments(text.rstrip("*_) "))
     begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
     days = {(m.year, m.month, m.day or 1) for m in found if m.start == begins and m.month}

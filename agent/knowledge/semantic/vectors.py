@@ -1,5 +1,4 @@
-"""Vectors of passages: computed by an embedding server, stored under a digest of space and text, and compared in
-memory.
+"""Vectors of passages: computed by an embedding server, stored by a digest of space and text, compared in memory.
 
 The store blocks. In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by
 less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor time.

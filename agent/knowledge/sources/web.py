@@ -58,8 +58,7 @@ class WebSource:
         return f"{self.max_pages} of {' '.join(self.entries)}"
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:
-        """Yield every page, starting with the ones unread longest, so that a run continues where the last one
-        stopped."""
+        """Yield every page, the longest unread first, so that a run continues where the last one stopped."""
         fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, policy=self.policy, resolve=self.resolve)
         with fetcher:
             yield from _Visit(self, fetcher, run).pages()
@@ -164,8 +163,10 @@ class _Visit:
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
     def _page_reader(self, url: str, page: WebReply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
-        """Return the page's ``read`` function, which remembers the page for the next run. Raises ``ReadError`` and
-        ``NotModifiedError``."""
+        """Return the page's ``read`` function, which remembers the page for the next run.
+
+        Raises ``ReadError`` and ``NotModifiedError``.
+        """
         if page.status == HTTPStatus.NOT_MODIFIED:
             self._remember(url, before)
             raise NotModifiedError(before.size)

@@ -1,6 +1,6 @@
 """``file_read``: lines of a text file, or the names in a folder, inside configured folders.
 
-Every step of a path is opened without following links, so that swapping a folder for a link in between leads nowhere.
+Every step of a path is opened without following links, so that it is useless to swap a folder for a link in between.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from agent.tools.tool import ToolFailed, ToolResult, spec_of
 from verification.types import Source
 
 FILE_READ: Final = "file_read"
-MAX_TEXT_CHARS: Final = 14_000  # given to the model at once
+MAX_TEXT_CHARS: Final = 14_000  # maximum given to the model at once
 MAX_READ_BYTES: Final = MAX_TEXT_CHARS * 4
 MAX_LISTED: Final = 200
 MAX_SCANNED_BYTES: Final = 1 << 30  # bytes skipped on the way to a line
@@ -38,7 +38,7 @@ class FileRefused(ToolFailed):
 
 
 class FileExcerpt(NamedTuple):
-    """A part of a file. ``lines`` names them if they were counted, ``is_cut``: there is more."""
+    """A part of a file. ``lines`` says which lines, if they were counted. ``is_cut``: there is more."""
 
     text: str
     is_cut: bool
@@ -46,7 +46,7 @@ class FileExcerpt(NamedTuple):
 
 
 class FileReadTool:
-    """Reads below its roots, each known by its folder's name."""
+    """Reads below its roots, which are known by their folders' names."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = tuple(root.resolve() for root in roots)
@@ -54,7 +54,7 @@ class FileReadTool:
         self.spec = spec_of(FILE_READ, names=self._names)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read. Returns one source with the exact text."""
+        """Read the file, and return one source with its exact text."""
         title, excerpt, changed = await asyncio.to_thread(self._read, arguments)
         note = " There is more of it: ask for other lines." if excerpt.is_cut else ""
         return ToolResult(
@@ -83,7 +83,7 @@ class FileReadTool:
     def _place(self, path: str) -> tuple[Path, tuple[str, ...]]:
         """Return the root, and the names below it after following all links. Raises ``FileRefused``."""
         first, _, rest = path.removeprefix("./").partition("/")
-        # Below the root that the path names, else below any root.
+        # Look below the root that the path names, else below any root.
         candidates = [(root, root / rest) for root in self._roots if first == root.name]
         for root, candidate in candidates + [(root, root / path) for root in self._roots]:
             with suppress(OSError, ValueError, RuntimeError):  # missing, a NUL in the name, links in a circle
@@ -112,7 +112,7 @@ def _open_below(root: Path, inside: Sequence[str]) -> int:
 def _list_folder(folder: int) -> FileExcerpt:
     with os.scandir(folder) as entries:
         names = sorted(entry.name + "/" * _is_folder(entry) for entry in entries if not entry.name.startswith("."))
-    # Each name as one line of real characters.
+    # Show each name on one line, in real characters.
     shown = (" ".join(name.encode("utf-8", "replace").decode().split()) for name in names[:MAX_LISTED])
     return FileExcerpt("\n".join(shown), is_cut=len(names) > MAX_LISTED)
 
@@ -125,7 +125,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any]) -> FileExcerpt:
-    if (mark := file.read(2)) in _UTF16:  # line ends of two bytes: lines are counted in the part that is read at once
+    if (mark := file.read(2)) in _UTF16:  # line ends have two bytes: count lines in the part that is read at once
         file.seek(max(2, (size - MAX_READ_BYTES) // 2 * 2 if "tail" in arguments else 0))
         data = _decode(mark + file.read(MAX_READ_BYTES)).encode()
         excerpt = _read_excerpt(BytesIO(data), len(data), arguments)
@@ -177,7 +177,7 @@ def _read_tail(file: IO[bytes], size: int, count: int) -> FileExcerpt:
 
 
 def _decode(data: bytes) -> str:
-    """Decode text; a character that is cut off at its end is left out. Raises ``FileRefused`` if it is not text."""
+    """Decode text; a cut-off character at its end is left out. Raises ``FileRefused`` if it is not text."""
     with suppress(UnicodeDecodeError):
         if b"\0" not in data:
             return codecs.getincrementaldecoder("utf-8-sig")().decode(data)

@@ -19,13 +19,13 @@ from verification.types import Source
 GIT_LOG: Final = "git_log"
 GIT_SHOW: Final = "git_show"
 DEFAULT_COMMITS: Final = parameter(GIT_LOG, "limit")["default"]
-MAX_LOG_SOURCES: Final = 12  # in a longer list, commits share them: a turn numbers only this many sources
-MAX_OUTPUT_BYTES: Final = 400_000  # of git's output; the rest is cut, and the result says so
+MAX_LOG_SOURCES: Final = 12  # maximum sources: in a longer list several commits share one
+MAX_OUTPUT_BYTES: Final = 400_000  # maximum bytes of git's output; the rest is cut, and the result says so
 MAX_CHANGES_CHARS: Final = 15_000
 
 # No leading dash, no colon (``commit:path``), no white space; ``HEAD~3``, ``v1.2..v1.3``, ``feature/x@{1}`` pass.
 _REF: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9._/~^@{}+#-]{0,199}")
-# Git itself takes any word as a date, and an unknown one as now.
+# Git accepts any word as a date, and treats an unknown one as now.
 _WHEN: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?"
     r"|yesterday|midnight|\d{1,4} (?:minute|hour|day|week|month|year)s?(?: ago)?",
@@ -33,26 +33,26 @@ _WHEN: Final = re.compile(
 )
 _FORMAT: Final = "--format=%H%x00%cI%x00%s%x00%cI %an: %s%x00commit %H%nAuthor: %an%nDate: %cI%n%n%B"
 _FIELDS: Final = 5
-# A merge shows its changes, and no program from the repository's attributes is run.
+# Show the changes of merges, and run no program from the repository's attributes.
 _PLAIN_CHANGES: Final = ("--diff-merges=first-parent", "--no-ext-diff", "--no-textconv")
 
 
 class GitFailed(ToolFailed):
-    """Git failed. The text has neither input nor output."""
+    """Git failed. The text contains neither input nor output."""
 
     hints = ("git_log without a ref lists the newest commits.",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """One repository. ``url`` shows a commit; ``{commit}`` and ``{repository}`` are filled in."""
+    """One repository. ``url`` is the address of a commit; ``{commit}`` and ``{repository}`` are filled in."""
 
     name: str
     folder: Path
     url: str = ""
 
     def link(self, commit: str) -> str:
-        """Return the commit's URL, or nothing if none is configured."""
+        """Return the commit's URL, or an empty text if none is configured."""
         if not self.url:
             return ""
         url = self.url if "{commit}" in self.url else self.url.rstrip("/") + "/{commit}"
@@ -104,7 +104,7 @@ class GitLogTool:
         if len(commits) > limit:
             lines.append(f"There are more; these are the newest {limit}.")
         listed = commits[:limit]
-        size = -(-len(listed) // MAX_LOG_SOURCES)  # of each source
+        size = -(-len(listed) // MAX_LOG_SOURCES)  # maximum characters of each source
         groups = (listed[start : start + size] for start in range(0, len(listed), size))
         return ToolResult(content="\n".join(lines), sources=tuple(_source(repository, group) for group in groups))
 
@@ -162,7 +162,7 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield f"--{name}={value}"
     for name, option in (("author", "author"), ("words", "grep")):
         if value := arguments.get(name, ""):
-            yield f"--{option}={_check_value(value)}"  # joined to its option it cannot be read as another option
+            yield f"--{option}={_check_value(value)}"  # joined to its option, it cannot be taken for another option
     yield from ("--regexp-ignore-case", "--fixed-strings")
 
 
@@ -183,12 +183,12 @@ def _path(arguments: Mapping[str, Any]) -> str:
 
 
 async def _run_git(repository: Repository, command: str, options: list[str], ref: str, path: str) -> tuple[str, bool]:
-    """Return git's output and if it was cut. Raises ``GitFailed``."""
+    """Return git's output and whether it was cut. Raises ``GitFailed``."""
     program = which("git")
     if program is None:
         raise GitFailed(why="Git is not installed where Orion runs.")
     safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
-    # A ref or a path that looks like an option must not be read as one.
+    # A ref or a path that looks like an option must not be taken for one.
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
     try:
         process = await asyncio.create_subprocess_exec(
@@ -201,7 +201,7 @@ async def _run_git(repository: Repository, command: str, options: list[str], ref
     except OSError as error:
         raise GitFailed(why="Git could not be started.") from error
     try:
-        output = bytearray()  # one byte more than wanted shows that the output was cut
+        output = bytearray()  # one extra byte shows that the output was cut
         while process.stdout and len(output) <= MAX_OUTPUT_BYTES and (read := await process.stdout.read(1 << 16)):
             output += read
         if len(output) <= MAX_OUTPUT_BYTES and await process.wait() != 0:
@@ -213,7 +213,7 @@ async def _run_git(repository: Repository, command: str, options: list[str], ref
     return output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"), len(output) > MAX_OUTPUT_BYTES
 
 
-def _parse_commits(output: str) -> Iterator[Commit]:  # without a last one that was cut
+def _parse_commits(output: str) -> Iterator[Commit]:  # without the last one if it was cut
     fields = output.split("\0")
     for start in range(0, len(fields) - _FIELDS + 1, _FIELDS):
         commit, at, subject, line, text = fields[start : start + _FIELDS]

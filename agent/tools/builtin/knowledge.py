@@ -1,7 +1,7 @@
 """The knowledge tools ``search``, ``list_documents``, ``get_document``, and sources of Slack's own search.
 
-They return sources: the document's own text, a title with all headings above it, a link and an age. The index blocks,
-so every call runs in a thread. Queries and texts are never logged. Of messages that ``slack_search`` found, only the
+They return sources: the document's text, a title with all headings above it, a link and an age. Calls to the index
+block, so they run in a thread. Queries and texts are never logged. Of messages that ``slack_search`` found, only the
 links are stored.
 """
 
@@ -30,11 +30,11 @@ _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
 DOCUMENTS: Final = "documents"  # the place of these tools
-MAX_TEXT_CHARS: Final = 15_000  # in one result: the wall would cut off more without a note
+MAX_TEXT_CHARS: Final = 15_000  # in one result: the guard would cut off more without a note
 MAX_LISTED: Final = 400
 _MAX_LIMIT: Final = parameter(SEARCH, "limit")["maximum"]
 _LIMIT: Final = parameter(SEARCH, "limit")["default"]
-SOURCE_TOKENS: Final = 6_000  # of one search, estimated from bytes; 0: the passages as they were found
+SOURCE_TOKENS: Final = 6_000  # tokens of one search, estimated from bytes; 0: only the passages that were found
 
 
 class DocumentsAway(ToolFailed):
@@ -45,12 +45,12 @@ class DocumentsAway(ToolFailed):
 
 
 def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
-    """Return the three tools over one index. ``source_tokens`` is the maximum that one search brings."""
+    """Return the three tools over one index. ``source_tokens`` is the maximum that one search returns."""
     return (SearchTool(index, source_tokens), ListDocumentsTool(index), GetDocumentTool(index))
 
 
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers, prefixes: tuple[str, ...] = ()) -> dict[str, Tool]:
-    """Return the same tools for one place: the index shows only its documents that everybody there may see."""
+    """Return the same tools for one place: the index shows only documents that everyone there may see."""
     return {
         name: replace(tool, index=SeenBy(tool.index, viewers, prefixes)) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()
@@ -69,7 +69,7 @@ class SearchTool(_KnowledgeTool):
     spec = spec_of(SEARCH)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search. Returns one source for each stretch of a document, and names those that do not fit."""
+        """Search, and return one source for each stretch of a document, and the names of those that do not fit."""
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         left_out: tuple[FoundPassage, ...]
         with _away_as_failure():
@@ -137,7 +137,7 @@ class GetDocumentTool(_KnowledgeTool):
 
 @contextmanager
 def _away_as_failure() -> Iterator[None]:
-    """Turn an unreachable index into a failed tool: the turn decides what follows."""
+    """Turn an unreachable index into a failed tool: the turn decides what to do."""
     try:
         yield
     except KnowledgeAwayError as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WEB_SEARCH: Final = "web_search"
 DEFAULT_PAGES: Final = parameter(WEB_SEARCH, "limit")["default"]
 MAX_PAGES: Final = parameter(WEB_SEARCH, "limit")["maximum"]
-TIMEOUT_S: Final = 12.0  # between two pieces of the reply
+TIMEOUT_S: Final = 12.0  # seconds between two pieces of the reply
 MAX_REPLY_BYTES: Final = 2_000_000
 MAX_EXCERPT_CHARS: Final = 2_000
 _FORBIDDEN: Final = 403  # SearXNG's answer if its settings do not list JSON
@@ -48,7 +48,7 @@ class WebSearchTool:
         self._client = client
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search. Returns one source per page with the excerpt as its text."""
+        """Search, and return one source per page, with the excerpt as its text."""
         results, limit = await self.search(str(arguments["query"])), int(arguments.get("limit", DEFAULT_PAGES))
         pages = results[:limit]
         lines = [f"{page.title} ({page.url})" for page in pages]
@@ -81,7 +81,7 @@ class WebSearchTool:
 
 @asynccontextmanager
 async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
-    """Open the tool for this server, with its own connections."""
+    """Open the tool for a server, with its own connections."""
     import httpx2  # noqa: PLC0415 - as above
 
     options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}

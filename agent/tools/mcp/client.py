@@ -23,7 +23,7 @@ from agent.tools.tool import ToolFailed, ToolSpec, error_of
 
 MAX_PAGES: Final = 20
 MAX_TOOLS: Final = 64
-_ALIVE_TIMEOUT_S: Final = 0.5  # within the extra second that the call's wall waits
+_ALIVE_TIMEOUT_S: Final = 0.5  # less than the extra second that the guard around the call waits
 _REFUSALS: Final = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
 log = structlog.get_logger()
 Reply = TypeVar("Reply")
@@ -31,12 +31,12 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """Seconds."""
+    """Waiting times in seconds."""
 
-    start: float = 20.0  # for a server's handshake and its list of tools
-    first: float = 5.0  # that Orion's start waits for it
-    ready: float = 5.0  # that a call waits for a new connection
-    pause: float = 0.5  # between tries to connect, doubled up to ``longest``
+    start: float = 20.0  # for a server's handshake and list of tools
+    first: float = 5.0  # for which Orion's start waits for a server
+    ready: float = 5.0  # for which a call waits for a new connection
+    pause: float = 0.5  # between two tries to connect, doubled up to ``longest``
     longest: float = 60.0
 
 
@@ -60,7 +60,7 @@ class ListedTool:
 
 
 class McpConnection:
-    """One server, connected as long as ``keep`` runs."""
+    """One server, which is connected while ``keep`` runs."""
 
     def __init__(self, server: McpServer, waits: Waits) -> None:
         self.server = server
@@ -83,7 +83,7 @@ class McpConnection:
 
     @property
     def trouble(self) -> str:
-        """The last sign of what is wrong."""
+        """The last hint at what is wrong."""
         return self._link.trouble
 
     async def keep(self) -> None:
@@ -109,7 +109,7 @@ class McpConnection:
         return McpFailed(self.server, f"cannot be reached{status}. It is tried again.")
 
     async def request(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
-        """Send once. Raises ``McpFailed``; the wall around tools handles the SDK's own exceptions."""
+        """Send once. Raises ``McpFailed``; the guard around tools handles the SDK's own exceptions."""
         self._wanted.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._waits.ready):
@@ -132,7 +132,7 @@ class McpConnection:
             link.over.set()
             status = f" ({link.trouble})" if link.trouble and server.url else ""
             raise McpFailed(server, f"broke off{status}: {said}") from None
-        except ValueError:  # pydantic's, too
+        except ValueError:  # including pydantic's
             raise McpFailed(server, "sent something that is not a result.") from None
         except (httpx2.HTTPError, OSError, *STREAM_CLOSED):
             link.over.set()
@@ -173,7 +173,7 @@ class McpConnection:
             self._changed.set()
 
     async def _listen(self, client: Client) -> None:
-        """Subscribe to changes of tools on a server that offers it. Raises if this one does not."""
+        """Subscribe to changes of the server's tools. Raises if it does not offer this."""
         async with client.listen(tools_list_changed=True) as changes:
             async for _ in changes:
                 self._changed.set()
@@ -206,18 +206,18 @@ class McpConnection:
             log.info("mcp_tools_left_out", server=self.server.name, tools=len(left_out))
 
     def _usable(self, tool: types.Tool) -> ListedTool | None:
-        """Return the tool as the model sees it, or None if it may or can not be used."""
+        """Return the tool as the model sees it, or None if it must not or cannot be used."""
         reads = tool.annotations.read_only_hint if tool.annotations else None
         spec = to_tool_spec(self.server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
         if spec is None or not self.server.allows(tool.name, reads=reads):
             return None
-        # A call first waits for a connection, and its own time-out gives a better error, so the wall waits longer.
+        # A call first waits for a connection, and its own time-out gives a better error, so the guard waits longer.
         spec = replace(spec, takes_s=self._waits.ready + self.server.timeout_s + 1, place=self.server.name)
         return ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], spec)
 
 
 async def _is_alive(client: Client) -> bool:
-    """Ping a server that gave no result. It can still answer while a tool is slow."""
+    """Ping a server that returned no result: it may still answer while a tool is slow."""
     with suppress(TimeoutError, MCPError, OSError, *STREAM_CLOSED):
         async with asyncio.timeout(_ALIVE_TIMEOUT_S):
             await client.list_tools()

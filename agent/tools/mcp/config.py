@@ -1,6 +1,6 @@
 """Reads the MCP servers from the usual JSON, ``{"mcpServers": {name: {…}}}``.
 
-``${NAME}`` in a value is replaced from the environment. Messages about faults never quote a value: it may be a token.
+``${NAME}`` in a value is replaced from the environment. Error messages never quote a value, because it may be a token.
 """
 
 import json
@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from agent.thread.conversation import NOBODY, parse_audience
 
-MAX_ALL_TOOLS: Final = 100  # from all servers: together with Orion's own, fewer than the 128 that models accept
+MAX_ALL_TOOLS: Final = 100  # from all servers: with Orion's own, fewer than the 128 that models accept
 TIMEOUT_S: Final = 25.0
 DEFAULT_MAX_CHARS: Final = 12_000
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
@@ -66,7 +66,10 @@ class McpServer(BaseModel):
         return self
 
     def allows(self, tool: str, *, reads: bool | None) -> bool:
-        """Return if a tool may be used. ``reads`` is its own claim; a pattern allows none that declares changes."""
+        """Return whether a tool may be used.
+
+        ``reads`` is the tool's own claim; a pattern does not allow tools that declare changes.
+        """
         if not self.allow:
             return reads is True
         return tool in self.allow or (reads is not False and any(fnmatchcase(tool, each) for each in self.allow))
@@ -88,7 +91,10 @@ class McpServer(BaseModel):
 
 
 def read_servers(text: str, environment: Mapping[str, str]) -> tuple[McpServer, ...]:
-    """Return the servers of a file that are not ``disabled``. Raises ``ValueError`` with the place, without a value."""
+    """Return the servers of a file that are not ``disabled``.
+
+    Raises ``ValueError``, which names the place but not the value.
+    """
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):
@@ -97,7 +103,7 @@ def read_servers(text: str, environment: Mapping[str, str]) -> tuple[McpServer, 
     if not isinstance(servers, dict):
         message = 'It should be a JSON object such as {"mcpServers": {"name": {"command": "…"}}}.'
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
-    # Not validated: a disabled server may be incomplete, or meant for another program.
+    # Not validated, because a disabled server may be incomplete, or meant for another program.
     off = [name for name, given in servers.items() if isinstance(given, dict) and given.get("disabled") is True]
     return tuple(
         _server(name, _expand(given, environment, f"Server {name!r}"))

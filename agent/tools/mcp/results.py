@@ -22,7 +22,7 @@ _DATES: Final = (
     *("modifiedat", "lastupdated", "date", "created", "createdat", "createdtime"),
 )
 _KEYS: Final = ("id", "key", "pageid")
-_DEEP_FIELDS: Final = frozenset({"title", "summary", "url"})  # other nested fields name a person or a place
+_DEEP_FIELDS: Final = frozenset({"title", "summary", "url"})  # other nested fields are the name of a person or a place
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _FAILURE: Final = re.compile(  # forms in which servers report a failure as a result
     r"\s*(?:error(?: (?:calling|executing|in|while|fetching|running)\b[^\n:]{0,100})?:\s|traceback \(most recent"
@@ -42,7 +42,7 @@ MAX_RESULTS: Final = 8  # long results that can be continued
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One document of a result. ``keys`` are the names under which a later call may ask for it."""
+    """One document of a result. ``keys`` are names by which a later call may ask for it."""
 
     text: str
     title: str = ""
@@ -60,7 +60,7 @@ def read_records(text: str) -> list[Record]:
 
 
 def failure_in(text: str) -> str:
-    """Return the message if the result is really a failure, otherwise an empty text."""
+    """Return the error message if the result is really a failure, otherwise an empty text."""
     value = _decode(text)
     if isinstance(value, str):
         return value if len(value) <= MAX_FAILURE_CHARS and _FAILURE.match(value) else ""
@@ -79,7 +79,7 @@ def failure_in(text: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return the text in encodable form: half a character in a result must not end a turn."""
+    """Return the text in encodable form, because half a character in a result must not end a turn."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -137,7 +137,7 @@ def _inside(value: Any, names: Sequence[str], max_depth: int) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return a text, a number or a text that is split into parts; nothing for anything else."""
+    """Return a text, a number, or a text that is split into parts; for anything else an empty text."""
     if isinstance(value, str | int) and not isinstance(value, bool):
         return without_surrogates(str(value)).strip()
     if isinstance(value, list) and value and all(isinstance(each, Mapping) and "plain_text" in each for each in value):
@@ -165,7 +165,7 @@ def _lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Pages:
-    """The results of one server. ``links`` are resources named in its results."""
+    """The results of one server. ``links`` are resources that its results name."""
 
     server: McpServer
     links: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -191,7 +191,7 @@ class Pages:
         if len(self._results) > MAX_RESULTS:
             self._results.popitem(last=False)
         result = self.read_on(name, origin=origin)
-        if not result.hints:  # it was shown completely
+        if not result.hints:  # it is complete
             del self._results[name]
         return result
 

@@ -1,4 +1,4 @@
-"""The tools of MCP servers, as a question sees them."""
+"""The tools of MCP servers for a question."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class McpTool:
     spec: ToolSpec
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call the tool. The reply is the result's text and its sources."""
+        """Call the tool, and return the result's text and its sources."""
         result = await self.connection.request(lambda client: client.call_tool(self.listed.name, dict(arguments)))
         texts = [without_surrogates(text) for text in _texts_of(result, self.connection)]
         whole = "\n".join(texts)
@@ -53,7 +53,8 @@ class McpTool:
             why = f"The tool failed: {said}"
             raise ToolFailed(why, _OTHER_INPUT)
         shown = _add_page(self, texts, values_in(arguments), self.listed.title)
-        return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")  # an empty list, say
+        # for example, an empty list
+        return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class ReadOnTool:
 
 @dataclass(frozen=True, slots=True)
 class AwayTool:
-    """Replaces the tools of a server that is not connected yet, so that people are told."""
+    """Stands in for the tools of a server that is not connected yet, so that people are told about it."""
 
     connection: McpConnection
     spec: ToolSpec
@@ -98,7 +99,7 @@ class McpTools:
     reserved: frozenset[str] = frozenset()
 
     def for_viewers(self, viewers: Viewers) -> dict[str, Tool]:
-        """Return the tools by name that all viewers may use."""
+        """Return the tools that all viewers may use, by name."""
         return self._by_name(one for one in self.connections if may_see(one.server.audience, viewers))
 
     def all(self) -> dict[str, Tool]:
@@ -106,7 +107,7 @@ class McpTools:
         return self._by_name(self.connections)
 
     def left_out(self) -> list[str]:
-        """Return the names of the tools over ``MAX_ALL_TOOLS``, as if one question had all servers."""
+        """Return the names of the tools beyond ``MAX_ALL_TOOLS``, as if one question could use all servers."""
         names = [tool.spec.name for connection in self.connections for tool in _tools_of(connection)]
         return names[MAX_ALL_TOOLS:]
 
@@ -125,7 +126,7 @@ class McpTools:
 async def open_mcp(
     servers: Sequence[McpServer], reserved: frozenset[str], waits: Waits | None = None
 ) -> AsyncIterator[McpTools]:
-    """Stay connected to the servers while the block runs. It starts after at most ``waits.first``."""
+    """Stay connected to the servers during the block, which starts after at most ``waits.first``."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)  # the SDK's own lines quote what servers say
     waits = waits or Waits()
     connections = tuple(McpConnection(server, waits) for server in servers)

@@ -22,9 +22,9 @@ from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.sanitize import to_one_line
 from observability.loopback import is_loopback, trusted_at
 
-MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would take all memory
+MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would use up the memory
 MAX_UNREQUESTED_BYTES: Final = 16_000_000
-MAX_ERROR_BYTES: Final = 4_096  # of the end of the error output
+MAX_ERROR_BYTES: Final = 4_096  # maximum bytes of the end of the error output
 MAX_TROUBLE_CHARS: Final = 200
 GRACE_S: Final = 1.0
 MAX_REPLY_BYTES: Final = 8_000_000  # over HTTP the SDK reads a whole reply of any length
@@ -37,11 +37,11 @@ class ServerLink:
     """The link to one server."""
 
     server: McpServer
-    over: asyncio.Event = field(default_factory=asyncio.Event)  # set when it broke
-    trouble: str = ""  # the latest hint: an HTTP status, or a line of the server's error output
+    over: asyncio.Event = field(default_factory=asyncio.Event)  # set when the connection breaks
+    trouble: str = ""  # the latest hint: an HTTP status or a line of the server's error output
 
     def note(self, trouble: str) -> None:
-        """Keep a hint at the problem, without the server's secrets."""
+        """Remember a hint at the problem, without the server's secrets."""
         self.trouble = to_one_line(self.server.without_secrets(trouble))[:MAX_TROUBLE_CHARS]
 
 
@@ -86,7 +86,7 @@ class ChildServer:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            for asking in (0, signal.SIGTERM):  # 0 sends no signal: the end of its input may be enough
+            for asking in (0, signal.SIGTERM):  # 0 sends no signal: closing its input may be enough
                 self._signal(asking)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(GRACE_S):
@@ -109,7 +109,7 @@ class ChildServer:
 
 @asynccontextmanager
 async def start_process(link: ServerLink, env: Mapping[str, str]) -> AsyncIterator[ChildServer]:
-    """Start the server's process, and stop it on leaving. Raises ``OSError`` if it cannot be started."""
+    """Start the server's process, and stop it when the block ends. Raises ``OSError`` if it cannot be started."""
     server = link.server
     process = await asyncio.create_subprocess_exec(
         server.command,
@@ -129,13 +129,13 @@ async def start_process(link: ServerLink, env: Mapping[str, str]) -> AsyncIterat
             yield child
         finally:
             await child.stop()
-            await asyncio.wait({reading}, timeout=GRACE_S)  # its last words say why it ended
+            await asyncio.wait({reading}, timeout=GRACE_S)  # its last lines say why it ended
             reading.cancel()
 
 
 @asynccontextmanager
 async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContextManager[Any]]:
-    """Open the SDK's transport, whose process ends after it. HTTP errors are noted on the link."""
+    """Open the SDK's transport. On leaving, its process ends. HTTP errors are recorded in the link."""
     url = link.server.url
     if not url:
         async with start_process(link, get_default_environment() | link.server.env) as child:
