@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.json_data import compact_json
-from agent.outcome import Answered, Asked, TurnOutcome
+from agent.outcome import Answered, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
-from agent.thread.state import ThreadState, from_json, to_json
+from agent.thread.state import ThreadState
 from agent.turn.events import (
     Done,
     ModelEnd,
@@ -33,7 +33,7 @@ from agent.turn.events import (
 from bot.documents.open import corpus_of
 from bot.settings import Settings
 from bot.turn.engine import Engine, open_engine
-from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import settings_in
 from tests.support.repository import Work
 from tests.support.searxng import LocalSearxNG
@@ -205,70 +205,3 @@ async def test_question_over_web_results(tmp_path: Path) -> None:
     assert told_.events[at + 2 :] == tail
     assert isinstance(outcome, Answered)
     assert outcome.answer.chunks[0].startswith("A kilo of tea costs 9 euros <https://tea.example/p|")
-
-
-def asks(question: str, key: str) -> Scripted:
-    plan = [{"description": "Find the city"}, {"description": "Look up its tea", "tool": "web_search"}]
-    return calls(("ask_user", {"question": question, "key": key, "plan": plan}))
-
-
-async def test_two_tools_and_a_question_back_continued_elsewhere_then_a_second_mission(tmp_path: Path) -> None:
-    """The state after the question goes through its stored form, as a worker that is killed leaves it to the next."""
-    page = {"title": "Tea in Ulm", "url": "https://tea.example/ulm", "content": "In Ulm a kilo of tea costs 8 euros."}
-    docs = folder(tmp_path, limits=LIMITS)
-    settings = settings_in(tmp_path, "")
-    decisions = [
-        asks("Which city do you mean?", "city"),
-        calls(("web_search", {"query": "tea Ulm"}), ("list_documents", {})),
-        calls(("finish_step", {"step": 1, "result": "Ulm"})),
-        RESPOND,
-        RESPOND,
-    ]
-    drafts = [
-        says("<answer>In Ulm a kilo of tea costs 8 euros [1].</answer>"),
-        says("<answer>Each key may send 120 requests a minute [1].</answer>"),
-    ]
-    async with LocalSearxNG(page) as engine, ScriptedOpenAI(decisions=decisions, drafts=drafts) as server:
-        settings = settings.model_copy(update={"searxng_url": engine.url})
-        async with story(settings, server, docs) as before:
-            outcome = await before.ask("What is the price of tea?")
-        assert isinstance(outcome, Asked)
-        assert before.events == [
-            *FIRST_SEARCH, *DECIDED, PLANNED, "plan open, open", "state pending_question", "done asked",
-        ]  # fmt: skip
-        asked = before.state
-        assert asked.plan is not None
-        assert [(step.description, step.status) for step in asked.plan.steps] == [
-            ("Find the city", "open"), ("Look up its tea", "open"),
-        ]  # fmt: skip
-
-        async with story(settings, server, docs) as after:
-            after.state = from_json(to_json(asked))
-            outcome = await after.ask("Ulm", ts="2.0")
-            assert isinstance(outcome, Answered)
-            assert (after.state.answers, after.state.todolist_id) == ({"city": "Ulm"}, asked.todolist_id)
-            first = after.events
-            plan = after.state.plan
-            outcome = await after.ask("How many requests may a key send a minute?", ts="3.0")
-    assert first[0] == "state answered"
-    assert first[-2:] == [CLOSED, "done answered"]
-    assert plan is not None
-    assert [(step.status, step.result) for step in plan.steps] == [("done", "Ulm"), ("done", "")]
-    assert isinstance(outcome, Answered)
-    assert after.state.todolist_id not in {None, asked.todolist_id}
-    assert after.state.answers == {"city": "Ulm"}
-    assert (
-        after.events
-        == [
-            "state mission_reset, previous_todolist_id, reason",
-            "search starts",
-            "search brings Limits (limits.md, line 1, updated 2026-11-18)",
-            "decide starts",
-            "write starts",  # beside the decision: there is something to answer from
-            "decide ends",
-            PLANNED,
-            *WRITTEN[1:],
-            CLOSED,
-            "done answered",
-        ]
-    )

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from agent.files import MAX_PARTS, MAX_WHOLE_CHARS, add_unread_notes, file_sources
 from agent.outcome import Answered, Refused
-from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import AttachedFile, Question, ThreadMessage, asks_for_file
 from agent.turn.replies import plain_answer
@@ -112,23 +111,6 @@ def test_log_can_be_asked_for_as_a_whole(text: str) -> None:
 def test_text_for_a_bare_file_asks_for_the_file(language: str) -> None:
     assert asks_for_file(ask(say("file_summarise", language), NOTES))
     assert not asks_for_file(ask(say("file_summarise", language)))
-
-
-async def test_bare_file_is_quoted_without_a_model() -> None:
-    outcome, after = await take_turn(ExtractiveModel(), ask("Summarise the attached file.", NOTES), tools=())
-    assert isinstance(outcome, Answered)
-    assert "The launch is on 3 March." in outcome.answer.text
-    assert [source.title for source in outcome.answer.sources] == ["notes.md"]
-    assert after.sources == outcome.answer.sources
-
-
-async def test_question_is_answered_from_the_file_and_so_is_the_next_one() -> None:
-    outcome, after = await take_turn(ExtractiveModel(), ask("What does the launch cost?", NOTES), tools=())
-    assert isinstance(outcome, Answered)
-    assert "It costs 400 euros" in outcome.answer.text
-    outcome, _ = await take_turn(ExtractiveModel(), ask("Who leads the launch?"), tools=(), state=after)
-    assert isinstance(outcome, Answered)
-    assert "Ann leads it" in outcome.answer.text
 
 
 async def test_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_it_did_not() -> None:

@@ -18,7 +18,6 @@ from agent.model.protocol import ModelError
 from agent.outcome import Answered, Asked, TurnOutcome
 from agent.thread.conversation import AttachedFile, ThreadMessage
 from agent.thread.state import (
-    Plan,
     ThreadState,
     cancel_pending_question,
     from_json,
@@ -265,19 +264,6 @@ async def test_plan_of_several_steps_is_shown_as_it_proceeds() -> None:
         [("Find the limit", "done"), ("Compare it", "open")],
         [("Find the limit", "done"), ("Compare it", "done")],
     ]
-
-
-async def test_plan_of_one_step_is_not_shown() -> None:
-    one = (Step(description="Find the limit"),)
-    for decision in (Respond(), Respond(plan=one)):
-        assert (await turn(decision))[1] == []
-
-
-async def test_plan_that_goes_on_after_a_question_back_is_shown_again() -> None:
-    steps = (Step(description="Find the city", status="done"), Step(description="Look up its tea"))
-    before = ThreadState(mission="tea", todolist_id="p", plan=Plan(id="p", steps=steps))
-    _, told = await turn(Respond(), state=before)
-    assert told == [[("Find the city", "done"), ("Look up its tea", "open")]]
 
 
 async def test_step_keeps_what_its_tool_was_called_with() -> None:

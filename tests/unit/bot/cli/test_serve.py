@@ -39,7 +39,6 @@ from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
     CHANNEL,
     MENTION,
-    Running,
     answers,
     process,
     serve_environment,
@@ -372,15 +371,6 @@ async def test_second_signal_ends_at_once_and_gives_the_question_back(
 async def _at_once(command: Coroutine[Any, Any, None]) -> None:
     with pytest.raises(EndedAtOnce):
         await command
-
-
-async def _url(log: Path, running: Running) -> str:
-    def said() -> str:
-        return log.read_text()
-
-    await wait_until(lambda: "(Ctrl-C ends it)" in said() or running.returncode is not None, "the workspace opens", 110)
-    assert running.returncode is None, said()
-    return next(word for word in said().split() if word.startswith("http://"))
 
 
 async def _asks_and_is_answered(url: str) -> None:

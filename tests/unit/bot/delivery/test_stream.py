@@ -1,8 +1,6 @@
 """A whole Orion whose answers can be seen while they grow: Slack, Redis and the model's server are real far ends."""
 
 import asyncio
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ from markdown_it import MarkdownIt
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.stream import join_bold
-from bot.local.model.limits import LENIENT
 from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import STREAM_UNKNOWN, ThreadReader
 from bot.slack.web_api import SlackCalls
@@ -112,20 +109,6 @@ async def test_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_pat
         message = await at.answered(ts)
         assert [body(message).count(words) for words in ("600", "3,000")] == [1, 1]
         assert (at.calls(APPEND), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
-
-
-async def test_stream_that_dies_is_finished_in_place(tmp_path: Path, redis_url: str) -> None:
-    gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
-    drafted = draft(FIRST, "Bur", gate=gate, rest=(THIRD,))
-    async with stage(tmp_path, redis_url, drafted, gate=gate, strictness=short) as at:
-        ts = at.ask()
-        growing = await at.seen(ts, "600 requests")
-        await wait_until(lambda: time.time() > float(growing["ts"]) + 0.6, "the stream is dead")
-        gate.set()
-        message = await at.answered(ts)
-        assert (message["ts"], at.calls("chat.postMessage")) == (growing["ts"], 0)
-        assert [words in shown(message) for words in ("600", "3,000")] == [True, True]
-        assert metadata(message)["event_payload"]["turn_id"]
 
 
 TROUBLES = [

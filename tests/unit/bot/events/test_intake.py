@@ -308,29 +308,6 @@ def test_fields_that_cannot_be_are_malformed(fields: dict[str, Any]) -> None:
     assert reason(mention(**fields)) == "malformed"
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-NAMES = ["subtype", "user", "text", "ts", "channel", "channel_type", "thread_ts", "edited", "message", "bot_id"]
-TYPES = st.sampled_from(["message", "app_mention", "agent_session_stopped"])
-SUBTYPES = st.sampled_from(["message_changed", "message_deleted", "tombstone", "", "file_share"]) | JSON
-WILD_EVENT = st.fixed_dictionaries(
-    {"type": TYPES},
-    optional={
-        **dict.fromkeys([*NAMES, "previous_message", "deleted_ts", "event_ts"], JSON),
-        "subtype": SUBTYPES,
-        "message": JSON | st.fixed_dictionaries({"subtype": SUBTYPES, "edited": JSON, "text": JSON}),
-    },
-)
-
-
-@given(JSON | st.fixed_dictionaries({"event": JSON | WILD_EVENT, "team_id": JSON, "authorizations": JSON}))
-def test_no_payload_makes_it_crash(payload: object) -> None:
-    assert isinstance(parse_event(payload, OWN, OPEN), Incoming | Ignored)
-
-
 @given(
     text=st.text(st.characters()), ts=st.sampled_from(["1700000000.000100", "1"]), ids=st.lists(st.text(), max_size=2)
 )

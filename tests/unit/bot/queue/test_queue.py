@@ -38,24 +38,6 @@ async def let_lease_run_out(redis: Redis, mailbox: Mailbox, thread: str = THREAD
     await redis.hset(mailbox.fence_key(thread), "until", "1")
 
 
-async def let_backoff_pass(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
-    await redis.zadd(mailbox.ready_key(thread), {thread: 1}, xx=True)
-
-
-async def test_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
-    no_leaked_keys.append(STRUCTURAL)
-    for body in ("one", "two", "drei 🙂\nmit Zeile"):
-        await put(mailbox, body)
-    seen = []
-    for _ in range(3):
-        claimed = await claim_one(mailbox)
-        assert await mailbox.claim("w2", 10) == []
-        seen.append(claimed.body)
-        assert await mailbox.finish(claimed, "ok")
-    assert seen == ["one", "two", "drei 🙂\nmit Zeile"]
-    assert await mailbox.depth() == Depth(messages=0, leased=0, dead=0)
-
-
 async def test_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
     assert await mailbox.claim("w1", 1) == [], "it waits for its twin"
@@ -89,36 +71,6 @@ async def test_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: 
     assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
     assert await mailbox.enqueue("T2:C:1", "cut \ud83d off", event_ids=["a", "a"])  # twice in one call is no twin
     assert sorted(one.body for one in await mailbox.claim("w", 2)) == ["cut ? off", "q"]
-
-
-async def test_the_old_holder_is_refused_everything(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
-    old = await claim_one(mailbox)
-    await let_lease_run_out(redis_client, mailbox)
-    new = await claim_one(mailbox)
-    lease = Lease(old.leased_until)
-    assert lease.is_held()
-    await mailbox.beat([(old, lease)])
-    assert not lease.is_held()
-    assert not await mailbox.finish(old, "ok")
-    assert not await mailbox.finish(old, "retry")
-    with pytest.raises(LeaseLost):
-        await mailbox.mark(old, "posted", "old")
-    assert await mailbox.mark(new, "posted", "new") == "new"
-    assert await mailbox.finish(new, "ok")
-
-
-async def test_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
-    redis_client: Redis, mailbox: Mailbox
-) -> None:
-    await put(mailbox, "q")
-    claimed = await claim_one(mailbox)
-    await let_lease_run_out(redis_client, mailbox)
-    with pytest.raises(LeaseLost):
-        await mailbox.mark(claimed, "posted", "late")
-    assert await mailbox.get_mark(THREAD, "posted") is None
-    # But what did happen may still be reported: refusing it would only answer the question twice.
-    assert await mailbox.finish(claimed, "ok")
 
 
 async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -256,18 +208,6 @@ async def test_workspaces_take_turns_and_within_one_the_longest_waiting_thread_c
         await put(mailbox, "q", thread)
     assert await claimed_now(mailbox, 4) == ["T1:a", "T2:a", "T3:a", "T1:b"]
     assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
-
-
-async def test_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
-    box = Mailbox(redis_client, per_team=3)
-    for thread in ("T1:a", "T1:b", "T1:c", "T1:d", "T2:a"):
-        await put(box, "q", thread)
-    first = await box.claim("w1", 2)
-    assert await claimed_now(box, 10, "w2") == ["T1:b", "T1:c"]
-    assert await claimed_now(box, 10, "w3") == []
-    assert await box.finish(first[0], "retry", after_s=60)
-    assert await claimed_now(box, 10, "w3") == ["T1:d"]
-    await box.aclose()
 
 
 async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:

@@ -34,21 +34,6 @@ async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator
         running.cancel()
 
 
-async def test_recycled_socket_is_replaced(redis_client: Redis) -> None:
-    async with local_slack(strictness=PROMPT) as slack:
-        ledger = Ledger()
-        async with listening(slack, redis_client, ledger) as front:
-            await wait_until(front.ready, "the socket is connected")
-            await slack.server.workspace.sockets.disconnect()
-            await wait_until(lambda: slack.server.workspace.sockets.opened >= 2, "a second socket is opened")
-            await wait_until(front.ready, "the second socket is connected")
-            slack.ask("how?", CHAT)
-            # On a slow day the ack comes late and Slack sends again: more messages, but one message.
-            await wait_until(lambda: bool(ledger.messages), "the question arrived")
-        assert not await front.ready()
-        assert len({incoming.ts for incoming in ledger.messages}) == 1
-
-
 async def test_socket_on_this_machine_is_opened_without_the_hosts_proxy(
     redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """Slack's limits are kept to by all workers together, and whoever must wait long comes back for a place of its own."""
 
-import asyncio
 from itertools import pairwise
 
 import pytest
@@ -77,18 +76,3 @@ async def test_call_that_would_wait_long_fails_at_once_and_says_when(redis_clien
             await calls.call_once(POST, {**body, "text": "Once"})
         assert slack.made(POST) == made, "nobody calls before Slack said"
         assert await worker(redis_client).is_waiting(POST, body)
-
-
-async def test_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -> None:
-    limits = worker(redis_client)
-
-    async def keep() -> None:
-        while True:
-            await limits.reserve("assistant.threads.setStatus", {}, patience_s=0)
-
-    for number in range(100):
-        keeper = asyncio.create_task(keep())  # noqa: TID251 - what is shown is how it ends
-        await asyncio.sleep(0.0003 * (number % 7))
-        keeper.cancel()
-        done, _ = await asyncio.wait({keeper}, timeout=2)
-        assert done, "a status that cannot be held back holds its turn for ever"

@@ -136,13 +136,6 @@ async def test_exports_are_indexed_too(tmp_path: Path) -> None:
         assert report == IndexReport()
 
 
-@pytest.mark.parametrize("name", ["nowhere", "docs/limits.md"])
-def test_what_is_no_folder_is_refused(name: str, tmp_path: Path) -> None:
-    docs_in(tmp_path / "docs")
-    with pytest.raises(WrongUse, match="is not a folder"):
-        corpus_of(settings_in(tmp_path, ""), [tmp_path / name])
-
-
 @pytest.mark.parametrize("home", ["limits.md", "limits.md/deeper"])
 async def test_place_that_cannot_be_written_is_told(home: str, tmp_path: Path) -> None:
     docs = docs_in(tmp_path / "docs")
