@@ -40,7 +40,6 @@ from tests.support.orion_running import (
     CHANNEL,
     MENTION,
     answers,
-    process,
     serve_environment,
     settings_in,
     shown,
@@ -207,25 +206,6 @@ def samples(text: str) -> dict[tuple[str, str], float]:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
-
-
-async def test_web_takes_and_worker_answers_over_one_redis(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str
-) -> None:
-    web_log, work_log = tmp_path / "web.log", tmp_path / "work.log"
-    environment = serve_environment(workspace, tmp_path / "web", REDIS_URL=redis_url)
-    elsewhere = {**environment, "ORION_HOME": str(tmp_path / "work")}
-    async with process(["serve", "--concurrency", "0"], environment, web_log) as web:
-        await wait_until(lambda: workspace.connections == 1, "web is connected", 60)
-        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-        async with process(["worker"], elsewhere, work_log) as worker:
-            found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
-            assert "600 requests" in shown(found[0])
-            for running in (worker, web):
-                running.send_signal(signal.SIGTERM)
-                assert await running.wait() == 0
-    assert "turn_outcome" not in web_log.read_text()
-    assert "turn_outcome" in work_log.read_text()
 
 
 NOT_LOADED = (*("langfuse", "requests", "google.protobuf", "opentelemetry.exporter"), *("psycopg", "mcp"))
@@ -485,19 +465,6 @@ class Opened(webbrowser.BaseBrowser):
     def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:  # noqa: ARG002, FBT001, FBT002 - webbrowser's own signature
         self.urls.append(url)
         return True
-
-
-async def test_serve_takes_signed_events_over_http(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
-) -> None:
-    settings = settings_of(workspace, tmp_path, redis_url)
-    async with started(serving.serve(settings, mode="http", host="127.0.0.1", concurrency=1)) as served:
-        port = await pages_of(log)
-        workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
-        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-        await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
-        ask_to_end()
-        await served
 
 
 async def test_changed_page_counts_soon_where_orion_is_tried_out(tmp_path: Path) -> None:

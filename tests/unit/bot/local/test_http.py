@@ -10,7 +10,7 @@ from slack_sdk.signature import SignatureVerifier
 from bot.local.deliveries import NotAcknowledged
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, running
+from tests.support.local_echo import CHAT, YOU, running
 
 QUICK = Strictness(rates=False, ack_seconds=0.3, retry_delays=(0.0, 0.01, 0.02))
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -34,19 +34,6 @@ async def receiver(answer: Answer) -> AsyncIterator[str]:
     app.router.add_post("/slack/events", answer)
     async with served(app) as url:
         yield url
-
-
-async def test_plain_bolt_app_answers_over_signed_http() -> None:
-    async with running(LocalWorkspace(signing_secret="shared")) as workspace:
-        echo = EchoApp(workspace, signing_secret="shared")
-        async with served(echo.app.server(host="127.0.0.1").web_app) as url:
-            workspace.http.url = url
-            ts = workspace.post(YOU, HELP, f"{MENTION} over http")
-            thread = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
-            assert thread[0]["text"] == "You said: over http"
-            await workspace.click(HELP, thread[0]["ts"], "open")
-            await workspace.wait_for(lambda: workspace.workspace.views.open)
-            await workspace.wait_for(lambda: all(one.acknowledged for one in workspace.workspace.deliveries.log))
 
 
 async def test_every_request_is_signed_and_retries_say_so() -> None:

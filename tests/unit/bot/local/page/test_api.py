@@ -6,7 +6,7 @@ import pytest
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, echoing, modal, running
+from tests.support.local_echo import HELP, MENTION, YOU, call, echoing, modal, running
 
 RECORD = {"turn_id": "turn-1", "outcome": "answered"}
 
@@ -118,41 +118,6 @@ async def test_messages_come_with_html_and_ephemerals_for_their_reader() -> None
         assert [one["text"] for one in thread] == ["*hi*", "reply", f"for {YOU}"]
 
 
-async def test_clicks_modals_home_and_stop_go_through_the_page() -> None:
-    async with (
-        running(workspace_with_page()) as workspace,
-        echoing(workspace) as echo,
-        aiohttp.ClientSession() as session,
-    ):
-        await act(session, workspace, "post", {"channel": CHAT, "text": "hello"})
-        answer = (await workspace.wait_for(lambda: workspace.messages(CHAT)[1:]))[0]
-        click = {"channel": CHAT, "ts": answer["ts"], "action_id": "open"}
-        assert (await act(session, workspace, "click", click))[0] == 200
-        (view_id,) = await workspace.wait_for(lambda: list(workspace.workspace.views.open))
-        async with session.get(f"{workspace.url}/ui/view?id={view_id}") as shown:
-            view = (await shown.json())["view"]
-        assert (view["title"], view["submit"], view["blocks"][0]["html"]) == (
-            "Details",
-            "Save",
-            '<div class="line"><strong>Why</strong> this answer</div>',
-        )
-        values = {"name": {"value": {"type": "plain_text_input", "value": None}}}
-        body = {"view_id": view_id, "values": values}
-        assert (await act(session, workspace, "submit", body))[1]["errors"] == {"name": "Please give a name."}
-        await act(session, workspace, "dismiss", {"view_id": view_id})
-        async with session.get(f"{workspace.url}/ui/view?id={view_id}") as shown:
-            assert shown.status == 404
-        await act(session, workspace, "open_home", {"tab": "home"})
-        await workspace.wait_for(lambda: workspace.workspace.views.homes)
-        async with session.get(f"{workspace.url}/ui/view?id=home") as shown:
-            home = (await shown.json())["view"]
-        assert home["blocks"][0]["html"] == "What I know"
-        missing = {"view_id": home["id"], "action_id": "none"}
-        assert (await act(session, workspace, "click", missing))[1]["error"] == "element_not_found"
-        await act(session, workspace, "stop", {"channel": CHAT, "thread_ts": answer["ts"]})
-        await workspace.wait_for(lambda: echo.events[-1]["type"] == "agent_session_stopped")
-
-
 async def test_click_without_an_app_tells_the_person() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         view = workspace.workspace.views.show(YOU, modal())
@@ -160,14 +125,6 @@ async def test_click_without_an_app_tells_the_person() -> None:
             504,
             {"ok": False, "error": "connection_failed"},
         )
-
-
-async def test_the_inspector_reads_the_record() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
-        async with session.get(f"{workspace.url}/ui/turn/turn-1") as answer:
-            assert await answer.json() == RECORD
-        async with session.get(f"{workspace.url}/ui/turn/turn-2") as answer:
-            assert answer.status == 404
 
 
 async def updates(socket: aiohttp.ClientWebSocketResponse, count: int) -> list[Json]:
