@@ -67,8 +67,7 @@ from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
 from bot.turn.engine import Engine, open_engine
-from bot.turn.history import Visibility
-from bot.turn.job import TeamServices
+from bot.turn.job import TeamServices, Visibility
 from bot.turn.observer import Observers, open_observers
 from bot.turn.status import QueueNotices
 from bot.turn.unasked import UnaskedAnswers

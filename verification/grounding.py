@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from verification.checks.dates import date_findings
 from verification.checks.identifiers import code_findings, identifier_findings
-from verification.checks.numbers import correct_results, number_findings
+from verification.checks.numbers import equations, is_percent, number_findings
 from verification.checks.wording import quote_findings, wording_findings
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
@@ -109,7 +109,11 @@ class Basis:
 
 def read_basis(draft: Draft, text: str) -> Basis:
     """Build the basis that ``text``, the answer of the draft, is checked against."""
-    calculated = correct_results(analyse(text))  # known to other sentences too, such as a sum in a list below
+    answer = analyse(text)
+    # Results and shares of correct calculations are known to other sentences too, such as a sum in a list below.
+    right = [each for each in equations(answer) if each.is_right]
+    held = [*(each.said for each in right), *(part for each in right for part in each.operands if is_percent(part))]
+    calculated = "; ".join(text[each.start : each.end] for each in held if each)
     return Basis(
         sources={source.id: Cited(source.id, _read_source(source)) for source in draft.sources},
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),

@@ -4,21 +4,15 @@ This fails closed. A claim is supported only by an opinion that names existing l
 claim cites. Any other opinion, or a missing one, is an error of that claim.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Final
 
-from verification.markup.lines import ITEM
+from verification.markup.lines import source_lines
 from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
 _MAX_WORDS: Final = 200  # letters of the words of a source
-_WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
-_MAX_WIDTH: Final = 100  # of wrapped text
-_ENDED: Final = re.compile(r"(?:[.!?:;|。！？…][\"'”’)\]*_]*| {2}|\\)\Z")
-_BEGUN: Final = re.compile(rf"{ITEM.pattern}|\s*(?:[#|>]|<\w|`{{3}}|~{{3}}|-{{3}}|={{3}}|\*\*|__)")
 
 Line = tuple[int, int]
 """A line of a source: the source's number, and the line's from 1. Line 0 is the title and the date."""
@@ -34,28 +28,6 @@ class Judgement:
     lines: tuple[Line, ...] = ()
     absent: bool = False
     instead: str = ""
-
-
-def source_lines(source: Source) -> tuple[str, ...]:
-    """The numbered lines of a source as a judge sees them, without empty lines."""
-    # A page's date may support a claim, so the judge must be able to name its line.
-    dated = f", updated {source.updated_at}" if source.updated_at else ""
-    lines, is_code, above = [" ".join(f"{source.title}{dated}".split())], False, ""
-    for _, block in groupby(source.text.splitlines(), key=lambda line: not line.strip()):
-        together = [*block]
-        width = max(map(len, together))
-        for line in together:
-            words = line.strip()
-            # Outside code, a sentence that was wrapped for paper is one line again.
-            is_full = width <= _MAX_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
-            goes_on = words[:1].islower() or (is_full and not _ENDED.search(above))
-            if goes_on and len(above) >= _WRAPPED_CHARS and not is_code and not _BEGUN.match(line):
-                lines[-1] += f" {words}"
-            elif words:
-                lines.append(line)
-            is_code ^= words.startswith(("```", "~~~"))
-            above = line
-    return tuple(lines)
 
 
 def open_claims(verdict: Verdict) -> tuple[Claim, ...]:

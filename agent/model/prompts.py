@@ -23,7 +23,7 @@ from agent.texts.catalogue import age, truncate
 from agent.thread.conversation import Question, ThreadMessage, as_markdown
 from agent.thread.state import Plan
 from agent.tools.tool import ToolResult
-from verification.judgement import source_lines
+from verification.markup.lines import source_lines
 
 NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's reply if the sources lack the answer, as in prompts/system.md
 MAX_MESSAGES: Final = 5

@@ -27,7 +27,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Listening
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
-from bot.turn.history import Visibility
+from bot.turn.job import Visibility
 from bot.turn.observer import Observers
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too

@@ -25,7 +25,7 @@ from bot.answers import AnswerBook
 from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.turn_records import UNANSWERED, TurnRecords, sources_of
-from bot.turn.history import Visibility
+from bot.turn.job import Visibility
 from observability.stats import Stats, Tally
 from observability.stats_table import Prices, cost, read_prices
 from verification.types import Source

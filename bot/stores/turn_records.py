@@ -18,8 +18,8 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from verification.evidence.verbatim import Span, highlight_shared_words, is_quoted, text_as_read, without_citations
-from verification.judgement import Line, source_lines
-from verification.markup.lines import is_delimiter, split_cells
+from verification.judgement import Line
+from verification.markup.lines import is_delimiter, source_lines, split_cells
 from verification.types import Answer, Claim, Repair, Source, Violation
 
 MAX_PASSAGES: Final = 4

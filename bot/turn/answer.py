@@ -38,8 +38,7 @@ from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import OutboxEntry, mark_of, read_entry, read_facts
-from bot.turn.history import load_chat_context, load_earlier
-from bot.turn.job import Job, TeamServices
+from bot.turn.job import Job, TeamServices, load_chat_context, load_earlier
 from bot.turn.recovery import (
     MODEL_AWAY,
     delete_plan,

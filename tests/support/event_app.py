@@ -27,7 +27,7 @@ from bot.slack.message import Access, Incoming
 from bot.stores.limits import Listening
 from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
-from bot.turn.history import Visibility
+from bot.turn.job import Visibility
 from tests.support.local_slack import Slack
 from tests.support.services import workspaces_of
 

@@ -190,9 +190,9 @@ class Equation(NamedTuple):
     def values(self) -> tuple[float, ...]:
         """The result in the unit of the written one: by operator precedence, and from left to right."""
         in_points = {"*", "/"}.isdisjoint(self.signs) and all(
-            each.unit is None or _is_percent(each) for each in self.operands
+            each.unit is None or is_percent(each) for each in self.operands
         )
-        percent = _is_percent(self.said) or (in_points and all(map(_is_percent, self.operands)))
+        percent = is_percent(self.said) or (in_points and all(map(is_percent, self.operands)))
         numbers = [self._as_operand(each, percent=percent, in_points=in_points) for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]
         for sign, number in zip(self.signs, numbers[1:], strict=True):
@@ -210,10 +210,11 @@ class Equation(NamedTuple):
             return each.readings[0] / 100
         if each.unit and self.said and self.said.unit and self._in_one_unit and not percent:
             return each.amounts()[0] / self.said.unit.factor
-        return each.amounts()[0] / 100 if _is_percent(each) else each.readings[0]
+        return each.amounts()[0] / 100 if is_percent(each) else each.readings[0]
 
 
-def _is_percent(quantity: Quantity | None) -> bool:
+def is_percent(quantity: Quantity | None) -> bool:
+    """Return True for a share."""
     return quantity is not None and quantity.unit is not None and quantity.unit.dimension == "ratio"
 
 
@@ -225,14 +226,6 @@ def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -
         or (each.said is None and any(is_result(quantity, value) for value in each.values()))
         for each in equations(claim)
     )
-
-
-def correct_results(answer: Passage) -> str:
-    """The results and shares of an answer's correct calculations. Its other sentences may use them."""
-    # Otherwise a sentence that states the result of a sum in a list below it would fail.
-    right = [each for each in equations(answer) if each.is_right]
-    held = [*(each.said for each in right), *(part for each in right for part in each.operands if _is_percent(part))]
-    return "; ".join(answer.text[each.start : each.end] for each in held if each)
 
 
 def wrong_results(evidence: Evidence) -> Iterator[Finding]:

@@ -7,9 +7,11 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 import html
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
 from verification.markup.scanner import Fence, fences, segments
+from verification.types import Source
 
 Kind = Literal["text", "heading", "item", "row", "head", "rule", "frame", "fence", "blank"]
 """``head`` is the row above a table's ``rule``; ``frame`` is the text around a table in a code block."""
@@ -236,3 +238,31 @@ def drawn_rows(body: str) -> list[list[str]]:
     """The cells of a drawn table, header first, without its rule."""
     header, _, *rows = body.split("\n")
     return [[cell.strip() for cell in f"{line} ".split(" | ")] for line in (header, *rows)]
+
+
+_WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
+_MAX_WRAPPED_WIDTH: Final = 100  # of wrapped text
+_ENDED: Final = re.compile(r"(?:[.!?:;|。！？…][\"'”’)\]*_]*| {2}|\\)\Z")
+_BEGUN: Final = re.compile(rf"{ITEM.pattern}|\s*(?:[#|>]|<\w|`{{3}}|~{{3}}|-{{3}}|={{3}}|\*\*|__)")
+
+
+def source_lines(source: Source) -> tuple[str, ...]:
+    """The numbered lines of a source as a judge sees them, without empty lines."""
+    # A page's date may support a claim, so the judge must be able to name its line.
+    dated = f", updated {source.updated_at}" if source.updated_at else ""
+    lines, is_code, above = [" ".join(f"{source.title}{dated}".split())], False, ""
+    for _, block in groupby(source.text.splitlines(), key=lambda line: not line.strip()):
+        together = [*block]
+        width = max(map(len, together))
+        for line in together:
+            words = line.strip()
+            # Outside code, a sentence that was wrapped for paper is one line again.
+            is_full = width <= _MAX_WRAPPED_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
+            goes_on = words[:1].islower() or (is_full and not _ENDED.search(above))
+            if goes_on and len(above) >= _WRAPPED_CHARS and not is_code and not _BEGUN.match(line):
+                lines[-1] += f" {words}"
+            elif words:
+                lines.append(line)
+            is_code ^= words.startswith(("```", "~~~"))
+            above = line
+    return tuple(lines)

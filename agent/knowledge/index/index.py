@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from agent.knowledge.index import tables
 from agent.knowledge.index.build import IndexBuilder
@@ -63,6 +63,8 @@ class KnowledgeIndex(ABC):
 
     An unreachable database raises ``KnowledgeAwayError``. With ``meaning`` a search ranks by meaning as well.
     """
+
+    failures: ClassVar[tuple[type[Exception], ...]]  # of the driver, if the database cannot be reached
 
     def __init__(self) -> None:
         self.meaning: Meaning | None = None
@@ -173,8 +175,8 @@ class KnowledgeIndex(ABC):
     @contextmanager
     def session(self, *, write: bool = False) -> Iterator[IndexSession]:
         """Lend a connection to one thread. With ``write`` the block is one transaction."""
-        with self._telling():
-            while (session := self._idle_one()) and not session.is_usable():
+        try:
+            while (session := self._idle_one()) and not session.is_usable:
                 session.close()
             session, healthy = session or self._connect(), False
             try:
@@ -186,6 +188,8 @@ class KnowledgeIndex(ABC):
                     self._idle.append(session)
                 else:
                     session.close()
+        except self.failures as error:
+            raise self._explain(error) from None
 
     def _idle_one(self) -> IndexSession | None:
         with suppress(IndexError):
@@ -197,8 +201,8 @@ class KnowledgeIndex(ABC):
         """Open a connection, and create the tables if needed."""
 
     @abstractmethod
-    def _telling(self) -> AbstractContextManager[None]:
-        """Turn the driver's errors for an unreachable database into ``KnowledgeAwayError``."""
+    def _explain(self, error: Exception) -> Exception:
+        """Return ``KnowledgeAwayError`` for a driver's error for an unreachable database."""
 
     @abstractmethod
     def _building(self) -> AbstractContextManager[IndexSession]:

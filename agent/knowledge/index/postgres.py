@@ -31,13 +31,6 @@ _OPTIONS: Final[dict[str, Any]] = {
     "tcp_user_timeout": 20_000,
     "application_name": "orion",
 }
-_AWAY: Final = (
-    psycopg.OperationalError,
-    psycopg.InterfaceError,
-    # another version of Orion has replaced the tables
-    psycopg.errors.UndefinedTable,
-    psycopg.errors.UndefinedColumn,
-)
 
 
 class _PostgresSession:
@@ -52,8 +45,9 @@ class _PostgresSession:
     def transaction(self) -> AbstractContextManager[Any]:
         return self.connection.transaction()
 
+    @property
     def is_usable(self) -> bool:
-        """Return False if the server has closed the connection."""
+        """False if the server has closed the connection."""
         try:
             self.connection.execute("")
         except psycopg.Error:
@@ -69,6 +63,14 @@ class PostgresIndex(KnowledgeIndex):
 
     Raises ``ValueError`` without an address.
     """
+
+    failures = (
+        psycopg.OperationalError,
+        psycopg.InterfaceError,
+        # another version of Orion has replaced the tables
+        psycopg.errors.UndefinedTable,
+        psycopg.errors.UndefinedColumn,
+    )
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:
         super().__init__()
@@ -115,23 +117,22 @@ class PostgresIndex(KnowledgeIndex):
         session.execute("SET jit TO off")
         return session
 
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        try:
-            yield
-        except _AWAY as error:
-            raise KnowledgeAwayError(type(error).__name__) from None  # the driver's text may contain the address
+    def _explain(self, error: Exception) -> Exception:
+        return KnowledgeAwayError(type(error).__name__)  # the driver's text may contain the address
 
     @contextmanager
     def _building(self) -> Iterator[_PostgresSession]:
         """A separate connection that holds the lock: the server releases it when this process dies."""
-        with self._telling(), ExitStack() as stack:
-            session = self._open_session(stack)
-            self._prepare(session)
-            # A lock in Redis would expire while its builder is frozen, and that builder would then go on writing
-            # (decision 9).
-            session.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(?))", (self._schema,))
-            yield session
+        try:
+            with ExitStack() as stack:
+                session = self._open_session(stack)
+                self._prepare(session)
+                # A lock in Redis would expire while its builder is frozen, and that builder would then go on writing
+                # (decision 9).
+                session.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(?))", (self._schema,))
+                yield session
+        except self.failures as error:
+            raise self._explain(error) from None
 
     @contextmanager
     def _lock(self, name: str) -> Iterator[Callable[[], bool]]:

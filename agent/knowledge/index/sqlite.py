@@ -23,18 +23,19 @@ _WAIT_S: Final = 30.0  # wait wait until another process has written its batch: 
 
 
 class _SqliteSession(sqlite3.Connection):
+    is_usable = True
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self.execute("BEGIN IMMEDIATE")
         with self:
             yield
 
-    def is_usable(self) -> bool:
-        return True
-
 
 class SqliteIndex(KnowledgeIndex):
     """A ``KnowledgeIndex`` in one file."""
+
+    failures = (sqlite3.OperationalError,)
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -85,16 +86,9 @@ class SqliteIndex(KnowledgeIndex):
             raise
         return session
 
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError:
-            with closing(self._connect()) as session:  # another version may have replaced the tables
-                if _is_current(session):
-                    raise
-            message = "rebuilt by another version"
-            raise KnowledgeAwayError(message) from None
+    def _explain(self, error: Exception) -> Exception:
+        with closing(self._connect()) as session:  # another version may have replaced the tables
+            return error if _is_current(session) else KnowledgeAwayError("rebuilt by another version")
 
     @contextmanager
     def _building(self) -> Iterator[IndexSession]:

@@ -46,8 +46,9 @@ class IndexSession(Protocol):
     def transaction(self) -> AbstractContextManager[Any]:
         """Run the block as one transaction."""
 
+    @property
     def is_usable(self) -> bool:
-        """Return False if the connection is lost."""
+        """False if the connection is lost."""
 
     def close(self) -> None:
         """Close it."""

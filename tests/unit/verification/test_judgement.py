@@ -16,9 +16,9 @@ from verification.judgement import (
     claim_key,
     only_unconfirmed,
     open_claims,
-    source_lines,
     without_unconfirmed,
 )
+from verification.markup.lines import source_lines
 from verification.types import Draft, Source, Verdict
 
 SOURCES = (

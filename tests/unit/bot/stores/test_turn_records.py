@@ -16,7 +16,7 @@ from agent.tools.tool import ToolResult
 from agent.turn.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
 from bot.stores.turn_records import MAX_PASSAGES, Recorder, TurnRecords, passages_of
 from tests.support.fakes import LIMITS, question
-from verification.judgement import source_lines
+from verification.markup.lines import source_lines
 from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 
 TABLE = "Limits by plan\n\n| Plan | Requests | Price |\n|---|---|---|\n| Free | 60 | 0 |\n| Pro | 600 | 9 |\n"

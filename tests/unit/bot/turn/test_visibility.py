@@ -7,7 +7,7 @@ import pytest
 
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.thread.conversation import Viewers
-from bot.turn.history import Visibility
+from bot.turn.job import Visibility
 
 OPEN, CLOSED = (
     {"id": n, "title": f"Page {n}", "origin": "mcp", "audience": who} for n, who in ((1, "public"), (2, "U1"))
