@@ -1,7 +1,4 @@
-"""Files of a question or of its thread's first message, as sources.
-
-Of a long file, only the parts closest to the question are used.
-"""
+"""Files of a question or its thread's first message, as sources. Of a long file only the closest parts are used."""
 
 import math
 from collections import Counter

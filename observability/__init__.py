@@ -1,1 +1,1 @@
-"""A leaf: logs, metrics, traces, counters. Imports no other package of ours."""
+"""Logs, metrics, traces and counters. A leaf package: it imports no other package of ours."""

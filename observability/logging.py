@@ -1,7 +1,7 @@
-"""structlog and the standard logging, set up so that no content and no secret is logged.
+"""structlog and the standard logging, set up so that neither content nor secrets are logged.
 
-A field with a text becomes its length, an exception its type and place; debug adds the first 100 characters. Libraries
-are logged from WARNING on, each line of theirs once a minute, and their texts count as content.
+A field with a text becomes its length, an exception its type and place; debug adds the first 100 characters. Lines from
+libraries are logged from WARNING on, each of them once a minute, and their texts count as content.
 """
 
 import logging
@@ -27,11 +27,11 @@ CONTENT = frozenset({
     "value", "words",
 })  # fmt: skip
 MAX_IN_DEBUG = 100
-MAX_VALUE = 300  # characters of any field: no fact needs more, and a text under an unknown name is truncated
-MAX_FRAMES = 6  # the innermost frames name the fault; all of them would fill the log with frameworks
+MAX_VALUE = 300  # maximum characters of a field: no fact needs more, and it truncates texts under unknown names
+MAX_FRAMES = 6  # the innermost frames show the fault; all of them would fill the log with frameworks
 REPEAT_INTERVAL_S = 60.0
-MAX_LINES = 1_000  # lines of libraries that are remembered; a library that generates its lines must not fill the memory
-# The meaning of a library's line for an operator, who does not see its text.
+MAX_LINES = 1_000  # library lines to remember: a library that generates its lines must not fill the memory
+# The meaning of library lines for an operator, who does not see their text.
 _NOTES = {
     "opentelemetry": "traces may be lost; answers are not affected",
     "slack_bolt": "the connection to Slack; /readyz says if it is up",
@@ -47,7 +47,7 @@ def configure(
     """Set up logging for the process, to standard error: JSON or, for a person at a terminal, aligned text.
 
     ``level`` is that of our own events. ``debug`` shows all of them, with the first 100 characters of texts.
-    ``secrets`` are the configured ones, which need not look like secrets.
+    ``secrets`` are the configured ones, which may not look like secrets.
     """
     out = stream or sys.stderr
     shared: list[Processor] = [
@@ -65,28 +65,28 @@ def configure(
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(out)
-    # Libraries that lower their own level would log texts. The SDK does so for LANGFUSE_DEBUG alone.
+    # Libraries that lower their own level would log texts. The SDK does so only for LANGFUSE_DEBUG.
     handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name == "langfuse")
     handler.setFormatter(_LibraryFormatter([*shared, _renderer(json=json)], debug=debug))
     handler.addFilter(_Repeats())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
-    for name in ("langfuse", "opentelemetry.exporter"):  # each failed request: `langfuse_failing` says it once
+    for name in ("langfuse", "opentelemetry.exporter"):  # for each failed request: `langfuse_failing` says it once
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.captureWarnings(capture=True)
 
 
 class Length(int):
-    """The length of a text, the only thing that an event says about it: ``prompt_length=Length(prompt)``.
+    """The length of a text, which is all that an event says about it: ``prompt_length=Length(prompt)``.
 
-    It carries the text for ``protect``, which adds the first 100 characters as ``prompt`` in debug only.
+    It keeps the text for ``protect``, which adds the first 100 characters as ``prompt`` only in debug.
     """
 
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """Return the length of ``text``, an ordinary whole number to any reader."""
+        """Return the length of ``text``, which behaves like an ordinary integer."""
         length = super().__new__(cls, len(text))
         length.text = text
         return length
@@ -127,7 +127,7 @@ def _renderer(*, json: bool) -> Processor:
 
 
 def _exception(*, debug: bool) -> Processor:
-    """Return the processor that reduces an exception to its type and innermost frames: its text may quote content."""
+    """Return the processor that reduces an exception to type and innermost frames: its text may quote content."""
 
     def describe(_: Any, __: str, event: EventDict) -> EventDict:
         given = event.pop("exc_info", None)
@@ -145,7 +145,7 @@ def _exception(*, debug: bool) -> Processor:
 
 
 class _Repeats(logging.Filter):
-    """Passes each line of a library's source once a minute; the next one says how many were held back."""
+    """Lets each line of a library's source through once a minute, and says how many were held back before it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class _Repeats(logging.Filter):
 
 
 class _LibraryFormatter(logging.Formatter):
-    """Formats a library's record as an event: the place it was logged at, and its text only in debug."""
+    """Formats a library's record as an event: where it was logged, and its text only in debug."""
 
     def __init__(self, processors: Sequence[Processor], *, debug: bool) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class _LibraryFormatter(logging.Formatter):
             "text_length": len(text),
             "exc_info": record.exc_info,
         }
-        if record.args and isinstance(record.msg, str):  # then it is a constant in the library's source
+        if record.args and isinstance(record.msg, str):  # then it is a constant from the library's source
             event["template"] = record.msg
         if note := _NOTES.get(record.name.partition(".")[0]):
             event["note"] = note
@@ -199,12 +199,12 @@ class _LibraryFormatter(logging.Formatter):
 
 
 def _preview(value: object, known: re.Pattern[str] | None) -> Any:
-    """Return the beginning of a text, or of something with texts in it, for debug."""
+    """Return the beginning of a text, or of a value that contains texts, for debug."""
     return _truncate(redact(value if isinstance(value, str) else str(value), known=known), MAX_IN_DEBUG)
 
 
 def _truncate(value: Any, limit: int) -> Any:
-    """Return ``value`` as JSON can hold it, each string encodable and at most ``limit`` characters long."""
+    """Return ``value`` in a form that JSON allows, with encodable strings of at most ``limit`` characters."""
     if isinstance(value, str):
         text = value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
         return text if len(text) <= limit else f"{text[:limit]}…"
@@ -212,5 +212,5 @@ def _truncate(value: Any, limit: int) -> Any:
         return {key: _truncate(item, limit) for key, item in value.items()}
     if isinstance(value, list):
         return [_truncate(item, limit) for item in value]
-    # Any other object could print a text that it carries.
+    # Any other object could print a text that it contains.
     return value if isinstance(value, int | float | None) else f"<{type(value).__name__}>"

@@ -1,4 +1,4 @@
-"""Proxies and certificates by address. An address on this machine, recognised by its text, never has a proxy."""
+"""Proxies and certificates by address. An address on this machine, recognised by its text, never gets a proxy."""
 
 import ssl
 from ipaddress import ip_address
@@ -10,26 +10,26 @@ def is_loopback(url: str) -> bool:
     """Return True if a URL's host is ``localhost``, a name under it, or a loopback address."""
     try:
         host = urlsplit(url).hostname or ""
-        if host == "localhost" or host.endswith(".localhost"):  # RFC 6761: this machine, also if DNS says otherwise
+        if host == "localhost" or host.endswith(".localhost"):  # RFC 6761: this machine, even if DNS says otherwise
             return True
         return ip_address(host).is_loopback
-    except ValueError:  # half a bracket, or a name
+    except ValueError:  # an unclosed bracket, or a name
         return False
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the host's proxy for a URL, also of a WebSocket. ``NO_PROXY`` is honoured; loopback has none."""
+    """Return the host's proxy for a URL, even of a WebSocket. ``NO_PROXY`` is honoured; loopback has none."""
     # aiohttp's own trust_env knows neither loopback nor ALL_PROXY, and reads the environment in a thread each time.
     parts = urlsplit(url)
     if is_loopback(url) or proxy_bypass(parts.hostname or ""):
         return None
     proxies = getproxies()
     general = proxies.get("all", "")
-    # A WebSocket begins as HTTP (RFC 6455). aiohttp speaks to no SOCKS proxy.
+    # A WebSocket begins as HTTP (RFC 6455). aiohttp does not support SOCKS proxies.
     return proxies.get(parts.scheme.replace("ws", "http"), general if general.startswith("http") else None)
 
 
 def trusted_at(url: str) -> ssl.SSLContext | bool:
-    """Return what a client of ``url`` verifies certificates with: those of the host, or the client's default."""
-    # A client that must not see the environment's proxies does not see its SSL_CERT_FILE either; this one does.
+    """Return the certificates that a client of ``url`` trusts: the host's, or the client's default."""
+    # A client that ignores the environment's proxies also ignores its SSL_CERT_FILE; this one does not.
     return ssl.create_default_context() if url.startswith("https:") and is_loopback(url) else True

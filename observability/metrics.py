@@ -1,4 +1,4 @@
-"""Every Prometheus metric, declared once. Labels take small fixed vocabularies, never an id or a text."""
+"""All Prometheus metrics. Labels have small fixed vocabularies, never an id or a text."""
 
 import re
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-# From an instant page to the longest turn that is allowed: each step about doubles.
+# From an instant page to the longest allowed turn; each step is about double the last.
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 _WAITS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120)
 MAX_SLACK_ERRORS = 100
-"""Names of Slack's errors that become labels. A server with a new one each time must not fill the memory."""
+"""Maximum number of Slack error names that become labels: a server must not fill the memory with new ones."""
 _ERROR_NAME = re.compile(r"\w{1,60}", re.ASCII)
 
 
@@ -76,11 +76,11 @@ class Metrics:
         self.sync_age_seconds.set(sync_age)
 
     def count_sync(self, how: str) -> None:
-        """Count a run of the background sync that ended."""
+        """Count a finished run of the background sync."""
         self.syncs.labels(how).inc()
 
     def slack_error(self, method: str, name: str) -> None:
-        """Count a failed try of a Slack call. Any text may arrive as the name of an error."""
+        """Count a failed try of a Slack call. The name of an error can be any text."""
         known = self._slack_error_names
         if not _ERROR_NAME.fullmatch(name) or (name not in known and len(known) >= MAX_SLACK_ERRORS):
             name = "other"
@@ -88,7 +88,7 @@ class Metrics:
         self.slack_errors.labels(method, name).inc()
 
     def circuit(self, far_end: str, *, is_open: bool) -> None:
-        """Set if this service is not called for now because it kept failing."""
+        """Set whether this service is not called for now because it kept failing."""
         self.circuit_open.labels(far_end).set(is_open)
 
     def queue(self, *, messages: float, dead: float) -> None:

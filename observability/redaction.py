@@ -1,4 +1,4 @@
-"""Replaces secrets in what leaves the process: by the shape of a token, by the name before a value, in addresses."""
+"""Replaces secrets in everything that leaves the process, found by their form, a name before them, or in addresses."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
-MAX_DEPTH: Final = 12  # levels of nesting: an object that contains itself must end somewhere
-MIN_KNOWN: Final = 6  # characters of a configured secret: a shorter one may be part of any word
+MAX_DEPTH: Final = 12  # levels of nesting, because an object may contain itself
+MIN_KNOWN: Final = 6  # minimum characters of a configured secret: a shorter one may be part of any word
 MAX_CACHED: Final = 128  # texts
 MAX_NAMES: Final = 1_024  # of fields
 
@@ -15,7 +15,7 @@ _NAMED: Final = r"""secret|passw(?:or)?[dt]|kennwort|contraseña|clave|mot[ ]de[
     |パスワード|密码|密碼|passphrase|pwd|token|credential|signature|sharedaccesskey
     |(?:api|access|account|private|shared|secret|signing|encryption)[_-]?key"""
 _QUERY: Final = r"[\w.-]{0,40}(?:token|signature|secret|password|credential)|api[_-]?key|key|sig|code|auth|pwd"
-# Each row: signs of which a text with such a secret has one, in lower case; the secret. Group 1 is not replaced.
+# Each row: texts, in lower case, one of which always comes with such a secret; the secret. Group 1 is not replaced.
 _SHAPES: Final = tuple(
     (signs, re.compile(pattern, re.VERBOSE))
     for signs, pattern in (
@@ -23,7 +23,7 @@ _SHAPES: Final = tuple(
         (("xapp-",), r"()xapp-[\w-]{6,}"),
         (("hooks.slack.com/",), r"(hooks\.slack\.com/)[\w/-]+"),
         (("k-lf-",), r"()\b[ps]k-lf-[\w-]{6,}"),  # Langfuse
-        (("sk-",), r"()\bsk-[\w-]{8,}"),  # OpenAI and others with its form
+        (("sk-",), r"()\bsk-[\w-]{8,}"),  # OpenAI and others with the same form
         (("k_live_", "k_test_", "whsec_"), r"()\b(?:[spr]k_(?:live|test)|whsec)_\w{8,}"),  # Stripe
         (("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_"), r"()\b(?:gh[oprsu]|github_pat)_\w{16,}"),
         (("gl",), r"()\bgl(?:pat|ptt|dt|rt|rtr|soat|cbt|ft|imt|agent|oas|ffct)-[\w.-]{10,}"),  # GitLab
@@ -102,13 +102,13 @@ def _redact_text(text: str, known: re.Pattern[str] | None) -> str:
     text = known.sub(REDACTED, text) if known else text
     folded = text.lower()
     for signs, secret in _SHAPES:
-        if any(map(folded.__contains__, signs)):  # a fiftieth of the pattern's time, and prompts are long
+        if any(map(folded.__contains__, signs)):  # this takes a fiftieth of the pattern's time, and prompts are long
             text = secret.sub(rf"\g<1>{REDACTED}", text)
     return text
 
 
 def redact_field(name: str, value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
-    """Return ``value`` of the field ``name``, which may be in snake_case, camelCase or kebab-case."""
+    """Redact ``value`` of the field ``name``, which may be in snake_case, camelCase or kebab-case."""
     if value and not isinstance(value, bool) and _is_secret_name(name):
         return REDACTED
     return redact(value, known=known, depth=depth)

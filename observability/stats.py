@@ -1,6 +1,6 @@
-"""Counters of turns in Redis, one hash per UTC day, kept 400 days.
+"""Counters of turns in Redis, one hash per UTC day, kept for 400 days.
 
-The pass rate is answered out of answered, partial and failed verification; refused is shown next to it.
+The pass rate is answered out of answered, partial and failed verification; refused is shown separately.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120
 _USED = ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens")
 TARGET = 0.95
 VERIFIER_KEY = "orion:verifier"
-"""One key for each Orion in a Redis: the rules are the same for all."""
+"""One key per Redis, because the rules are the same for all Orions in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFigures:
-    """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` that of a failed one.
+    """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` says why it failed.
 
-    ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
-    once an attempt. ``repaired`` is set if the text that counted was repaired. ``usage`` counts calls and tokens.
-    ``channel`` is an id or ``direct``; ``tokens`` are those of each model: prompt, of these cached, completion.
+    ``errors`` are the numbers of error-level violations per attempt, in order; ``failed_rules`` their rules, once per
+    attempt. ``repaired`` is set if the text that counted was repaired. ``usage`` counts calls and tokens. ``channel``
+    is an id or ``direct``; ``tokens`` are each model's: prompt, cached part of the prompt, completion.
     """
 
     outcome: str  # ``unsourced`` for an answer without sources, such as a greeting
@@ -104,7 +104,7 @@ class Tally:
 
     @property
     def failed(self) -> int:
-        """Number of turns that failed verification; an unreachable model does not count."""
+        """Number of turns that failed verification, without those with an unreachable model."""
         return self["failed:verification"]
 
     @property
@@ -128,12 +128,12 @@ class Tally:
         return _share(self.refused, self.answered + self.partial + self.failed + self.refused)
 
     def group(self, prefix: str) -> dict[str, int]:
-        """Return the counters ``prefix:*`` by their name after the colon, most frequent first."""
+        """Return the counters ``prefix:*`` by the name after the colon, most frequent first."""
         found = {k.removeprefix(f"{prefix}:"): n for k, n in self.counts.items() if k.startswith(f"{prefix}:")}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def channels(self) -> dict[str, Tally]:
-        """Return the turns of each channel, most first; ``direct`` is all direct messages."""
+        """Return the number of turns per channel, largest first; ``direct`` is all direct messages."""
         kinds = {"answered": "outcome:answered", "partial": "outcome:partial", "failed": "failed:verification"}
         return {
             channel: Tally(counts={kinds[kind]: self[f"channel_{kind}:{channel}"] for kind in kinds} | {"turns": turns})
@@ -141,7 +141,7 @@ class Tally:
         }
 
     def models(self) -> dict[str, tuple[int, int, int]]:
-        """Return the tokens of each model: prompt, of these cached, completion."""
+        """Return the tokens of each model: prompt, cached part of the prompt, completion."""
         prompts = self.group("tokens_in")
         return {name: (n, self[f"tokens_cached:{name}"], self[f"tokens_out:{name}"]) for name, n in prompts.items()}
 
@@ -195,7 +195,7 @@ class Summary(Tally):
 
 
 # KEYS day  ARGV ttl in s, (counter, amount)...
-# One script, so that a day always gets its expiry, even if a process dies.
+# One script, so that a day always gets an expiry, even if a process dies.
 _ADD = """
 for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
@@ -242,7 +242,7 @@ class Stats:
         for tally in tallies.values():
             total.update(tally.counts)
         stored, verifier = await self._redis.get(VERIFIER_KEY), None
-        with suppress(ValidationError):  # another version stored it in another form
+        with suppress(ValidationError):  # another version stored it in a different form
             verifier = _VERIFIER.validate_json(stored, strict=True) if stored else None
         return Summary(counts=total, days=tallies, verifier=verifier)
 
@@ -252,7 +252,7 @@ class Stats:
 
 
 def increments(turn: TurnFigures) -> dict[str, int]:
-    """Return what a turn adds to each counter."""
+    """Return the amount that a turn adds to each counter."""
     bucket = next((bound for bound in LATENCY_MS if turn.latency_ms <= bound), "more")
     counts: Counter[str] = Counter([f"outcome:{turn.outcome}", f"latency:{bucket}"])
     counts.update(f"rule:{rule}" for rule in turn.failed_rules)

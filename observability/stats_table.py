@@ -48,7 +48,7 @@ def read_prices(path: Path) -> Prices:
 
 
 def cost(tally: Tally, prices: Prices) -> float | None:
-    """Return US dollars for the models with a price; None if no model has one."""
+    """Return US dollars for the models with a price, or None if no model has one."""
     known = [prices[model].of(*tokens) for model, tokens in tally.models().items() if model in prices]
     return sum(known) if known else None
 

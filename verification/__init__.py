@@ -1,8 +1,8 @@
 """Check whether a text is fit to send. A pure library: no I/O, no clock, no network, no vendor SDK.
 
-``check`` repairs the form of a draft, splits it into the chunks that Slack would get, and judges those chunks. It never
-raises on bad input. ``salvage`` keeps the verified part of a draft that failed. ``retry_text`` tells a model what to
-fix. ``apply_judgements`` adds a judge's opinions to a verdict.
+``check`` repairs the formatting of a draft, splits it into the chunks that Slack would get, and checks those chunks. It
+never raises on bad input. ``salvage`` keeps the verified part of a draft that failed. ``retry_text`` tells a model what
+to fix. ``apply_judgements`` adds a judge's opinions to a verdict.
 
 >>> pay = Source(id=1, title="Travel", url="https://docs.example/travel", text="Hotels cost up to 140 euros a night.")
 >>> draft = Draft(text="**Hotels** cost up to 140 euros a night [1].", question="What is a hotel?", sources=(pay,))

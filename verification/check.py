@@ -1,7 +1,7 @@
 """The table of rules, and the one path from a draft to a verdict.
 
-Repair comes first, then links and citations get one form, and the rules judge the exact chunks that Slack would get.
-``check`` never raises on bad input: a crash of a rule, or of a step before the rules, is an error of that draft.
+Repair comes first, then links and citations are normalised, and the rules check the exact chunks that Slack would get.
+``check`` never raises on bad input: if a rule, or a step before the rules, crashes, the draft has an error.
 """
 
 import re
@@ -34,11 +34,11 @@ _CRASHED: Final = "The check itself failed on this text."
 
 Violations = tuple[Violation, ...]
 OnCrash = Callable[[RuleName, Exception], None]
-"""Callback for each crash behind the wall, so that the caller can log it: this package has no log."""
+"""Callback for each crash, so that the caller can log it: this package has no log."""
 
 
 def _check_form(reading: Reading) -> Violations:
-    """Apply the form rules to the text and to each chunk. A fault of a chunk alone is located by its words."""
+    """Apply the form rules to the text and to each chunk. A fault only in a chunk is located by its words."""
     dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
     in_chunks = [each for chunk in reading.chunks for each in form.violations(chunk, dialect, limit=limit)]
     if reading.draft.repair and reading.chunks and not in_chunks:  # only the chunks are sent
@@ -67,12 +67,12 @@ RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
     "addresses_question": addresses_question,
     "coherent": coherent,
 }
-"""Every rule but ``claim_supported``, which also changes the claims. ``mrkdwn`` means the three form rules."""
+"""All rules except ``claim_supported``, which also changes the claims. ``mrkdwn`` means the three form rules."""
 
 
 @dataclass(slots=True)
 class _Wall:
-    """One of the four walls: a step that crashes counts as a failed check of its rule, and the caller continues."""
+    """One of the four broad excepts: if a step crashes, its rule counts as failed, and the caller continues."""
 
     on_crash: OnCrash | None
     failures: list[Violation] = field(default_factory=list)
@@ -90,7 +90,7 @@ class _Wall:
 
 
 def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
-    """Return the verdict on a draft. Spans refer to ``Verdict.text``. A crash inside is an error, never a pass.
+    """Return the verdict on a draft. Spans refer to ``Verdict.text``. A crash is an error, never a pass.
 
     ``on_crash`` gets the rule and the exception of each crash, for the log. It must not raise.
     """
@@ -114,7 +114,7 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
 
 
 def is_better(a: Verdict, b: Verdict) -> bool:
-    """Compare two verdicts: one that passes is better, then fewer errors, then fewer refuted claims."""
+    """Return True if the first verdict is better: a pass first, then fewer errors, then fewer refuted claims."""
 
     def rank(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
         hopeless = any(each.rule == "not_empty" or each.detail == _CRASHED for each in verdict.errors)
@@ -157,7 +157,10 @@ def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
 
 
 def _read_draft(draft: Draft, text: str, wall: _Wall) -> Reading:
-    """Build the reading for the rules. A step that crashes leaves the strictest view: all text as prose, no claims."""
+    """Build the reading for the rules.
+
+    If a step crashes, take the strictest view: all text is prose, without claims.
+    """
     limit = CHUNK_LIMITS[draft.dialect]
     # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
     known_text = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
@@ -174,12 +177,12 @@ def _read_draft(draft: Draft, text: str, wall: _Wall) -> Reading:
 def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Reading, Violations, tuple[Repair, ...]]:
     """Check the claims against the sources, and correct wrong citations if that gives a better verdict."""
     reading = _read_draft(draft, text, wall)
-    exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent under a label that says so
+    exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent with a label that says so
     basis = None if exempt else wall.around("claim_supported", lambda: read_basis(draft, text))
     if basis is None:
         return reading, (), ()
     reading, findings = _with_findings(basis, reading, wall)
-    # A judge knows better than shared words which source says it.
+    # A judge knows better than a count of shared words which source says it.
     if not draft.repair or draft.has_judge:
         return reading, findings, ()
     doubtful = [each for each in _doubtful_claims(reading, findings) if each.cited and each.cites_only(draft.sources)]
@@ -193,17 +196,17 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
 
 
 def _count_doubts(reading: Reading, violations: Violations) -> tuple[int, int]:
-    """Count errors, then doubtful claims. A moved citation must lower this, or it is not kept."""
+    """Count errors, then doubtful claims. A corrected citation is kept only if it lowers this."""
     return sum(1 for each in violations if each.severity == "error"), len(_doubtful_claims(reading, violations))
 
 
 def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
-    """Claims that have a finding against them or share few words with their sources."""
+    """Return claims with a finding against them, or with few words in common with their sources."""
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 
 def _with_findings(basis: Basis, reading: Reading, wall: _Wall) -> tuple[Reading, Violations]:
-    """Check the claims of a reading against the basis. With a judge, a quotation does not prove the order of steps."""
+    """Check a reading's claims against the basis. With a judge, a quotation does not prove the order of steps."""
     checked = wall.around("claim_supported", lambda: check_claims(basis, reading.claims))
     claims, violations = checked or (reading.claims, ())
     if basis.has_judge:  # of 66 errors that another person planted, the only two that passed swapped two quoted steps

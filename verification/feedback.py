@@ -1,4 +1,4 @@
-"""Feedback to the model on a draft that did not pass: English, short, most important first.
+"""Feedback to the model on a draft that did not pass, in English, short, with the most important first.
 
 Warnings are listed only together with errors, and are not counted. A secret of the draft is never repeated.
 """
@@ -33,7 +33,7 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
         lines.append("Also noticed, and no reason by itself to write again:")
         lines += [f"- {_describe(violation, verdict, sources)}" for violation in warnings[:_MAX_WARNINGS]]
     text = "\n".join(lines)
-    # Another rule may quote a secret, too.
+    # Another rule may also quote a secret.
     found = (verdict.text[each.start : each.end] for each in verdict.errors if each.rule == "no_secrets")
     secrets = {spelling for secret in found if secret for spelling in (secret, unescape(secret))}
     for secret in sorted(secrets, key=len, reverse=True):
@@ -49,11 +49,12 @@ def _unique_violations(verdict: Verdict, severity: Severity) -> list[Violation]:
 
 
 def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...]) -> str:
-    """One line: the words and their sentence, the fault, and the remedy."""
+    """Describe a violation in one line: the words and their sentence, the fault, and the remedy."""
     words = _one_line(violation.words)
     around = (claim.text for claim in verdict.claims if claim.surrounds(violation))
     sentence = _one_line(next(around, "")) if violation.rule != "no_secrets" else ""
-    if sentence.startswith(words) and 2 * len(words) > len(sentence):  # most of the draft: quoted once, in full
+    # these are most of the draft: quote it once, in full
+    if sentence.startswith(words) and 2 * len(words) > len(sentence):
         words = sentence
     place = f' in "{sentence}"' if len(words) < len(sentence) else ""
     quoted = unescape(f'"{words}"{place}: ') if words else ""  # the model wrote "&", not "&amp;"
@@ -72,7 +73,7 @@ def _one_line(text: str) -> str:
 
 
 def _nearest_source_hint(violation: Violation, sources: tuple[Source, ...]) -> str:
-    """Name the source that shares most content words with an uncited claim, if one clearly does."""
+    """Name the source that clearly shares the most content words with an uncited claim, if there is one."""
     stems = content_stems(violation.words)
     shared = sorted(((len(stems & content_stems(each.text)), each.id) for each in sources), key=lambda pair: -pair[0])
     if not shared or shared[0][0] < _MIN_SHARED or (len(shared) > 1 and shared[0][0] == shared[1][0]):

@@ -1,6 +1,6 @@
 """Check every claim against its cited sources (``claim_supported``), and correct citations of the wrong source.
 
-A claim is checked against all its sources together. A finding names the source and what it says instead. Word overlap
+A claim is checked against all its sources together. A finding says which source says what instead. Word overlap
 between different languages is never used.
 """
 
@@ -29,10 +29,10 @@ from verification.text.language import detect_language
 from verification.text.words import remove_unsendable
 from verification.types import Claim, Draft, Repair, Source, Violation
 
-_MIN_WORD_SHARE = 0.75  # share of the words: a source with fewer is not named as the right one
+_MIN_WORD_SHARE = 0.75  # minimum share of the words for a source to be named as the right one
 _MIN_STEMS = 2  # many sources share a single word
 _DAY = len("2026-11-23")
-_MAX_CLAIMS = 50  # claims with a wrong citation: an answer with more needs another attempt
+_MAX_CLAIMS = 50  # maximum wrong citations to correct: an answer with more needs another attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +44,17 @@ class Basis:
     context: tuple[Passage, ...]
     urls: frozenset[str]
     answer_and_question: tuple[str, str]  # the answer and the question
-    has_judge: bool  # a judge will be asked about open claims
+    has_judge: bool  # True if a judge will be asked about open claims
 
     def existing_ids(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """The numbers that belong to a source, each once."""
+        """Return the distinct numbers that belong to a source."""
         return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
 
     def read_claim(self, claim: Claim) -> Passage:
         """Return the claim as a passage. If claim and answer do not show a language, use that of the sources."""
         answer, question = self.answer_and_question
         language = detect_language(claim.text) or detect_language(answer)
-        if language is None:  # that of a source with most of the words, of the question, or of the first source
+        if language is None:  # the language of a source with most of the words, of the question, or of the first source
             cited = [self.sources[number].passage for number in self.existing_ids(claim.cited)]
             words = analyse(claim.text).words
             languages = [each.language for each in cited if 2 * len(words & each.words) > len(words)][:1]
@@ -77,7 +77,7 @@ class Basis:
     def evidence_for(self, claim: Passage, numbers: Sequence[int]) -> Evidence:
         """Return the claim with the sources it is checked against."""
         cited = [self.sources[number] for number in numbers]
-        cited = [  # a source that is too short to detect its language is read in the claim's
+        cited = [  # if a source is too short to detect its language, use the claim's
             each if each.passage.language else each._replace(passage=analyse(each.passage.text, claim.language))
             for each in cited
         ]
@@ -93,7 +93,7 @@ class Basis:
         yield from wording_findings(evidence)
 
     def supporting_sources(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
-        """The numbers of the sources, without ``but``, that support the claim by themselves."""
+        """The numbers of the sources, except ``but``, each of which supports the claim by itself."""
         if len(claim.stems) < _MIN_STEMS:
             return ()
         offered = {number: self.evidence_for(claim, (number,)) for number in self.sources if number not in but}
@@ -110,7 +110,7 @@ class Basis:
 def read_basis(draft: Draft, text: str) -> Basis:
     """Build the basis that ``text``, the answer of the draft, is checked against."""
     answer = analyse(text)
-    # Results and shares of correct calculations are known to other sentences too, such as a sum in a list below.
+    # Results and shares of correct calculations are other sentences may use them too, such as a sum in a list below.
     right = [each for each in equations(answer) if each.is_right]
     held = [*(each.said for each in right), *(part for each in right for part in each.operands if is_percent(part))]
     calculated = "; ".join(text[each.start : each.end] for each in held if each)
@@ -126,13 +126,13 @@ def read_basis(draft: Draft, text: str) -> Basis:
 
 @lru_cache(maxsize=256)  # an answer's attempts have the same sources
 def _read_source(source: Source) -> Passage:
-    """Return what the model saw and may state: title, text and last change. Orders to an assistant are no evidence."""
+    """Return what the model saw and may state: title, text and last change. Orders to an assistant are not evidence."""
     text = without_orders(f"{source.title}\n{source.text}").strip("\n")
     return analyse(remove_unsendable("\n".join(filter(None, (text, source.updated_at[:_DAY]))))[0])
 
 
 def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
-    """Settle the claims as far as rules can, and return the violations with spans of the answer."""
+    """Settle claims as far as the rules can, and return the violations with their spans in the answer."""
     results = [_check_claim(basis, claim) for claim in claims]
     return tuple(claim for claim, _ in results), tuple(each for _, violations in results for each in violations)
 
@@ -140,7 +140,7 @@ def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, 
 def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
     """Settle one claim and collect its violations. Nothing can refute a quotation."""
     cited = basis.existing_ids(claim.cited)
-    if not cited:  # it stays open: another rule fails the missing citation
+    if not cited:  # it stays open: another rule reports the missing citation
         return replace(claim, score=0.0), []
     quotation = replace(claim, supported="yes", settled_by="quotation")
     texts = [basis.sources[number].passage.text for number in cited]
@@ -150,7 +150,7 @@ def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
     all_texts = (source.passage.text for source in basis.sources.values())
     findings = tuple(code_findings(evidence, all_texts, basis.urls) if claim.code else basis.findings_against(evidence))
     refuted = any(finding.is_error(has_judge=basis.has_judge) for finding in findings)
-    # Words prove nothing across languages, but a source in the claim's own language that has it all raises a doubt.
+    # Across languages words prove nothing, but a source in the claim's own language that has them all raises a doubt.
     foreign = not findings and not evidence.same_language
     elsewhere = basis.supporting_sources(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
     if foreign and elsewhere:
@@ -172,7 +172,7 @@ def _violation(basis: Basis, claim: Claim, finding: Finding, elsewhere: tuple[in
 
 
 def fix_citations(basis: Basis, text: str, claims: Sequence[Claim]) -> tuple[str, tuple[Repair, ...]]:
-    """Return ``text`` with corrected citations, and how many. ``claims`` are its doubtful claims.
+    """Return ``text`` with corrected citations, and their number. ``claims`` are its doubtful claims.
 
     A citation is corrected if exactly one other source of the turn supports the sentence. Only the bracket changes.
     """

@@ -1,8 +1,8 @@
 """Split a growing answer into final blocks, and check each block before it is shown.
 
-How the draft was split on arrival has no influence. A block is shown only if the whole answer up to its end passes
+It does not matter in which pieces the draft arrived. A block is shown only if the whole answer up to its end passes
 every rule, and the block alone is well formed in the dialect of streams. A title or an introduction belongs to the
-block that follows it. A list, a table and code are one block each. After a failed block nothing more is shown.
+block that follows it. A list, a table or a piece of code is one block. After a failed block nothing more is shown.
 """
 
 import itertools
@@ -16,18 +16,18 @@ from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
 _TICKS: Final = re.compile(r"`{3,}|^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(~{3,})", re.MULTILINE)
-_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker whose blank has not arrived yet
+_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a list marker whose blank has not arrived yet
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
 
 _NEED_CONTEXT: Final = frozenset({"cites_sources", "claim_supported"})
-"""Rules that see everything before a block, because it may share a citation."""
+"""Rules that also see the text before a block, because it may share a citation with it."""
 
 Check = Callable[[Draft], Verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownBlocks:
-    """The part of an answer that may be shown: its ``draft``, and the ``verdict`` on all of it so far."""
+    """The part of an answer that may be shown: its ``draft``, and the ``verdict`` on all of it."""
 
     draft: str
     verdict: Verdict
@@ -43,7 +43,7 @@ def complete_blocks(text: str, *, ended: bool = False) -> tuple[str, ...]:
 def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[ShownBlocks | None, Verdict]:
     """Check the block after ``before``. Return it if it may be shown, and the verdict on the answer so far.
 
-    ``draft`` supplies everything but the text. A passing verdict without a block means that the answer is fine, but
+    ``draft`` supplies everything but the text. If the verdict passes but there is no block, the answer is fine, but
     this piece cannot be shown alone.
     """
     so_far = before + block
@@ -59,7 +59,7 @@ def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Yield the places where a block certainly ends. Linear in the text, since each new line asks again."""
+    """Yield the positions where a block certainly ends. Linear in the text, since this runs for each new line."""
     start = 0
     fence, is_list = "", False
     for gap in _GAP.finditer(text):
@@ -73,7 +73,7 @@ def _cuts(text: str) -> Iterator[int]:
 
 
 def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
-    """Return True if the ``line`` after a gap belongs, or may yet belong, to the block that ends in ``piece``."""
+    """Return True if the ``line`` after a gap belongs, or may still belong, to the block that ends in ``piece``."""
     last = piece.rstrip().rpartition("\n")[2]
     if line[0] in " \t" or ends_in_colon(last) or _TITLE.fullmatch(last):
         return True  # indented text belongs to a list or is code
@@ -83,7 +83,7 @@ def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
 
 
 def _open_fence(piece: str, fence: str) -> str:
-    """The fence that is open at the end of a piece, given the one open at its beginning."""
+    """The fence that is open at the end of a piece, given the one that was open at its beginning."""
     for match in _TICKS.finditer(piece):
         ticks = match[1] or match[0]
         if not fence:

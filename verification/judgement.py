@@ -1,7 +1,7 @@
 """Apply a judge's opinions to the open claims of a verdict.
 
-This fails closed. A claim is supported only by an opinion that names existing lines, one of them in a source that the
-claim cites. Any other opinion, or a missing one, is an error of that claim.
+In doubt a claim fails. It is supported only if an opinion names existing lines, one of them in a source that it cites.
+With any other opinion, or none, the claim is an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,10 @@ ClaimKey = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """An opinion on one claim. ``absent``: right because no source mentions it. ``instead``: what the sources say."""
+    """An opinion on a claim. ``absent``: it is right because no source mentions it.
+
+    ``instead``: what the sources say.
+    """
 
     supported: bool
     lines: tuple[Line, ...] = ()
@@ -36,7 +39,7 @@ def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
 
 
 def claim_key(claim: Claim) -> ClaimKey:
-    """Key of an opinion: it is valid for the same words that cite the same sources."""
+    """Key of an opinion, which is valid for the same words that cite the same sources."""
     return claim.text, claim.cited
 
 
@@ -54,7 +57,7 @@ def apply_judgements(
         for claim in verdict.claims
     ]
     faults = [violation for _, violation in settled if violation]
-    # A rule's suspicion about a claim ends with the judge's decision.
+    # The judge's decision settles a rule's suspicion about a claim.
     still_valid = [
         each
         for each in verdict.violations
@@ -74,12 +77,12 @@ def only_unconfirmed(verdict: Verdict) -> bool:
 
 
 def without_unconfirmed(verdict: Verdict) -> Verdict:
-    """The verdict for the model's feedback, without unconfirmed claims, which it cannot fix."""
+    """The verdict for the feedback to the model, without unconfirmed claims, which it cannot fix."""
     return replace(verdict, violations=tuple(each for each in verdict.violations if not is_unconfirmed(each)))
 
 
 def is_unconfirmed(violation: Violation) -> bool:
-    """Return True if the judge gave no usable opinion on a claim, rather than one against it."""
+    """Return True if the judge gave no usable opinion on a claim, not one against it."""
     return violation.rule == "claim_supported" and violation.detail == UNCONFIRMED
 
 
@@ -87,7 +90,7 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     """Return the claim with the judge's decision, and the violation if it is not supported."""
     cited = ", ".join(f"[{number}]" for number in claim.cited) or "the sources"
     lines = judgement.lines if judgement else ()
-    # A claim is supported by lines, all of which exist, or because no source mentions the subject.
+    # A claim is supported if all its lines exist, or if no source mentions the subject.
     unsound = any(not 0 <= line < lengths.get(source, 0) for source, line in lines)
     if judgement is None or (judgement.supported and (unsound or not (lines or judgement.absent))):
         return claim, _violation(claim, UNCONFIRMED, f"Say it in the words of {cited}, or leave it out.")

@@ -1,8 +1,8 @@
 """Keep the verified part of an answer: drop the sentences, list items and table rows that failed.
 
-The rest stays word for word, except for a connective that lost what it referred to. A numbered list or a table never
-loses a part silently: a phrase marks the gap, or all of it is dropped. A list is dropped with its introduction, and a
-sentence with the one it depends on.
+The rest stays word for word, except for a connective that refers to a dropped sentence. A numbered list or a table
+never loses a part silently: a phrase marks the gap, or all of it is dropped. A list is dropped together with its
+introduction, and a sentence with the one on which it depends.
 """
 
 import re
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
     @property
     def has_place(self) -> bool:
-        """True if a reader would miss it: a numbered step or a table row."""
+        """True if a reader would notice that it is missing: a numbered step or a table row."""
         return self.number is not None or self.kind == "row"
 
 
@@ -99,7 +99,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for piece in segment("en", text[start:end]):
         position = text.find(piece, at, end)
-        if position < 0:  # the splitter changed characters: the rest is one sentence
+        if position < 0:  # the splitter changed characters: take the rest as one sentence
             break
         at = position + len(piece)
         joins = spans and _ONLY_CITES.fullmatch(piece)
@@ -114,8 +114,8 @@ def salvage(
 ) -> Verdict | None:
     """Return the verdict on the answer without its failing parts, or None if nothing useful is left.
 
-    A verdict that passed is returned unchanged. Without ``left_out``, which is in the answer's language, a numbered
-    list or a table is dropped if one of its parts fails. ``recheck`` is ``check`` or a wrapper of it.
+    A verdict that passed is returned unchanged. Without ``left_out``, in the answer's language, a numbered list or a
+    table is dropped if one of its parts fails. ``recheck`` is ``check`` or a wrapper around it.
     """
     for _ in range(_MAX_ROUNDS):
         if verdict.passed:
@@ -129,7 +129,7 @@ def salvage(
 
 
 def _drop_failed(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> str:
-    """The text without the parts that contain errors. Empty if an error has no place in the text."""
+    """The text without the parts that contain errors. Empty if an error has no position in the text."""
     text, errors = verdict.text, verdict.errors
     if any(error.end <= error.start for error in errors):
         return ""  # such as a crash of a rule: then no part of the text is verified
@@ -144,7 +144,7 @@ def _drop_failed(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> st
             | _orphaned_lists(parts, fallen)
             | _empty_headings(parts, fallen)
         )
-        if not left_out:  # then the remaining steps would be renumbered and hide the gap
+        if not left_out:  # the remaining steps would be renumbered and hide the gap
             incomplete = {parts[at].block for at in fallen if parts[at].has_place}
             fallen |= {at for at, part in enumerate(parts) if part.block in incomplete}
     left = {part.block for at, part in enumerate(parts) if at not in fallen and part.kind in {"item", "row"}}
@@ -249,7 +249,7 @@ def _join_parts(text: str, parts: tuple[Part, ...], fallen: set[int], gaps: Mapp
         if goes_on and (match := compile_pattern(_CONNECTIVE).match(piece)):
             rest = piece[match.end() :]
             piece = rest[:1].upper() + rest[1:]
-        # Between parts that are now neighbours, the widest of the original gaps.
+        # Between new neighbours keep the widest of the original gaps.
         between = [text[one.end : other.start] for one, other in pairwise(parts[last : at + 1])] if last >= 0 else [""]
         breaks = max(gap.count("\n") for gap in between)
         pieces += (between[-1] if len(between) == 1 or not breaks else "\n" * min(breaks, 2), piece)

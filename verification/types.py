@@ -52,13 +52,13 @@ class Source:
 class Draft:
     """A text to check, with everything that the check depends on.
 
-    ``known_text`` is more text whose numbers, names and links count as known (the thread so far, the user's answers).
-    ``context`` proves nothing, but explains a date or a calculation: today, and earlier answers. ``mentions`` are the
-    user ids that the question named: only they may be mentioned. ``own_words`` exempts a text made from the person's
-    own words from grounding. ``unsourced`` marks a general answer that is sent under a label. ``left_out`` are phrases
-    that replace a dropped step or row: they state nothing. ``has_judge``: a judge will be asked about claims that the
-    rules leave open. ``private_texts`` must not be repeated (the system prompt). With ``repair`` off each form fault is
-    a violation.
+    ``known_text`` is further text whose numbers, names and links count as known (the thread so far, the user's
+    answers). ``context`` proves nothing, but can explain a date or a calculation: today, and earlier answers.
+    ``mentions`` are the user ids that the question named: only they may be mentioned. ``own_words`` exempts a text made
+    from the person's own words from grounding. ``unsourced`` marks a general answer that is sent under a label.
+    ``left_out`` are phrases that replace a dropped step or row; they state nothing. ``has_judge``: a judge will be
+    asked about claims that the rules leave open. ``private_texts`` must not be repeated (the system prompt). With
+    ``repair`` off each formatting fault is a violation.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """One kind of form fault that was repaired, and how often. ``kind`` is a short name such as ``bold``."""
+    """One kind of formatting fault that was repaired, and how often. ``kind`` is a short name such as ``bold``."""
 
     kind: str
     count: int = 1
@@ -113,10 +113,10 @@ class Violation:
 class Claim:
     """A sentence of the answer that states something, with its citations.
 
-    ``supported`` and ``settled_by`` hold the decision and its maker: a quotation proves itself, a rule fails the
-    claim, a judge may say either. All other claims are ``open``. ``score`` is between 0 and 1, high means supported.
-    ``code`` marks lines of a code block, which cite what the text around the block cites.
-    ``lines`` are those that the judge named: a source's number, and a line of it as ``judgement`` counts them.
+    ``supported`` and ``settled_by`` say how it was decided and by what: a quotation proves itself, a rule fails the
+    claim, a judge can do either. All other claims are ``open``. ``score`` is between 0 and 1, high means supported.
+    ``code`` marks lines of a code block, which cite what the text around the block cites. ``lines`` are those that the
+    judge named: a source's number, and a line of it as ``judgement`` counts them.
     """
 
     text: str
@@ -167,8 +167,8 @@ class Verdict:
     violations: tuple[Violation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     claims: tuple[Claim, ...] = field(default=())
-    no_answer: bool = False  # the judge finds that it only says that the sources lack the answer
-    in_part: bool = False  # the judge finds that it answers only a part of the question
+    no_answer: bool = False  # True if the judge finds that it only says that the sources lack the answer
+    in_part: bool = False  # True if the judge finds that it answers only part of the question
 
     @property
     def errors(self) -> tuple[Violation, ...]:
@@ -181,9 +181,9 @@ class Answer:
     """A text that may be shown: it passed, or it is one of Orion's own messages.
 
     ``text`` is mrkdwn with ``[n]``, ``chunks`` are what Slack gets, ``sources`` are those the text cites (or the
-    nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``rules_only``: without a judge some
-    claim stayed open. ``in_part``: the judge finds that it gives only a part of what was asked. ``label`` is a line
-    shown above the text, such as the "not verified" one.
+    nearest ones for a refusal). ``claims`` are its own, each with the way it was settled. ``rules_only``: without a
+    judge some claim stayed open. ``in_part``: the judge finds that it answers only part of the question. ``label`` is a
+    line shown above the text, such as the "not verified" one.
     """
 
     text: str

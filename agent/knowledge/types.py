@@ -173,10 +173,7 @@ class DocumentSource(Protocol):
 
     @property
     def part(self) -> str:
-        """The configured part of the source, or an empty text for all of it.
-
-        If it changes, the source is read again.
-        """
+        """The configured part of the source, empty for all of it. If it changes, the source is read again."""
         return ""
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:

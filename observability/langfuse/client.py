@@ -32,7 +32,7 @@ from observability.loopback import is_loopback
 log = structlog.get_logger()
 
 API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
-"""Errors of a call of its API: refused, unreachable, a reply in another form, a client closed meanwhile."""
+"""Errors that a call of its API can raise: refused, unreachable, a malformed reply, a closed client."""
 _SPANS: Final = "/api/public/otel/v1/traces"
 _SCORES: Final = "/api/public/scores"
 _REJECTED: Final = re.compile(r'"rejected"\s*:\s*([1-9]\d*)')
@@ -44,7 +44,7 @@ _REMEDIES: Final = {
 
 @dataclass(slots=True)
 class _WatchedSend:
-    """The ``send`` of an HTTP client. Logs once that requests to ``path`` fail, and once that they arrive again."""
+    """The ``send`` of an HTTP client. Logs once that requests to ``path`` fail, and once that they succeed again."""
 
     send: Callable[..., Any]
     host: str
@@ -86,9 +86,10 @@ def _fault_of(reply: httpx.Response | requests.Response) -> str:
 def span_exporter(connection: Connection) -> OTLPSpanExporter:
     """Return the exporter that sends spans to Langfuse as OTLP in protobuf."""
     session = requests.Session()
-    session.send = _WatchedSend(session.send, connection.host, "traces", _SPANS)  # type: ignore[method-assign]  # no hook
-    session.trust_env = not is_loopback(connection.host)  # a proxy would look for "localhost" on its own machine
-    # The library has its own bundle; without the host's, traces to a server with a private authority were lost.
+    # type: ignore[method-assign]  # no hook
+    session.send = _WatchedSend(session.send, connection.host, "traces", _SPANS)
+    session.trust_env = not is_loopback(connection.host)  # a proxy would take "localhost" for its own machine
+    # The library has its own bundle. Without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()
     basic = b64encode(f"{connection.public_key}:{connection.secret_key}".encode()).decode()
     return OTLPSpanExporter(
@@ -111,7 +112,7 @@ class _TurnIds(RandomIdGenerator):
     The root's ids are derived from the turn: when another worker repeats a turn, its root replaces the first one.
     """
 
-    root_of = ""  # the id of a trace whose root is started next
+    root_of = ""  # the id of the trace whose root starts next
 
     def generate_trace_id(self) -> int:
         return int(self.root_of, 16) if self.root_of else super().generate_trace_id()
@@ -124,7 +125,7 @@ class Client(Langfuse):
     """The SDK's client with its own tracer provider: the global one may belong to another library."""
 
     def __init__(self, connection: Connection, redact: Callable[[Any], Any]) -> None:
-        """``redact`` is applied to each input, output and metadata before it leaves."""
+        """``redact`` is applied to each input, output and metadata before it is sent."""
         self._ids = _TurnIds()
         self._provider = TracerProvider(
             sampler=TraceIdRatioBased(connection.sample_rate),
@@ -133,7 +134,7 @@ class Client(Langfuse):
             shutdown_on_exit=False,
         )
         self._http = httpx.Client(**http_options(connection.host, connection.timeout_s))
-        # The result for scores counts, too: a 207 may reject all of them.
+        # Check the result for scores too: a 207 may reject all of them.
         self._http.send = _WatchedSend(self._http.send, connection.host, "scores", _SCORES)  # type: ignore[method-assign]
         super().__init__(
             public_key=connection.public_key,
@@ -159,7 +160,7 @@ class Client(Langfuse):
     def root_of(self, trace_id: str, **attributes: Any) -> Iterator[None]:
         """Propagate ``attributes`` to the observations of a trace; the first one started inside is its root.
 
-        Code inside must not wait.
+        Code inside must not await.
         """
         with propagate_attributes(**attributes):
             self._ids.root_of = trace_id
@@ -169,7 +170,7 @@ class Client(Langfuse):
                 self._ids.root_of = ""
 
     def close(self) -> None:
-        """Send what is left. Blocks for as long as the SDK retries: up to half a minute."""
+        """Send the remaining data. Blocks while the SDK retries, for up to half a minute."""
         self.shutdown()
         self._provider.shutdown()
         self._http.close()

@@ -15,7 +15,7 @@ NAME: Final = "Orion"
 _ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
 _FILE: Final = Path(__file__).with_name("dashboard.toml")
 CHARTS: Final[Sequence[Mapping[str, Any]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["chart"]
-# Traces of `orion ask` and `orion eval` do not belong in the figures of a day.
+# Traces of `orion ask` and `orion eval` do not belong in a day's figures.
 _FROM_SLACK: Final = {
     "column": "environment",
     "type": "stringOptions",
@@ -34,11 +34,11 @@ _REFUSALS: Final[Mapping[int, str]] = {
 
 
 class DashboardsError(Exception):
-    """The dashboard could not be made, or only in part. The text says why; another try continues there."""
+    """The dashboard could not be made, or not completely. The text says why; another try continues there."""
 
 
 def _widget(chart: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chart as the API takes it, limited to people's questions in Slack."""
+    """Return a chart in the API's form, limited to people's questions in Slack."""
     measure, agg = chart["metric"].split()
     named = {"column": "name", "type": "stringOptions", "operator": "any of", "value": chart["names"]}
     return {
@@ -79,7 +79,7 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
             if widget in placed:
                 made.present.append(chart["title"])
             else:
-                row, column = divmod(len(made.added), 2)  # without a position, all tiles lie in the left half
+                row, column = divmod(len(made.added), 2)  # without a position, all tiles are in the left half
                 at = {"x": column * _WIDTH, "y": bottom + row * _HEIGHT, "width": _WIDTH, "height": _HEIGHT}
                 tile = {"type": "widget", "widgetId": widget, **at}
                 _request(client, "POST", f"dashboards/{board['id']}/placements", tile)
@@ -103,7 +103,7 @@ def _request(client: httpx.Client, method: str, path: str, body: Any = None) -> 
 
 @contextmanager
 def _explain_errors(host: str) -> Iterator[None]:
-    """Turn errors of the server into a sentence."""
+    """Turn the server's errors into a sentence."""
     try:
         yield
     except httpx.HTTPStatusError as error:

@@ -1,7 +1,7 @@
 """Datasets in Langfuse: disliked and corrected answers, and the runs of `orion eval` as experiments.
 
-Daemon threads send them: the process would wait at its end for a thread of the loop's own pool. If Langfuse fails or
-hangs, that costs some seconds and changes no figure.
+Daemon threads send them, because the process would wait at its end for a thread of the event loop's pool. If Langfuse
+fails or hangs, that takes some seconds but changes no figures.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ TO_BE_REFUSED: Final = "to be refused"
 
 
 async def send_correction(tracer: Tracer, turn_id: str, question: str, answer: str = "") -> None:
-    """Send a turn whose answer a person disliked, or corrected: then ``answer`` is the right one. Delays nothing."""
+    """Send a turn whose answer a person disliked or, with the right ``answer``, corrected. Returns at once."""
     await tracer.connect()
     if tracer.client is not None:
         arguments = (tracer, tracer.client, trace_id_of(turn_id), question, answer)
@@ -39,10 +39,10 @@ def _send_correction(tracer: Tracer, client: Any, trace_id: str, question: str, 
         if not answer and (queue := tracer.connection.annotation_queue):
             item = {"object_id": trace_id, "object_type": "TRACE"}
             client.api.annotation_queues.create_queue_item(_queue_id(client, queue), **item)
-        if not tracer.send_content:  # without texts there is nothing to correct or to ask again
+        if not tracer.send_content:  # without texts there is nothing to correct or ask again
             return
         right = tracer.text(answer) or None
-        if right:  # a corrected output is a score of this type and name
+        if right:  # a corrected output is a score with this type and name
             key = score_id(trace_id, "correction")
             client.create_score(name="output", value=right, data_type="CORRECTION", trace_id=trace_id, score_id=key)
         client.create_dataset(name=CORRECTIONS)
@@ -94,14 +94,14 @@ class Experiment:
 
 
 async def push_experiment(tracer: Tracer, experiment: Experiment, *, timeout_s: float = PUSH_TIMEOUT_S) -> str:
-    """Push a run and return how that went, in one line for a person; empty without keys. Never raises."""
+    """Push a run, and return one line for a person that says how it went; empty without keys. Never raises."""
     await tracer.connect()
     if tracer.client is None:
         return ""
     from observability.langfuse.client import API_ERRORS  # noqa: PLC0415 (a third of a second and 25 MB)
 
     done = Future[str]()
-    done.set_running_or_notify_cancel()  # if the caller stops waiting, the thread is not cancelled; it ends by itself
+    done.set_running_or_notify_cancel()  # if the caller stops waiting, the thread is not cancelled but ends by itself
 
     def push() -> None:
         try:

@@ -1,6 +1,6 @@
-"""A process's tracing: the trace of each turn in Langfuse, its scores, and people's feedback.
+"""Tracing: the trace of each turn in Langfuse, its scores, and people's feedback.
 
-No call on a trace raises or waits. Without keys each one is a no-op. The SDK is loaded when the first turn needs it.
+No call on a trace raises or waits. Without keys every call is a no-op. The SDK is loaded when the first turn needs it.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ log = structlog.get_logger()
 
 P = ParamSpec("P")
 NAME: Final = "turn"  # name of a trace and of its root, used by charts
-MAX_TEXT: Final = 50_000  # characters of a text that are sent: more than a person reads in a trace
-MAX_ID: Final = 200  # characters of a session in Langfuse, which takes only ASCII for it
+MAX_TEXT: Final = 50_000  # maximum characters of a text to send: more than a person reads in a trace
+MAX_ID: Final = 200  # maximum characters of a session in Langfuse, which allows only ASCII
 SHUTDOWN_TIMEOUT_S: Final = 3.0
 # Langfuse's type of a tool, if it has a more specific one than `tool`.
 KINDS: Final = {
@@ -34,7 +34,7 @@ KINDS: Final = {
     "llm_generate": "generation",
 }
 DISCARDED: Final = "discarded"  # the `error` of an early draft that was not needed: not a failure
-# Results that may not be stored: a turn with one of these tools sends only lengths of the model's input.
+# Tools whose results may not be stored: a turn with one of them sends only lengths of the model's input.
 NOT_STORED: Final = frozenset({"slack_search"})
 _QUOTING: Final = frozenset({"words", "detail"})
 _PASSED: Final = {"answered": True, "partial": False}
@@ -47,8 +47,8 @@ class Connection:
     """A Langfuse server and one project's keys. ``sample_rate`` is the share of turns that are traced.
 
     ``environment`` keeps evaluations and terminals apart from people's questions in Slack. ``annotation_queue`` is the
-    name or id of the queue for disliked answers; empty: none. At most ``flush_at`` spans or scores go in a request: 50
-    with long prompts are half a megabyte, and a proxy's limit is often one.
+    name or id of the queue for disliked answers; empty: none. A request has at most ``flush_at`` spans or scores: 50
+    with long prompts are half a megabyte, and proxies often allow one.
     """
 
     public_key: str = ""
@@ -68,18 +68,18 @@ class Connection:
 def trace_id_of(turn_id: str) -> str:
     """Return the id of a turn's trace. It is derived from the turn, so that a click days later finds the trace.
 
-    A turn id that can be a trace id is used as it is: log, record and trace then share one id.
+    A turn id that is a valid trace id is used as it is, so that log, record and trace share one id.
     """
     return turn_id if _TRACE_ID.fullmatch(turn_id) else _hash(turn_id)[:32]
 
 
 def http_options(host: str, timeout_s: float) -> dict[str, Any]:
-    """Return the options of an ``httpx.Client`` for Langfuse's API: the host's certificates, no proxy to loopback."""
+    """Return the options of an ``httpx.Client`` for Langfuse: the host's certificates, and no proxy for loopback."""
     return {"timeout": timeout_s, "verify": ssl.create_default_context(), "trust_env": not is_loopback(host)}
 
 
 def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
-    """Log an exception of tracing and let the turn go on: one of the four walls. A no-op without a client."""
+    """Log exceptions of tracing and let the turn continue: one of the four broad excepts. A no-op without a client."""
 
     @wraps(method)
     def never_raise(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -128,8 +128,8 @@ class Generation:
 
     @property
     def usage(self) -> dict[str, int]:
-        """Tokens by the kinds that have prices in Langfuse. Their sum is the total."""
-        # A third of Langfuse's models have a price for reasoning tokens, equal to output; for others they would cost 0.
+        """Tokens by the kinds that have a price in Langfuse. Their sum is the total."""
+        # A third of Langfuse's models have a price for reasoning tokens, the same as for output; others would charge 0.
         cached = {"input_cached_tokens": self.cached_tokens} if self.cached_tokens else {}
         return {
             "input": self.prompt_tokens - self.cached_tokens,
@@ -148,7 +148,7 @@ class TurnTrace:
     _: KW_ONLY
     send_content: bool
     _root: Any = None
-    _context: Context = field(default_factory=Context)  # with the attributes of the root
+    _context: Context = field(default_factory=Context)  # holds the attributes of the root
     _open: dict[tuple[str, str], Any] = field(default_factory=dict)
     _has_text: bool = False
     _may_store: bool = True
@@ -158,7 +158,7 @@ class TurnTrace:
     def begin(self, *, thread: str, user: str, question: str, tag: str, version: str) -> None:
         """Start the turn. ``user`` is hashed; ``thread`` becomes the session."""
         common = {
-            # Langfuse takes only ASCII for a session.
+            # Langfuse allows only ASCII for a session.
             "session_id": thread if thread.isascii() and len(thread) <= MAX_ID else _hash(thread),
             "user_id": _hash(user),
             "trace_name": NAME,
@@ -177,7 +177,7 @@ class TurnTrace:
 
     @log_exceptions
     def first_token(self) -> None:
-        """Note that text of the draft arrived. Only the first call of a draft counts."""
+        """Record that text of the draft arrived. Only the first call per draft counts."""
         generation = self._open.get(("write", ""))
         if generation is not None and not self._has_text:
             self._has_text = True
@@ -208,7 +208,7 @@ class TurnTrace:
 
     @log_exceptions
     def attempt(self, attempt: TracedAttempt) -> None:
-        """Add a checked draft: a guardrail observation with a score of its own."""
+        """Add a checked draft: a guardrail observation with its own score."""
         if self._root is None:
             return
         metadata = {
@@ -242,7 +242,7 @@ class TurnTrace:
         metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
         failure = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
         root.update(output=self._content(answer), metadata=metadata, **failure).end()
-        # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count values of metadata.
+        # The dashboard needs scores by outcome and by first draft, because Langfuse cannot count values of metadata.
         self._score("turn_outcome", outcome)
         passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
         if passed is None:
@@ -272,11 +272,11 @@ class TurnTrace:
         )  # fmt: skip
 
     def _call_facts(self, call: Generation) -> dict[str, Any]:
-        """Return a model call in the form of a generation: chat messages, with the tools, if any, next to them."""
+        """Return a model call in the form of a generation: chat messages, and the tools if there are any."""
         if not call.model:
             return {"usage_details": call.usage}
         messages = [{**message, "content": self._evidence(message["content"])} for message in call.messages]
-        # Langfuse shows single values; anything else is sent as JSON.
+        # Langfuse shows single values; send anything else as JSON.
         single = {k: v if isinstance(v, str | int | float) else json.dumps(v) for k, v in call.parameters.items()}
         reasoning = {"metadata": {"reasoning_tokens": call.reasoning_tokens}} if call.reasoning_tokens else {}
         return {
@@ -291,7 +291,7 @@ class TurnTrace:
         return content_of(value, send=self.send_content)
 
     def _evidence(self, value: Any) -> Any:
-        """Return text that may contain words of the sources, in the form that may be sent."""
+        """Return text that may contain words from the sources, in a form that may be sent."""
         return content_of(value, send=self.send_content and self._may_store)
 
 
@@ -344,7 +344,7 @@ class Tracer:
                     self._is_closed = True
 
     async def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
-        """Return the trace of a turn, begun."""
+        """Begin the trace of a turn."""
         await self.connect()
         trace = TurnTrace(self.client, trace_id_of(turn_id), send_content=self.send_content)
         trace.begin(thread=thread, user=user, question=question, tag=self.tag, version=self.version)
@@ -353,9 +353,9 @@ class Tracer:
     async def feedback(
         self, turn_id: str, *, user: str, good: bool, reasons: Sequence[str] = (), comment: str = ""
     ) -> None:
-        """Score an answer as a person judged it. Their second click replaces the first.
+        """Score an answer as a person rated it. Their second click replaces the first.
 
-        ``comment`` is sent only if texts may be.
+        ``comment`` is sent only if texts may be sent.
         """
         await self.connect()
         trace_id, person = trace_id_of(turn_id), _hash(user)[:16]
@@ -366,14 +366,14 @@ class Tracer:
         )  # fmt: skip
 
     async def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
-        """Score the verifier itself, as measured on labelled texts, in a session of its own."""
+        """Score the verifier itself, as measured on labelled texts, in a separate session."""
         await self.connect()
         rates = {"verifier_false_accept_rate": false_accept_rate, "verifier_false_reject_rate": false_reject_rate}
         for name, rate in rates.items():
             self._score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
 
     async def aclose(self, *, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-        """Send the rest within ``timeout_s``. Data that a failing host did not accept by then is dropped."""
+        """Send the remaining data within ``timeout_s``. Data that a failing host did not accept by then is dropped."""
         client, self.client, self._is_closed = self.client, None, True
         if client is None:
             return

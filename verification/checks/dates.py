@@ -27,7 +27,7 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
     for moment in claimed:
         span = (moment.start, moment.end)
         readings = [other for other in claimed if (other.start, other.end) == span]
-        # One of the two readings of 03/04/2021 must fit, but both days of "3-5 March".
+        # For 03/04/2021 one of the two readings must fit; for "3-5 March" both days must.
         ambiguous = len({reading.month for reading in readings}) > 1
         fits = any(_is_known(reading, evidence) for reading in (readings if ambiguous else [moment]))
         if not (fits or span in seen or _ends_a_season(moment, evidence.claim.text)):
@@ -52,11 +52,12 @@ def _part_of_year(period: re.Match[str]) -> str:
 
 
 def _parts_with(moment: Moment, year: int) -> Iterator[str]:
-    """Yield the quarter and the ISO week of a date, as far as it says them."""
+    """Yield the quarter and the ISO week of a date, as far as they are known."""
     if moment.month:
         yield f"Q{(moment.month + 2) // 3}"
     with suppress(ValueError, TypeError):
-        yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"  # type: ignore[arg-type]  # TypeError
+        # type: ignore[arg-type]  # TypeError
+        yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
@@ -66,7 +67,7 @@ def _ends_a_season(moment: Moment, text: str) -> bool:
 
 
 def _is_known(moment: Moment, evidence: Evidence) -> bool:
-    # "Morning" or "evening" may be outside the words.
+    # "Morning" or "evening" may be outside the matched words.
     if moment.hour is None and evidence.is_written_near(moment.start, moment.end):
         return True
     passages = evidence.passages
@@ -101,7 +102,7 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
 
 
 def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | None) -> Certainty:
-    # A month or weekday alone may have another meaning, and a denied one follows from the days that the source has.
+    # A month or weekday alone may have another meaning, and a denied one follows from the days in the source.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
     sources = (*evidence.passages, *evidence.others)
     is_vague = there is None and (not moment.weekday or any(source.names_weekdays for source in sources))
@@ -118,7 +119,7 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
 
 
 def _is_date_alone(passage: Passage) -> bool:
-    """Recognise today's date, which explains only what is reckoned from it in words."""
+    """Recognise today's date, which explains only dates that are counted from it in words."""
     written = "".join(passage.text[moment.start : moment.end] for moment in passage.moments)
     return written == "".join(passage.text.split())
 

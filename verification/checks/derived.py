@@ -1,7 +1,7 @@
-"""Decide if a number, date or time can follow in one step from values of the sources, the question or the thread.
+"""Decide whether a number, date or time can follow in one step from values in the sources, the question or the thread.
 
-Such a value is doubtful, not invented: a judge or a person decides if the step is meant. Only values of the sentences
-nearest to the claim count, so that a chance result does not excuse an invented number.
+Such a value is doubtful, not invented: a judge or a person decides whether the step is meant. Only values from the
+sentences nearest to the claim count, so that a coincidence does not excuse an invented number.
 """
 
 import re
@@ -20,12 +20,12 @@ from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
 from verification.values.quantity_words import CURRENCIES, UNITS, Unit, is_span, seconds
 
-_MAX_SENTENCES = 4  # sentences: with more, any small number would follow from something
-_MAX_NUMBERS, _MAX_TIMES = 16, 24  # values: all pairs are tried
-_MAX_COUNT = 12  # people count a list up to this length
+_MAX_SENTENCES = 4  # sentences: from more of them, any small number would follow
+_MAX_NUMBERS, _MAX_TIMES = 16, 24  # maximum values, because all pairs are tried
+_MAX_COUNT = 12  # people count items in a list up to this length
 _CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
 _YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
-# Words that count from today, with the days within which they may lie.
+# Words for dates counted from today, with the number of days that they may reach.
 _RELATIVE = {
     r"\b(?:{relative_days})\b|{relative_days_unparted}": 2,
     r"\b(?:{relative_weeks})\b|{relative_weeks_unparted}": 14,
@@ -49,7 +49,7 @@ class _Value(NamedTuple):
 
 
 def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
-    """Return True if the number is a sum, difference, product, share, count or span, or lies in a range."""
+    """Return True if the number is a sum, difference, product, share, count or span, or is in a range."""
     claim, near = evidence.claim, _nearby_passages(evidence)
     in_range = any(quantity in pair and is_same_kind(*pair) for pair in _ranges(claim, claim.quantities[:MAX_VALUES]))
     if in_range or quantity.century or quantity.noun in ORDINALS:
@@ -66,7 +66,7 @@ def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
-    """Return True if the date lies in a range, or follows from another date and a span of time."""
+    """Return True if the date is in a range, or follows from another date and a span of time."""
     near = _nearby_passages(evidence)
     if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
         return True
@@ -86,8 +86,8 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     today = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
     if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in today):
         return True
-    # The claim says how far it is: "two weeks before, so by 1 June". From two values of a source derive only years,
-    # for the same day: otherwise a wrong day would fit by chance.
+    # The claim says how far away it is: "two weeks before, so by 1 June". From two values of a source derive only
+    # years, with the same day: otherwise a wrong day would fit by chance.
     said = _lengths([evidence.claim])
     return any(
         _is_apart(moment, other, said)
@@ -125,7 +125,7 @@ def _nearby_passages(evidence: Evidence) -> list[Passage]:
 
 
 def _ranges(passage: Passage, ends: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
-    """Yield the pairs that are written as the two ends of a range."""
+    """Yield the pairs that are written as a range."""
     return (pair for pair in pairwise(ends) if RANGE.fullmatch(passage.text, pair[0].end, pair[1].start))
 
 
@@ -143,7 +143,7 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
     near_values = [_value(other) for passage in near for other in passage.quantities if not other.weak]
     values = list(dict.fromkeys((*claim_values, *near_values)))[:_MAX_NUMBERS]
     given_values = {*claim_values, *(_value(each) for talk in conversation for each in talk.quantities)}
-    # Two numbers that the claim neither has nor calculates with give any small number by chance.
+    # Two numbers that the claim does not mention or calculate with give any small number by chance.
     calculates = bool(claim.words & all_words("more") or compile_pattern(_CALCULATION_WORDS).search(claim.text))
     for passage in near if calculates else ():  # the sums of a sentence's values that have the same unit or none
         summands = [_value(other) for other in passage.quantities[:_MAX_NUMBERS]]
@@ -160,7 +160,7 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
 def _times_per_period(quantity: Quantity, values: list[_Value], evidence: Evidence) -> Iterator[_Value]:
     """Yield other forms of each value, and its products with factors that need no citation.
 
-    The factors are both of two, and how often a shorter span of time fits into the period.
+    The factors are two ("both"), and how often a shorter span of time fits into the period.
     """
     period = seconds(quantity.period) if quantity.period else 0
     spans = (UNITS[word] for word in evidence.words & UNITS.keys() if is_span(UNITS[word]))
@@ -192,7 +192,7 @@ def _of_one(value: _Value) -> Iterator[_Value]:
 
 
 def _of_two(one: _Value, other: _Value) -> Iterator[_Value]:
-    """Yield sum, difference, mean and ratio of like values, and product and quotient of unlike ones."""
+    """Yield sum, difference, mean and ratio of values of the same kind, and product and quotient of others."""
     a, b = one.number, _convert(one, other)
     if b is not None:
         yield from (_Value(each, one.unit or other.unit) for each in (a + b, abs(a - b), (a + b) / 2))
@@ -211,7 +211,7 @@ def _products(one: _Value, other: _Value) -> Iterator[_Value]:
 
 
 def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
-    """Yield one as a percentage of the other, its growth or fall, and a percentage of another value."""
+    """Yield one value as a percentage of the other, its growth or fall, and a percentage of another value."""
     a, b = one.number, _convert(one, other)
     if b and a and (one.unit is None) == (other.unit is None) and _PERCENT not in {one.unit, other.unit}:
         low, high = sorted((a, b))
@@ -244,7 +244,7 @@ def _spans(moments: Sequence[Moment]) -> Iterator[_Value]:
 
 
 def _days_between(one: Moment, other: Moment) -> int | None:
-    """The days between two dates, or None if one is not a real date. A missing year is the other's."""
+    """The days between two dates, or None if one is not a real date. If one has no year, it takes the other's."""
     if one.month and one.day and other.month and other.day:
         with suppress(ValueError):
             year = one.year or other.year or _SOME_YEAR
@@ -270,7 +270,7 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
 
 
 def _is_near(moment: Moment, other: Moment, days: int) -> bool:
-    """Return True if the date, weekday or month lies within so many days of the other date."""
+    """Return True if the date, weekday or month is within this many days of the other date."""
     try:
         day = date(other.year or moment.year or _SOME_YEAR, other.month or 0, other.day or 0)
     except ValueError:
@@ -289,7 +289,7 @@ def _day_of_year(moment: Moment) -> int | None:
 
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
-    """Return True if the moment lies between the two, also across midnight or the end of the week or the year."""
+    """Return True if the moment is between the two, even across midnight or the end of the week or the year."""
     for place in (_second, _day_of_year, attrgetter("weekday")):
         at, first, last = place(moment), place(low), place(high)
         if at is not None and first is not None and last is not None:

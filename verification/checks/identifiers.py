@@ -1,7 +1,7 @@
 """Check that identifiers appear in the sources of a claim: flags, versions, paths, names, code, URLs.
 
-An identifier must appear there, or in the question, as it is written except for case. A source's placeholder may be
-filled in. Variables and comments of a code block belong to the writer. Linear in the text.
+An identifier must appear there or in the question, as it is written except for case. A source's placeholder may be
+filled in. Variables and comments in a code block may be the writer's own. Linear in the text.
 """
 
 import re
@@ -16,7 +16,7 @@ from verification.markup.links import normalise_url
 from verification.values.identifiers import Identifier, missing_words, most_similar
 
 _MIN_CODE_DIGITS = 3  # E4012 is a code, COVID-19 a name
-# A writer may use an everyday command on a known address or file. A judge will see it.
+# A writer may use an everyday command with a known address or file. A judge will check it.
 _EVERYDAY = re.compile(r"curl|wget|http|bash|python3?|cat|cd|ls|grep|echo|export|-[A-Za-z]")
 _MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
 # Code may use any names. Addresses, paths and destructive commands must come from the source.
@@ -46,9 +46,9 @@ _FILLABLE = re.compile(
     rf"|(?<![^\W\d_])(?:{_NN})(?![^\W\d_])"
 )
 _SPAN = re.compile(r"`([^`\n]{3,300})`|^[ \t]*([^\n`]{3,300})$", re.MULTILINE)
-_MIN_COMMAND_WORDS = 3  # with two words it is unclear which one was altered
+_MIN_COMMAND_WORDS = 3  # if there are two words, it is unclear which one was altered
 _MAX_NAMED = 3
-_MAX_COMMANDS = 40  # commands and findings: limits the work
+_MAX_COMMANDS = 40  # maximum commands and findings, to limit the work
 
 
 def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Fi
 
 
 def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
-    """Return True for a source's command with its placeholders filled in, or one of the words filled in there."""
+    """Return True for a source's command with its placeholders filled in, or for a word filled in there."""
     texts = [passage.text for passage in evidence.passages]
     if identifier.kind == "code" and placeholder_values(identifier.text, texts):
         return True
@@ -81,9 +81,9 @@ def _finding(identifier: Identifier, wrong: str, evidence: Evidence) -> Finding:
     else:
         detail, remedy = f"{wrong} is not in {where}", f"Drop {wrong}, or cite the source that states it."
     certainty = _certainty(identifier, wrong, near=bool(there))
-    # Certainly wrong only if no source of the turn has it: the citation may be the wrong one.
+    # It is certainly wrong only if no source of the turn has it, because the citation may be the wrong one.
     elsewhere = any(not missing_words(identifier, other.normalised_text) for other in evidence.others)
-    # v1.4 and 1.4.0 are the same release, one written shorter.
+    # v1.4 is a short form of the release 1.4.0.
     shorter, longer = sorted((f"{version.casefold().removeprefix('v')}." for version in (wrong, there)), key=len)
     if elsewhere or (identifier.kind == "version" and longer.startswith(shorter)):
         certainty = "doubtful"
@@ -100,14 +100,14 @@ def _certainty(identifier: Identifier, wrong: str, *, near: bool) -> Certainty:
         return "doubtful"
     if near or identifier.kind == "url":
         return "certain"
-    # COVID-19 and U-30 are names. An error code has more digits.
+    # COVID-19 and U-30 are names; error codes have more digits.
     is_name = identifier.kind == "code_number" and sum(map(str.isdigit, identifier.text)) < _MIN_CODE_DIGITS
     is_plain = is_code and not any(map(_MACHINE_WORD.fullmatch, words))
     return "doubtful" if is_name or is_plain else "unfounded"
 
 
 def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]) -> Iterator[Finding]:
-    """Yield the parts of a run of code that are in no source (``texts``) and no message of the thread."""
+    """Yield the parts of a run of code that are neither in a source (``texts``) nor in a message of the thread."""
     known_texts = [*texts, *(passage.text for passage in evidence.known)]
     folded = "\n".join(known_texts).casefold()
     text = evidence.claim.text
@@ -131,7 +131,7 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
         yield Finding(kind="identifier", span=span, detail=detail, remedy=remedy)
     elif words := _unknown_words(text, folded, filled):
         detail = f"the code has {', '.join(words[:_MAX_NAMED])}, which {where} does not show"
-        # A shell command or a header may be adapted. A number, a dotted, called or assigned name may not.
+        # A shell command or a header may be adapted, but not a number, or a dotted, called or assigned name.
         is_precise = any(word.isdecimal() or re.search(r"\w[._]\w", word) for word in words)
         is_precise = is_precise or any(re.search(rf"{re.escape(word)}\s?[(=]", text) for word in words)
         certainty: Certainty = "unfounded" if is_precise else "doubtful"
@@ -140,8 +140,8 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
 
 
 def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
-    """Yield lines that differ from a source's command in one unknown word: span, that word, the command."""
-    # With two words it is unclear which one was altered.
+    """Yield lines that differ from a source's command in one unknown word: the span, the word, the command."""
+    # If there are two words, it is unclear which one was altered.
     commands = [
         (said, said.split()) for source in known for said, is_line in _commands(source) if not is_line or is_code(said)
     ]
@@ -184,7 +184,7 @@ def _is_known_word(word: str, folded: str) -> bool:
 
 
 def placeholder_values(line: str, texts: Iterable[str]) -> frozenset[str]:
-    """The words with which ``line`` fills the placeholders of a command in ``texts``. Empty without one."""
+    """The words that ``line`` puts for the placeholders of a command in ``texts``; none if no command fits."""
     command = " ".join(line.strip("` \t$").split())
     matches = (pattern.fullmatch(command) for text in texts for pattern in _placeholder_patterns(text))
     groups = next((match.groups() for match in matches if match), ())

@@ -1,7 +1,7 @@
 """Check that the numbers of a claim appear in its sources or can follow from them, and that its calculations are right.
 
-A number is known only in its unit: the digits alone are not enough. Calculations are written with signs between the
-numbers: "300 km × 0.32 €/km = 96 €", "(9 + 19) * 12 makes 336".
+A number must have the same unit: the digits alone are not enough. A calculation has signs between its numbers: "300 km
+× 0.32 €/km = 96 €", "(9 + 19) * 12 makes 336".
 """
 
 import math
@@ -19,7 +19,7 @@ from verification.values.amounts import is_result, is_same_kind, matches
 from verification.values.numbers import ORDINALS, Quantity
 from verification.values.quantity_words import HUNDREDTHS, UNITS, rate_end
 
-_MAX_UNNAMED_COUNT = 5  # "the two", "three ways": the source has a list and no number
+_MAX_UNNAMED_COUNT = 5  # for "the two" and "three ways" the source has a list but no number
 _MIN_TOPIC_SHARE = 0.5  # below this, a retry copied an unrelated 400 in place of 900
 _MAX_SENTENCES = 3  # sentences
 _YEAR, _HOUR, _MIN_YEAR, _NOON = UNITS["年"], UNITS["h"], 1000, 12
@@ -41,7 +41,7 @@ _OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
 }
-# Numbers that need no citation: both of two, days of a week, months of a year.
+# Numbers that need no citation: two ("both"), days of a week, months of a year.
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
 _CENTURY_LEFT_OUT = re.compile(r"['’]$")  # Q3 '24
 _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV")
@@ -55,7 +55,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     miscalculated = tuple(wrong_results(evidence))
     wrong_starts = {finding.span[0] for finding in miscalculated}
     for quantity in claimed:
-        if quantity.start in wrong_starts:  # the source's number does not help with a wrong calculation
+        if quantity.start in wrong_starts:  # the source's number does not excuse a wrong calculation
             continue
         converted = quantity.unit and any(matches(quantity, other) for other in known if other.unit)  # "23 lb (10 kg)"
         if not (quantity.weak or quantity in known or converted):
@@ -64,11 +64,11 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    # A sentence read by itself may give another number than in its table or list.
+    # A sentence read by itself may give a different number than within its table or list.
     passages = (*(hit.passage for hit in evidence.hits[:2]), *evidence.passages)
     if any(matches(quantity, other) for passage in passages for other in passage.quantities):
         return True
-    # The 22 of "59-22 at the club" where the source has the date "July 19-22 at the club".
+    # The 22 in "59-22 at the club" if the source has the date "July 19-22 at the club".
     end = quantity.end + len(f" {quantity.noun}")
     return bool(quantity.noun) and not quantity.period and evidence.is_written_near(quantity.start, end)
 
@@ -91,7 +91,7 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     if not (other.unit or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE):
         return evidence.not_found("number", span, certainty)
     right = hit.text[other.start : other.end].strip()
-    if right == evidence.claim.text[slice(*span)]:  # then the periods differ
+    if right == evidence.claim.text[slice(*span)]:  # if so, the periods differ
         right = hit.text[other.start : rate_end(hit.text, other.end)].strip()
         span = (span[0], rate_end(evidence.claim.text, span[1]))
     return evidence.replaced_by("number", span, hit, right, certainty)
@@ -102,8 +102,9 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
         return any(matches(quantity, other) for passage in passages for other in passage.quantities)
 
     near = [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
-    is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR  # otherwise it may match an hour by chance
-    # The 2021 of "in 2021 dollar sales fell" is a year, if the source has it.
+    # without this it may match an hour by chance
+    is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR
+    # The 2021 in "in 2021 dollar sales fell" is a year if the source has it.
     written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
     century = _CENTURY_LEFT_OUT.search(evidence.claim.text, 0, quantity.start)
     years = {str(moment.year) for passage in evidence.passages for moment in passage.moments}
@@ -128,7 +129,7 @@ def _is_numbered(number: float, evidence: Evidence) -> bool:
 
 
 def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
-    """Return True for a number that is denied or counts other things, or a small one in words that may count a list."""
+    """Return True for a number that is denied or counts other things, or a small worded one that may count a list."""
     small = quantity.worded and quantity.readings[0] <= _MAX_UNNAMED_COUNT
     if quantity.unit is None and (small or evidence.denies(quantity.start)):
         return True
@@ -138,7 +139,7 @@ def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _is_part(quantity: Quantity, passage: Passage) -> bool:
-    """Match "at eight", "the 18th" and "19th century" with a time, a day or a year of the passage."""
+    """Match "at eight", "the 18th" and "19th century" with a time, a day or a year in the passage."""
     if quantity.unit not in {None, _YEAR, _HOUR}:  # the French write 14:00 as "14 h"
         return False
     if not quantity.readings[0].is_integer():  # "in 4.4." may be read as a day
@@ -153,9 +154,9 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
 
 
 class Equation(NamedTuple):
-    """A calculation, with the result that is written after it, if any.
+    """A calculation, and the result written after it, if any.
 
-    ``bracketed``: brackets leave the order open. ``in_coins``: one of its numbers is in pence or cents.
+    ``bracketed``: brackets make the order ambiguous. ``in_coins``: one of its numbers is in pence or cents.
     """
 
     operands: tuple[Quantity, ...]
@@ -166,7 +167,7 @@ class Equation(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Return True if the written result is a correct one, as precisely as it is written."""
+        """Return True if the written result is correct, to the precision in which it is written."""
         if self.said is None:
             return False
         # 2.500 may be two and a half. The result decides.
@@ -177,7 +178,7 @@ class Equation(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Return True if only one result is possible. Brackets and "135 euros + 40 %" leave it open."""
+        """Return True if only one result is possible. Brackets and "135 euros + 40 %" are ambiguous."""
         units = {each.unit for each in (*self.operands, self.said) if each and each.unit}
         return not self.bracketed and (len(units) <= 1 or self._in_one_unit or {"+", "-"}.isdisjoint(self.signs))
 
@@ -188,7 +189,7 @@ class Equation(NamedTuple):
         return self.said is not None and self.said.unit is not None and kinds == {self.said.unit.dimension}
 
     def values(self) -> tuple[float, ...]:
-        """The result in the unit of the written one: by operator precedence, and from left to right."""
+        """The results in the unit of the written one: by operator precedence, and from left to right."""
         in_points = {"*", "/"}.isdisjoint(self.signs) and all(
             each.unit is None or is_percent(each) for each in self.operands
         )
@@ -219,7 +220,7 @@ def is_percent(quantity: Quantity | None) -> bool:
 
 
 def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -> bool:
-    """Return True if a calculation results in the number, or has it as a constant or (``alone``) at all."""
+    """Return True if a calculation results in the number, or uses it as a constant (``alone``: in any way)."""
     constant = not _CONSTANTS.isdisjoint(quantity.readings)
     return any(
         (quantity in each.operands and (constant or (alone and each.is_right)))
@@ -229,7 +230,7 @@ def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -
 
 
 def wrong_results(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each calculation of the claim whose written result is wrong."""
+    """Yield a finding for each calculation in the claim whose written result is wrong."""
     for equation in equations(evidence.claim):
         said = equation.said
         if said and equation.is_clear and not equation.is_right:

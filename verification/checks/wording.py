@@ -1,7 +1,7 @@
 """Check the words of a claim: quotations, swapped names, and negations.
 
-Name and negation are checked only if the rest of the sentence is the source's own: anything else is meaning. German is
-left out for names, since all its nouns have capitals, as are Chinese and Japanese, which have no spaces.
+Names and negations are checked only if the rest of the sentence is the source's own: anything else depends on meaning.
+German is left out for names, since all its nouns have capitals, as are Chinese and Japanese, which have no spaces.
 """
 
 import re
@@ -22,16 +22,16 @@ _QUOTED = re.compile(
     r"『([^『』\n]{2,600})』"
     r"|(?<![\w\"])\"([^\"\n]{2,600})\"(?![\w\"])|(?<![\w'’])['‘]([^'‘’\n]{10,600})['’](?!\w)"
 )
-# Every quotation opens with one of these. Trying each kind at each character would cost far more.
+# Every quotation opens with one of these. It would be much slower to try each kind at each character.
 _OPENING = re.compile("[“„«»「『\"'‘]")
 _OMITTED = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\(\s*(?:\.{3}|…)\s*\)|\.{3}|…)\s*")
 _MARKS = re.compile(r"[*_~`]|\[\w{1,20}\]")
 _EDGE = " .,;:!?。、，！？\"'"
-_MIN_WORDS, _MIN_LETTERS_CJK = 3, 6  # words, letters: shorter quotations are names or labels
-_MIN_SIMILARITY = 75.0  # percent of the letters: below this, the passage is not the quoted one
-_MIN_SHARE = 0.5  # of the claim's words, if no source has the name
-_MIN_SHARE_OF_REST = 0.8  # of the other words, if the sources use the name elsewhere
-_MIN_SHARED_WORDS = 2  # words that a sentence must share
+_MIN_WORDS, _MIN_LETTERS_CJK = 3, 6  # minimum words and letters: shorter quotations are names or labels
+_MIN_SIMILARITY = 75.0  # percent of the letters: if fewer match, the passage is not the quoted one
+_MIN_SHARE = 0.5  # share of the claim's words, if no source has the name
+_MIN_SHARE_OF_REST = 0.8  # share of the other words, if the sources use the name elsewhere
+_MIN_SHARED_WORDS = 2  # minimum words that a sentence must share
 _MAX_SENTENCES = 2  # sentences
 _NO_SPACE = re.compile(r"\S+")
 _AUXILIARIES = frozenset({"do", "does", "did"})
@@ -61,7 +61,7 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_quoted_from(passages: Sequence[Passage], parts: Sequence[str]) -> bool:
-    """Return True if each part is in one of the passages, as a reader sees them."""
+    """Return True if each part is in one of the passages as a reader sees them."""
     pages = {text_as_read(passage.text, captions=captions) for passage in passages for captions in (False, True)}
     haystacks = [normalise_text(_MARKS.sub("", page)) for page in pages]
     return all(any(is_whole_word_in(part, haystack) for haystack in haystacks) for part in parts)
@@ -82,7 +82,7 @@ def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere
 
 
 def _same_substance(words: str, original: str, language: str | None) -> bool:
-    """Return True if the two differ in small words only ("they are", "they're")."""
+    """Return True if the two differ only in small words ("they are", "they're")."""
     negations = listed("negations").get(language or "en", frozenset())
     mine, theirs = (
         [term.stem or term.word for term in terms(part, language) if term.stem or term.word in negations]
@@ -92,7 +92,7 @@ def _same_substance(words: str, original: str, language: str | None) -> bool:
 
 
 def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
-    """The source and the passage that the quotation is closest to, in whole words."""
+    """The source, and the passage in whole words, that are closest to the quotation."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for quotations that were altered
 
     score, best = _MIN_SIMILARITY, None
@@ -169,15 +169,15 @@ def _is_surely_another(evidence: Evidence, hit: Hit, names: frozenset[str], run:
 
 def _negation_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     """Yield a finding if only one of two sentences with the same words in the same order has a negation."""
-    # "May not cost more than 140" is "up to 140": next to a bound, a negation proves nothing.
+    # "May not cost more than 140" means "up to 140": next to a bound, a negation proves nothing.
     bounded = any(each.bound not in {"", "~"} for each in (*evidence.claim.quantities, *hit.passage.quantities))
     if bounded or evidence.claim.language in WITHOUT_SPACES:
         return
     negations = listed("negations").get(evidence.claim.language or "en", frozenset())
     claimed, said = ([term.word.replace("’", "'") for term in each] for each in (evidence.claim.terms, hit.terms))
     count = sum(1 for word in (*claimed, *said) if word in negations or word.endswith("n't"))
-    # Nothing but the negation, and the auxiliary that English needs for one, may differ: "whether or not" turns
-    # nothing, and "not only … but also" neither.
+    # Only the negation and its English auxiliary may differ. Neither "whether or not" nor "not only … but also"
+    # reverses a meaning.
     rest, other = (
         [word for each in words if each not in negations and (word := each.removesuffix("n't")) not in _AUXILIARIES]
         for words in (claimed, said)

@@ -1,4 +1,4 @@
-"""The claims of an answer: the sentences that state something, each with the citations it is checked against.
+"""The claims of an answer: the sentences that state something, each with the citations to check.
 
 A sentence without a citation takes those of its paragraph, list item, list or table. List items, table rows and lines
 of code blocks count as sentences. Greetings, questions, offers, headings and introductions are not claims unless they
@@ -29,12 +29,11 @@ from verification.text.language import compile_pattern
 from verification.types import Claim
 
 Kind = Literal["text", "intro", "heading", "item", "lead", "row", "head"]
-"""Position of a sentence: in prose, at its end before a colon, in a heading, in a list item, in one that introduces
-others, in a row or the header of a table."""
+"""Position of a sentence: prose, prose before a colon, heading, list item, item that introduces others, row, header."""
 
 _LISTED: frozenset[Kind] = frozenset({"item", "lead", "row", "head"})
 _NO_GROUP = -1
-_MAX_SECTION = 60  # sentences: a longer section would make this quadratic
+_MAX_SECTION = 60  # maximum sentences: a longer section would make this quadratic
 _VALUE = re.compile(r"[\d`\"“”„«»「」『』]|://")
 _HIDDEN = re.compile(r"`[^`\n]*`|<[^<>\n]*>|https?://\S+")
 # A bold line that ends like a sentence or an introduction is not a heading.
@@ -62,7 +61,7 @@ class Sentence(NamedTuple):
     start: int
     end: int
     kind: Kind
-    group: int  # shared by all of a paragraph, list item or row
+    group: int  # the same for the whole paragraph, list item or row
     indent: int  # of its line
     cited: tuple[int, ...]
     states: bool
@@ -72,12 +71,12 @@ class Sentence(NamedTuple):
 def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Claim, ...]:
     """Return the sentences of ``text`` that state something, in order, with the sources each cites or shares.
 
-    ``known`` is text whose numbers state nothing new: the question, the thread. ``has_judge``: a judge will be asked,
-    so an opening or a closing without a citation is a claim for the judge to decide.
+    ``known`` is text whose numbers are not new: the question, the thread. ``has_judge``: there is a judge, so it
+    decides on an opening or closing without a citation.
     """
     plain = clean_text(text)
     lined = [*lines(plain)]
-    # Otherwise the order of sentences would decide if an answer passes (docs/decisions/0034).
+    # Otherwise the order of sentences would decide whether an answer passes (docs/decisions/0034).
     sentences = _share_citations(
         [sentence for place in _classify_lines(plain, lined) for sentence in _sentences(plain, *place)]
     )
@@ -116,7 +115,7 @@ def _citations_around(sentences: list[Sentence], start: int, end: int) -> tuple[
 
 
 def cited_ids(text: str) -> tuple[int, ...]:
-    """The source numbers that ``text`` cites outside code and links, each once, in order."""
+    """The distinct source numbers that ``text`` cites outside code and links, in order."""
     if "[" not in text:
         return ()
     shown = CITATION.findall(_HIDDEN.sub(" ", text))
@@ -124,7 +123,7 @@ def cited_ids(text: str) -> tuple[int, ...]:
 
 
 def _classify_lines(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine, Kind, int]]:
-    """Yield the lines that may hold sentences, each with its kind and the group it shares citations with."""
+    """Yield the lines that may contain sentences, each with its kind and the group with which it shares citations."""
     group = 0
     above, kind_above = _NO_LINE, None
     for line, below in pairwise([*lined, _NO_LINE]):
@@ -193,7 +192,7 @@ def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
 
 
 def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
-    """Find sentences that state something although their form suggests otherwise. A heading then loses its label."""
+    """Find sentences that state something although they do not look like it. Headings then lose their label."""
     silent = [index for index, sentence in enumerate(sentences) if not sentence.states and not sentence.refers]
     bare_texts = {i: CITATION.sub("", text[sentences[i].start : sentences[i].end]) for i in silent}
     own_numbers = {i: own_digits(words) for i, words in bare_texts.items()}
@@ -218,7 +217,7 @@ def _list_lengths(sentences: list[Sentence], index: int) -> set[str]:
 
 
 def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:
-    """If no sentence states anything, treat headings, or a bare yes or no, as statements."""
+    """If no sentence states anything, treat headings and a bare yes or no as statements."""
     if any(sentence.states for sentence in sentences):
         return sentences
     only_headings = all(sentence.kind in _TITLES for sentence in sentences)
@@ -231,7 +230,7 @@ def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
     groups = [[*group] for _, group in groupby(sentences, key=lambda each: each.group)]
     cited_by = {group[0].group: _all_cited(group) for group in groups}
     grouped = [_with_citations(each, cited_by[each.group]) for each in sentences]
-    # All sentences of a list or table make a block, or those of one paragraph.
+    # A block is all sentences of a list, a table or a paragraph.
     parts = groupby(grouped, key=lambda each: _NO_GROUP if each.kind in _LISTED else each.group)
     blocks = [[*part] for _, part in parts]
     for index, block in enumerate(blocks):
@@ -246,15 +245,15 @@ def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _all_cited(sentences: Iterable[Sentence]) -> tuple[int, ...]:
-    """All source numbers that the sentences cite, each once, in order."""
+    """The distinct source numbers that the sentences cite, in order."""
     return tuple(dict.fromkeys(number for sentence in sentences for number in sentence.cited))
 
 
 def _cite_edges(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
     """Give an uncited first or last paragraph all citations of the answer.
 
-    A judge decides if an opening or a closing states anything. A paragraph with a number, a quotation, code or a link
-    does state something, and gets no citation.
+    A judge decides whether an opening or a closing states anything. A paragraph with a number, a quotation, code or a
+    link certainly does, and gets no citation.
     """
     everything = _all_cited(sentences)
     plain = [each for each in sentences if each.kind != "heading"]
@@ -264,9 +263,9 @@ def _cite_edges(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
 
 
 def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:
-    """Free uncited lists of offers and next steps from citations.
+    """Exempt uncited lists of offers and next steps from citations.
 
-    With a judge they get all citations of the answer, and the judge decides if they state anything.
+    With a judge they get all citations of the answer, and the judge decides whether they state anything.
     """
     everything = _all_cited(sentences) if has_judge else ()
     freed: list[Sentence] = []
@@ -288,12 +287,12 @@ def _is_reference(block: Sequence[Sentence]) -> bool:
 
 
 def _with_citations(sentence: Sentence, cited: tuple[int, ...]) -> Sentence:
-    """Return the sentence, with these citations if it has none of its own."""
+    """Return the sentence with these citations if it has none of its own."""
     return sentence if sentence.cited or not cited else sentence._replace(cited=cited)
 
 
 def _cite_items(block: Sequence[Sentence], before: Sequence[Sentence], after: Sequence[Sentence]) -> Iterator[Sentence]:
-    """Yield items or rows with the citations of the item above, else of the head, else of the lines around the list."""
+    """Give items or rows the citations of the item above, else of the head, else of the lines around the list."""
     introduction = _all_cited(before) if before and before[-1].kind != "heading" else ()
     closing = _all_cited(after) if after and after[0].kind != "heading" else ()
     round_it = (closing if _is_reference(after) else ()) or introduction or closing

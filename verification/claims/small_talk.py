@@ -1,8 +1,8 @@
 """Sentences that state nothing: greetings, questions, offers, announcements, admissions of not knowing.
 
-The text after a greeting, a colon or a "but" is checked by itself. In doubt a sentence states something, because a
-claim taken for small talk would escape the check. Headings, introductions, questions and offers count as statements
-only with a number of their own or a whole sentence.
+The text after a greeting, a colon or a "but" is checked by itself. In doubt a sentence counts as a statement, because a
+claim taken for small talk would not be checked. Headings, introductions, questions and offers count only if they have a
+number of their own or a whole sentence.
 """
 
 import re
@@ -59,7 +59,7 @@ def states_nothing(sentence: str) -> bool:
 
 
 def is_bare_answer(sentence: str) -> bool:
-    """Return True for a mere "Yes." or "No.". Next to a statement it adds nothing, alone it is the statement."""
+    """Return True for a bare "Yes." or "No.". Next to a statement it adds nothing, but alone it is a statement."""
     return bool(compile_pattern(_ONLY_ANSWER).fullmatch(_MARKUP.sub(" ", sentence)))
 
 
@@ -95,7 +95,7 @@ def is_interjection(sentence: str) -> bool:
 
 
 def label_end(heading: str) -> int:
-    """The end of a heading's label (``Step 2:``, ``1.``), or 0 without one."""
+    """The end position of a heading's label (``Step 2:``, ``1.``), or 0 without one."""
     match = _LABEL.match(heading)
     return match.end() if match else 0
 

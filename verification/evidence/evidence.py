@@ -1,7 +1,7 @@
 """The evidence for a claim: its cited passages, and the sentences in them about the same subject.
 
-Text of the question and the thread is known, but never evidence. ``score`` estimates how likely a claim is supported.
-It ranks and measures; no claim fails because of it.
+Text from the question and the thread is known, but never evidence. ``score`` estimates how likely a claim is supported.
+It is for ranking and measuring; no claim fails because of it.
 """
 
 import math
@@ -15,18 +15,18 @@ from verification.text.language import is_negation
 from verification.text.words import Term, normalise_text, terms
 from verification.values.identifiers import is_whole_word_in
 
-MAX_VALUES = 200  # numbers, dates or identifiers of one claim that are checked: keeps the work linear
+MAX_VALUES = 200  # maximum numbers, dates or identifiers to check per claim, to keep the work linear
 MAX_HITS = 8  # sentences near a claim
 SAME_SENTENCE = 0.75
-"""Share of the claim's words, digits included: a sentence with as many says nearly the same. Less failed right ones."""
+"""Share of the claim's words (with digits) that makes a sentence nearly the same. A lower one failed right claims."""
 
 SUPPORTED = 0.43
-"""The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
+"""The default score from which a claim counts as supported (balanced accuracy, no judge)."""
 
-_ACROSS_LANGUAGES = 0.75  # words prove nothing there: the claim is neither supported nor in doubt
+_ACROSS_LANGUAGES = 0.75  # then words prove nothing: the claim is neither supported nor in doubt
 _PREFIX_WEIGHT = 0.8  # weight of a word that only begins like a word of the source
-_WINDOW = 3  # sentences that count as one place
-_MAX_CLOSE_HITS = 2  # hits whose surroundings are searched
+_WINDOW = 3  # number of sentences that count as one place
+_MAX_CLOSE_HITS = 2  # number of hits whose surroundings are searched
 _CLOSE_READING, _SHORT_SOURCE = 0.35, 20
 _PER_NAME, _MAX_NAMES = 0.15, 2
 _REFUTED_FACTOR, _FIRST_PERSON_FACTOR, _QUESTION_FACTOR = 0.15, 0.5, 0.4
@@ -43,8 +43,8 @@ Certainty = Literal["certain", "unfounded", "doubtful"]
 class Finding:
     """A part of a claim that its sources do not support. ``span`` locates its words in the claim's own text.
 
-    ``certain``: the source has something else there. ``unfounded``: the source does not have it and it follows from no
-    value; a judge may know better. ``doubtful``: it may be meant differently, or follow from the source.
+    ``certain``: the source says something else. ``unfounded``: the source does not have it, and it does not follow from
+    any value; a judge may know better. ``doubtful``: it may be meant differently, or follow from the source.
     """
 
     kind: Kind
@@ -79,7 +79,7 @@ class Hit(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The sentence as the source has it."""
+        """The sentence as it is in the source."""
         passage = self.source.passage
         start, end = passage.spans[self.place]
         return passage.text[start:end]
@@ -149,7 +149,7 @@ class Evidence:
 
     @property
     def quotes_lines(self) -> bool:
-        """Return True if one cited source has every line of the claim, a piece of code, verbatim."""
+        """Return True if one cited source has every line of the claim, which is a piece of code, verbatim."""
         lines = [
             said
             for line in self.claim.text.split("\n")
@@ -170,11 +170,11 @@ class Evidence:
 
     @property
     def conversation(self) -> tuple[Passage, ...]:
-        """Text that people or earlier answers said, not sources: question, thread, context."""
+        """Text from people and earlier answers, not from sources: question, thread, context."""
         return (*self.known, *self.context)
 
     def certainty(self, hit: Hit | None) -> Certainty:
-        """Rate a value that the sources lack: certain if ``hit`` says nearly the same with another value."""
+        """Rate a value that the sources lack: it is certain if ``hit`` says nearly the same with another value."""
         return "certain" if hit and hit.share >= SAME_SENTENCE and self.same_language else "unfounded"
 
     def name_sources(self) -> str:
@@ -183,7 +183,7 @@ class Evidence:
         return f"source {ids[0]}" if len(ids) == 1 else f"sources {', '.join(ids[:-1])} and {ids[-1]}"
 
     def not_found(self, kind: Kind, span: tuple[int, int], certainty: Certainty) -> Finding:
-        """Finding that the cited sources do not have the words at ``span`` of the claim."""
+        """Make a finding: the cited sources do not have the words at ``span`` of the claim."""
         words = self.claim.text[slice(*span)].strip()
         detail = f"{words} is not in {self.name_sources()}"
         # A doubtful value may be right if the writer shows how it follows.
@@ -194,7 +194,7 @@ class Evidence:
     def replaced_by(
         self, kind: Kind, span: tuple[int, int], hit: Hit, right: str, certainty: Certainty = "certain"
     ) -> Finding:
-        """Finding that a sentence has something else in place of the words at ``span`` of the claim."""
+        """Make a finding: a sentence has something else in place of the words at ``span`` of the claim."""
         words = self.claim.text[slice(*span)].strip()
         detail = f"source [{hit.source.id}] says {right}, not {words}"
         remedy = f"Replace {words} by {right} as source [{hit.source.id}] has it, or drop the sentence."
@@ -203,7 +203,7 @@ class Evidence:
 
 def score(evidence: Evidence, *, refuted: bool = False) -> float:
     """The score of a claim. ``refuted``: a finding fails it."""
-    # A claim that adds to a source of one or two sentences is less likely supported.
+    # A claim that adds something to a source of one or two sentences is less likely supported.
     closeness = 1 - _CLOSE_READING * math.exp(-len(evidence.stems) / _SHORT_SOURCE)
     value = _word_overlap(evidence) * closeness if evidence.same_language else _ACROSS_LANGUAGES
     if refuted:
@@ -216,7 +216,7 @@ def score(evidence: Evidence, *, refuted: bool = False) -> float:
 
 
 def _word_overlap(evidence: Evidence) -> float:
-    """The share of the claim's words in the sources: overall, of its worst sentence, and in one place."""
+    """The share of the claim's words that are in the sources: overall, for its worst sentence, and in one place."""
     stems = evidence.claim.stems
     if not stems:
         return 1.0

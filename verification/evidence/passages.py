@@ -1,6 +1,6 @@
 """The parts of a text that a claim is checked against: sentences, words, numbers, dates, identifiers.
 
-``analyse`` is a pure function of the text. Results are cached, since a turn asks for the same sources many times.
+``analyse`` is a pure function of the text. Results are cached, since a turn needs the same sources many times.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PAIR = re.compile(r"\b([^\W\d_]{1,4})\.?\s?(?:[-–—~〜/&,]|to|bis|à|au|al?
 class Passage:
     """A text whose parts are computed on first use. No slots, because of the cached properties."""
 
-    # Most claims are settled by their words alone: unused properties cost nothing.
+    # Most claims are settled by their words alone, so unused properties must cost nothing.
 
     text: str
     given_language: str | None = None
@@ -55,7 +55,7 @@ class Passage:
 
     @cached_property
     def normalised_text(self) -> str:
-        """The text normalised for looking strings up."""
+        """The text, normalised for looking up strings."""
         return normalise_text(self.text)
 
     @cached_property
@@ -84,7 +84,7 @@ class Passage:
         return analyse(self.text[start:end], self.language)
 
     def count_shared(self, stems: frozenset[str]) -> dict[int, int]:
-        """The number of these stems in each sentence, by its index, without sentences that have none of them."""
+        """The number of these stems in each sentence that has any, by its index."""
         shared = list(map(len, map(stems.__and__, self.sentence_stems)))
         return dict(compress(enumerate(shared), shared))
 
@@ -110,7 +110,7 @@ class Passage:
 
     @cached_property
     def initials(self) -> str:
-        """The first letters of capitalised words in order, with a space for each other word."""
+        """The first letters of capitalised words in order, with a space for every other word."""
         return "".join(word.word[0] if word.capital else " " for word in self.terms)
 
     @cached_property
@@ -129,13 +129,13 @@ class Passage:
 
     @cached_property
     def names_weekdays(self) -> bool:
-        """True if the text has a weekday, or a pair of shortened ones ("Mo-Fr"), from which others may follow."""
+        """True if the text has a weekday or a pair of abbreviated ones ("Mo-Fr"), from which others may follow."""
         pairs = (map(str.casefold, pair) for pair in _PAIR.findall(self.text))
         return any(moment.weekday for moment in self.moments) or any(map(_SHORT_DAYS.issuperset, pairs))
 
     @cached_property
     def moments(self) -> tuple[Moment, ...]:
-        """The dates and times. One inside a URL belongs to the URL."""
+        """The dates and times, without those inside URLs."""
         taken = bytearray(len(self.text))
         for identifier in self.identifiers if self._all_moments else ():
             if identifier.kind != "code":
@@ -148,7 +148,7 @@ class Passage:
 
 
 def union_of(sets: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The union of the sets. A single set is returned as it is: most claims have one sentence and one source."""
+    """The union of the sets. A single set, which is the usual case, is returned as it is."""
     return sets[0] if len(sets) == 1 else frozenset[str]().union(*sets)
 
 
@@ -174,7 +174,7 @@ def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
 
 
 def _sentence_cuts(text: str, start: int, line: str, language: str) -> list[int]:
-    """The places in the text where a line begins, is split into sentences, and ends."""
+    """The positions where a line begins, is split into sentences, and ends."""
     cuts, position, end = [start], start, start + len(line)
     for piece in _split_line(line, language):
         position += len(piece)
@@ -186,7 +186,7 @@ def _sentence_cuts(text: str, start: int, line: str, language: str) -> list[int]
 
 
 def _split_line(line: str, language: str) -> list[str]:
-    """Split a line into sentences, one bounded stretch at a time: the splitter is quadratic in some runs."""
+    """Split a line into sentences, one limited stretch at a time, because the splitter is quadratic for some texts."""
     if len(line) <= _MAX_STRETCH:
         return sentencex.segment(language, line)  # type: ignore[no-any-return]  # a list of strings
     pieces: list[str] = []

@@ -1,7 +1,7 @@
 """Recognise quotations: claims that repeat a sentence of a source, or a row of a table, word for word.
 
-In doubt a claim is not a quotation and is checked closely. A writer quotes what a page shows, not the Markdown behind
-it, so ``text_as_read`` removes the syntax. ``highlight_shared_words`` prepares a passage for people to read.
+In doubt a claim does not count as a quotation and is checked. A writer quotes what a page shows, not its Markdown, so
+``text_as_read`` removes the syntax. ``highlight_shared_words`` prepares a passage for people to read.
 """
 
 import re
@@ -28,7 +28,7 @@ _WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s
 _MIN_LETTERS: Final = 8
 _LOOK_BACK: Final = 24
 _MAX_MATCHES: Final = 4  # a hostile source may repeat the words endlessly
-_MAX_PASSAGE: Final = 500  # characters of a shown passage: some six lines in a dialog
+_MAX_PASSAGE: Final = 500  # maximum characters of a passage to show: some six lines in a dialog
 
 Span = tuple[int, int]
 
@@ -36,7 +36,7 @@ Span = tuple[int, int]
 def is_verbatim_sentence(
     claim: str, texts: Iterable[str], is_source: Callable[[str], bool] = lambda _url: False
 ) -> bool:
-    """Return True if the claim, without citations and outer marks, is a sentence of one of the texts.
+    """Return True if the claim, without citations and surrounding marks, is a sentence of one of the texts.
 
     ``is_source`` recognises the addresses of sources.
     """
@@ -45,7 +45,7 @@ def is_verbatim_sentence(
 
 
 def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
-    """Return True if a sentence has the claim's words together and in order. Marks and letter case do not count.
+    """Return True if a sentence has the claim's words together and in order. Marks and letter case are ignored.
 
     ``exactly``: the sentence must have no other words. A shortened sentence may have lost a condition.
     """
@@ -85,7 +85,7 @@ def _plain_words(text: str) -> str:
 
 
 def _is_verbatim_row(row: str, texts: Iterable[str], is_source: Callable[[str], bool]) -> bool:
-    """Return True if each cell is a sentence of a text or a link to a source. Tables show no back-ticks."""
+    """Return True if each cell is a sentence of a text or a link to a source. Back-ticks are ignored in tables."""
     row_cells = split_cells(row)
     links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, row_cells)]
     bare = [text.replace("`", "") for text in texts]
@@ -131,7 +131,7 @@ def without_citations(claim: str) -> str:
 
 
 def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
-    """Return the passage with the spans of the words that the claim shares; of a long one the sentences with most."""
+    """Return the passage with the spans of words that the claim shares. A long one is reduced to the best sentences."""
     language = analyse(passage).language
     wanted = frozenset(term.stem for term in terms(claim, language) if term.stem)
     text = _sentences_with(wanted, passage) if len(passage) > _MAX_PASSAGE else passage
@@ -147,7 +147,7 @@ def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
 
 
 def _sentences_with(wanted: frozenset[str], passage: str) -> str:
-    """Return the sentences that together have most of the wanted stems, with "…" for what was left out."""
+    """Return the sentences that together have most of the wanted stems, with "…" for omissions."""
     analysed = analyse(passage)
     left, room = wanted, _MAX_PASSAGE
     chosen: set[int] = set()

@@ -1,6 +1,6 @@
-"""The block pass: quotes, headings, rules, lists, tables, definitions and fences, then the inline pass of each.
+"""The block pass: quotes, headings, rules, lists, tables, definitions and fences, with the inline pass for each.
 
-The form rules report exactly what this pass changes. It never looks inside code.
+The form rules report exactly what this pass changes. It does not look inside code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verification.text.language import load_table
 from verification.types import Dialect
 
 _COMPARISON = re.compile(r">=?\d|>=")
-# CommonMark: at most three blanks before a heading and six signs; "## Title ##" closes itself.
+# CommonMark: at most three blanks before a heading, and six signs; "## Title ##" closes itself.
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_TAIL = re.compile(r"[ \t]+#+[ \t]*$")
 _ITEM = re.compile(r"([ \t]*)(?:([-*+])|(•)|(\d{1,9})[.)])[ \t]+(?=\S)")
@@ -55,9 +55,9 @@ class Layout:
     lines: list[Line] = field(default_factory=list)
     definitions: list[tuple[re.Match[str], str, str]] = field(default_factory=list)
     paragraph: tuple[int, int] | None = None
-    indents: list[int] = field(default_factory=list)  # of the items around the current one
-    has_bullets: bool = False  # the current list had Markdown's bullets
-    # Of the last item at each depth, as shown and as written.
+    indents: list[int] = field(default_factory=list)  # depth of the items around the current one
+    has_bullets: bool = False  # True if the current list had Markdown bullets
+    # For the last item at each depth, as shown and as written.
     numbers: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def survey(self) -> None:
@@ -67,7 +67,7 @@ class Layout:
         starts = [*(fence.start for fence in fenced), len(self.text)]
         stretches = [[*self._split(start, end)] for start, end in zip(ends, starts, strict=True)]
         for line in (line for stretch in stretches for line in stretch) if "]:" in self.text else ():
-            self._define(line)  # definitions are valid from any place
+            self._define(line)  # definitions are valid in the whole text
         for stretch, fence in zip(stretches, [*fenced, None], strict=True):
             self.lines = stretch
             index = 0
@@ -91,7 +91,7 @@ class Layout:
             start = eol + 1
 
     def _define(self, line: Line) -> None:
-        """Note the link or the footnote that a line defines."""
+        """Remember the link or the footnote that a line defines."""
         if match := links.DEFINITION.match(self.text, line.start, line.end):
             name, url = links.reference_key(match[1]), links.unescape_url(match[3].strip("<>"))
             # CommonMark: of two definitions the first one counts.
@@ -101,7 +101,7 @@ class Layout:
             self.page.footnotes.add(note[2])
 
     def _drop_definitions(self) -> None:
-        """Remove definitions that were used. Turn the others into plain lines."""
+        """Remove definitions that are used, and turn the others into plain lines."""
         for match, name, url in self.definitions:
             self.page.fault("reference", match.start(), match.end())
             if name in self.page.used and self.page.references[name] == url:
@@ -161,7 +161,7 @@ class Layout:
         return last + 1
 
     def _bold_line(self, start: int, end: int) -> None:
-        """Make a line bold, with its inner bold removed."""
+        """Make a line bold, and remove bold inside it."""
         content = self.text[start:end].strip()
         start = self.text.find(content, start)
         end = start + len(content)
@@ -173,7 +173,7 @@ class Layout:
             self.page.edit(end, end, "*")
 
     def _rule(self, line: Line) -> bool:
-        """Remove ``---``, ``***`` or ``___``: Slack has no rules, and an empty line separates as well."""
+        """Remove ``---``, ``***`` or ``___``: Slack has no rules, and an empty line also separates."""
         if not _RULE.fullmatch(self.text[line.body : line.end].strip()):
             return False
         self._flush()
@@ -277,7 +277,7 @@ class Layout:
         return False
 
     def _quote(self, line: Line) -> None:
-        """Convert a quoted line to a bullet. A comparison at the start of a line keeps its sign."""
+        """Convert a quoted line to a bullet. A comparison sign at the start of a line stays."""
         self._flush()
         quote_signs = self.text[line.start : line.body]
         bullet = "• " if self.page.is_mrkdwn else "- "
@@ -335,14 +335,14 @@ class Layout:
 def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:
     """Return a fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
 
-    The bytes of the code stay, except for quote signs and the indentation of the fence.
+    The code does not change, except for quote signs and the indentation of the fence.
     """
     if fence.inline and dialect == "mrkdwn" and fence.info.lower() not in _LANGUAGES:
         return text[fence.start : fence.end]
     body = _fence_body(text, fence)
     ticks, info = fence.ticks, fence.info
     if dialect == "mrkdwn":
-        # If code may begin right after the ticks, only a known language counts.
+        # If code can begin right after the ticks, only a known language name counts.
         is_language = fence.info.lower() in _LANGUAGES if fence.inline else _LANGUAGE.fullmatch(info)
         if info and not ((body or fence.closed) and is_language):
             body = info + ("\n" + body if body else "")

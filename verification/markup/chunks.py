@@ -24,11 +24,11 @@ _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n")
 _TITLE = re.compile(r"#.*|.*:|\*[^*]+\*", re.DOTALL)
 _BLANK = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*[ \t]+|[。！？][」』）]*")
-# At the start of a line these would be read as a quote, a heading, a list, a table, code or an entity.
+# At the start of a line these would begin a quote, a heading, a list, a table, code or an entity.
 _RISKY_START = frozenset("#>|-*+=_~`[{&")
 # Slack's documentation: 3,000 characters for a section block's text, 12,000 for all Markdown of one message.
 CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
-_MAX_BLOCKS = 45  # of a message: Slack takes 50; buttons and labels need some
+_MAX_BLOCKS = 45  # maximum blocks per message: Slack allows 50, and buttons and labels need some
 _MAX_MESSAGE = CHUNK_LIMITS["markdown"]  # Slack answers msg_blocks_too_long from about 13,200 on
 
 
@@ -43,13 +43,14 @@ class ChunkUnit(NamedTuple):
 def split_chunks(
     text: str, sources: tuple[Source, ...] = (), dialect: Dialect = "mrkdwn", limit: int = CHUNK_LIMITS["mrkdwn"]
 ) -> tuple[str, ...]:
-    """Return the texts of Slack's blocks, each at most ``limit`` characters (at least 40), none of them blank."""
+    """Return the texts for Slack's blocks, none of them blank, each with at most ``limit`` characters (at least 40)."""
     limit = max(limit, 40)
     chunks: list[str] = []
     current: list[ChunkUnit] = []
     for unit in _fit_units(render_links(text, sources, dialect), limit):
         if current and len(_join_units([*current, unit])) > limit:
-            last = current[-1]  # a title or a list's introduction goes with what it introduces, if there is room
+            # keep a title or a list's introduction with the text that it introduces, if there is room
+            last = current[-1]
             introduces = not last.fenced and "\n" not in last.text and _TITLE.fullmatch(last.text)
             carried = [last] if introduces and len(_join_units([last, unit])) <= limit else []
             chunks.append(_join_units(current[: len(current) - len(carried)]))
@@ -99,7 +100,7 @@ def _link(number: int, url: str, dialect: Dialect) -> str:
         return f"[{number}]"
     if dialect == "mrkdwn":
         return f"<{links.quote_url(url)}|[{number}]>"
-    # The brackets of the number would end the label, and a parenthesis the destination.
+    # The number's brackets would end the label, and a parenthesis the destination.
     return f"[\\[{number}\\]]({links.quote_url(url).replace('(', '%28').replace(')', '%29')})"
 
 
@@ -211,14 +212,14 @@ def _cut_line(line: str, room: int) -> Iterator[str]:
 
 
 def _atoms(line: str) -> list[tuple[int, int]]:
-    """Spans that must stay whole: code, tokens, links, addresses, citations, escapes. In order, without overlap."""
+    """Spans that must not be cut: code, tokens, links, addresses, citations, escapes. In order, without overlap."""
     atoms: list[tuple[int, int]] = []
     for kind, start, end in segments(line):
         if kind != "text":
             atoms.append((start, end))
             continue
         inside = [match.span() for atom in (_MARKDOWN_LINK, _ATOM) for match in atom.finditer(line, start, end)]
-        # A stable sort: a link comes before another atom at the same place.
+        # The sort is stable: a link comes before another atom at the same place.
         for span in sorted(inside, key=lambda span: span[0]):
             if not atoms or span[0] >= atoms[-1][1]:
                 atoms.append(span)

@@ -1,6 +1,6 @@
 """Decide which runs of ``*``, ``_`` and ``~`` are emphasis, and which are powers, globs, dunders or arguments.
 
-More lenient than CommonMark if models need it (``**Note:**text``, ``これは**「重要」**です``), stricter if it would
+It is laxer than CommonMark if models need it (``**Note:**text``, ``これは**「重要」**です``), stricter if it would
 change a meaning (``2**10 and 3**4``, ``__init__``, ``src/**/*.py``).
 """
 
@@ -15,7 +15,7 @@ _DUNDERS = frozenset(load_table(__file__)["dunders"].split())
 _DUNDER = re.compile(r"__([A-Za-z0-9]\w{0,40}?)__(?!\w)", re.ASCII)
 _SPACE = re.compile(r"\s")
 _LINE_END = re.compile(r"[ \t]*\n[ \t]*")
-_MAX_OPEN_RUNS = 16  # runs that a closer looks back over: more open marks are noise, which must stay linear
+_MAX_OPEN_RUNS = 16  # runs that a closing mark looks back over: more open marks are noise, which must stay linear
 _CJK_FROM = "\u2e80"
 _OPENING = frozenset("「『（【《〈“‘\"'`[<")
 _CLOSING = frozenset(":.!?;)」』）】》〉：。！？；、，”’\"'`]>")
@@ -62,7 +62,7 @@ def dunder_end(text: str, start: int, end: int) -> int:
 
 
 def read_run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run:
-    """Return the run ``[start, end)``, with whether its neighbours inside ``bounds`` let it open or close."""
+    """Return the run ``[start, end)``, and whether its neighbours inside ``bounds`` let it open or close."""
     before = text[start - 1] if start > bounds[0] else " "
     after = text[end] if end < bounds[1] else " "
     mark, weight = text[start], end - start

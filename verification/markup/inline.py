@@ -20,10 +20,10 @@ _LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
 _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
 _UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
 _MARKUP = frozenset("*_~`#[]|\\-+")
-_GRAVE = "\uff40"  # looks like a tick: three real ones would open a code block in Slack
+_GRAVE = "\uff40"  # looks like a tick; three real ones would open a code block in Slack
 _FENCE = 3  # ticks
 
-# Formatting tags, tags that are plain words, and tags leaked from the machinery, which are never repaired.
+# Formatting tags, tags that are plain words, and leaked prompt tags, which are never repaired.
 _VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
 _TAGS = load_table(__file__)
@@ -56,7 +56,7 @@ class Inline:
         self.brackets = Brackets(page, page.text, start, end, self._settle)
 
     def repair(self, signs: str = "`<>&\\*_~:[]") -> None:
-        """Collect the faults and edits of the stretch. In a token's label only some signs matter to Slack."""
+        """Collect the faults and edits of the stretch. In a token's label Slack interprets only some characters."""
         position, search, text, end = self.start, _SPECIAL.search, self.text, self.end
         while match := search(text, position, end):
             char = text[match.start()]
@@ -67,7 +67,7 @@ class Inline:
             self.page.replace("html", place.start, place.label, form)
 
     def _settle(self, first: int) -> None:
-        """Pair the runs from ``first`` on, since this depth is complete. Remove tags without a partner."""
+        """Pair the runs from ``first`` on, because this depth is complete. Remove tags without a partner."""
         runs = self.runs[first:]
         del self.runs[first:]
         if not runs or not self.mrkdwn:
@@ -115,9 +115,9 @@ class Inline:
         return start + 1
 
     def _markup(self, start: int) -> int:
-        """Process a comment, a mail address or an HTML tag. Return where to continue, or 0 for anything else."""
+        """Process a comment, a mail address or an HTML tag. Return the position after it, or 0 for anything else."""
         if self.text.startswith("<!--", start):
-            # A bounded look-ahead keeps a thousand unclosed comments linear.
+            # A limited look-ahead keeps a thousand unclosed comments linear.
             close = self.text.find("-->", start + 4, min(self.end, start + 4000))
             if close >= 0:
                 self.page.replace("html", start, close + 3, "")
@@ -232,7 +232,7 @@ class Inline:
         return start + 1
 
     def backslash(self, match: re.Match[str]) -> int:
-        """Remove a backslash escape, which Slack does not know. Guard the character if it would become markup."""
+        """Remove a backslash escape, which Slack does not have. Protect the character if it would become markup."""
         start = match.start()
         char = self.text[start + 1 : min(start + 2, self.end)]
         if not self.mrkdwn or char in {"", "\\"}:
@@ -272,7 +272,7 @@ class Inline:
         return end
 
     def mark(self, match: re.Match[str]) -> int:
-        """Note a run of ``*``, ``_`` or ``~`` that may be emphasis."""
+        """Record a run of ``*``, ``_`` or ``~`` that may be emphasis."""
         start, end = match.span()
         char, size = self.text[start], end - start
         if char == "_" and (name := emphasis.dunder_end(self.text, start, self.end)):

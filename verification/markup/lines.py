@@ -19,14 +19,14 @@ Kind = Literal["text", "heading", "item", "row", "head", "rule", "frame", "fence
 ITEM: Final = re.compile(r"[ \t\u00a0\u2003]*(?:[-*+–•◦▪▫‣▸☐☑]|([0-9]{1,9})[.)]|[a-z][.)])[ \t\u00a0]+")
 _HEADING: Final = re.compile(r"#{1,6}\s+\S.*|\*{1,2}[^*\n]{1,200}\*{1,2}:?")
 _ROW: Final = re.compile(r"\|.*\|")
-# Matched against a stripped line: white space at the ends would make it quadratic.
+# Match against a stripped line: white space at its ends would make this quadratic.
 _RULE: Final = re.compile(r"[-|+─│═┼:=_* \t]{3,}")
 CITATION: Final = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
 _RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
 _MAX_RANGE: Final = 30
-_MAX_DIGITS: Final = 12  # digits: Python's int() is quadratic in their number
+_MAX_DIGITS: Final = 12  # maximum digits, because Python's int() is quadratic
 NO_SOURCE: Final = -1
-"""A number that no source can have."""
+"""A number that is too high for any source."""
 _COLON_END: Final = re.compile(r"[:：][\s*_~]*$")
 _CODE: Final = re.compile(r"```[^`]+```")
 _MAX_LINE: Final = 2_000
@@ -69,7 +69,7 @@ def cited_numbers(inside: str) -> Iterator[int]:
 
 
 def ends_in_colon(line: str) -> bool:
-    """Return True if a line ends in a colon, ignoring marks and citations: it introduces the next line."""
+    """Return True if a line ends in a colon, ignoring marks and citations, and so introduces the next line."""
     return bool(_COLON_END.search(CITATION.sub("", line)))
 
 
@@ -126,7 +126,7 @@ def _fence_lines(text: str, fence: Fence) -> Iterator[TextLine]:
 
 
 def code_runs(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield spans of a fence's lines: adjacent code lines together (True), each line of words alone (False)."""
+    """Yield spans of a fence's lines: adjacent code lines as one (True), each line of words alone (False)."""
     runs: list[tuple[int, int, bool]] = []
     for line in NON_EMPTY_LINE.finditer(body):
         if words := line[0].strip():
@@ -144,7 +144,7 @@ def is_code(line: str) -> bool:
     return len(_WORD.findall(line)) < _MIN_PROSE_WORDS and not re.search("[\u3040-\u30ff\u3400-\u9fff]{4}", line)
 
 
-_MAX_WIDTH = 60  # columns: one long cell must not push all others out of sight
+_MAX_WIDTH = 60  # maximum width: one long cell must not push all others out of sight
 _CELL_PIPE = re.compile(r"\\?\|")
 _DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
 _EMPHASIS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
@@ -197,7 +197,7 @@ def strip_marks(text: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """The columns that a text needs in a terminal."""
+    """The number of columns that a text needs in a terminal."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth  # noqa: PLC0415 - a tenth of each start, for tables that are not in ASCII
@@ -229,7 +229,7 @@ def _pad(cell: str, size: int, alignment: str) -> str:
 
 
 def is_drawn(body: str) -> bool:
-    """Return True if the body of a fence is a table that ``draw_table`` made with a header."""
+    """Return True if the body of a fence is a table that ``draw_table`` drew with a header."""
     lines = body.split("\n", 2)
     return len(lines) > 1 and bool(_DRAWN_RULE.fullmatch(lines[1]))
 

@@ -43,7 +43,7 @@ _DESTINATION = re.compile(rf"\([ \t]*+(?:<([^<>|\n]{{0,2000}})>|({_TWO}*+)){_TIT
 _WORDS = re.compile(r"\(([^()<>\n]{1,400})\)")
 _ABSOLUTE = re.compile(rf"(?:{SCHEMES}):[^\s]+", re.IGNORECASE)
 _LOCATOR = re.compile(rf"{ANY_SCHEME}://\S+", re.IGNORECASE)
-# CommonMark: any sign of ASCII may have a backslash before it.
+# CommonMark: any ASCII punctuation may have a backslash before it.
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 DEFINITION = re.compile(
     r"[ \t]{0,3}\[([^\]\[\n]{1,200})\](:)[ \t]*(<[^<>\s]+>|(?:" + ANY_SCHEME + r":|\.{0,2}/|#)\S+)"
@@ -54,10 +54,10 @@ FOOTNOTE = re.compile(r"\[(\^)(\w[\w.-]{0,40})\](:?)")
 _UNSAFE = str.maketrans({" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C", "\t": "%20"})
 _REFERENCE = re.compile(r"\[([^\]\[\n]{0,200})\]")
 _CITED = re.compile(r"\d{1,3}(?:\s*,\s*\d{1,3})*")
-_IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # unless a backslash escapes it
+_IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # not escaped by a backslash
 _TARGET_SIGN = re.compile(r"[:/.#]")
 _LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
-_MAX_LABEL = 2000  # letters: longer brackets are not a label, and noise stays linear
+_MAX_LABEL = 2000  # maximum letters: longer brackets are not a label, and noise stays linear
 _PIPE = "\u2223"  # looks like the pipe between address and label of Slack's token
 
 
@@ -196,7 +196,7 @@ class Brackets:
     def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
         """The text before and after the label."""
         if not is_absolute(url):
-            # An address of another scheme stays readable for the citation rule, which knows if a source has it.
+            # An address with another scheme stays readable for the citation rule, which knows whether a source has it.
             shown = url if "`" in url or _LOCATOR.fullmatch(url) else f"`{url}`"
             return "", "" if not url or url.startswith("#") else f" ({shown})"
         url = quote_url(url)
@@ -222,19 +222,19 @@ _TOP_LEVEL: Final = (
     "(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|site|online|top|link|click|me|cloud"
     "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
 )
-# Case makes no difference here, and ignoring it would take most of this module's import time.
+# Case makes no difference here, and to ignore it would take most of this module's import time.
 _URL_LETTER: Final = '(?-i:[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])'
 _MAX_URL: Final = 2000
 _BARE: Final = re.compile(
-    # Emphasis may surround an address, and "-https://…" is one for Slack: only a letter belongs to the scheme.
+    # Emphasis may surround an address, and Slack links "-https://…": only a letter belongs to the scheme.
     rf"(?:(?<![A-Za-z]){ANY_SCHEME}://|(?<![A-Za-z0-9@./-])(?<!\w_)www\.(?=\w)){_URL_LETTER}{{1,{_MAX_URL}}}"
     rf"|(?<![A-Za-z0-9@./:-])(?<!\w_)(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}{{1,{_MAX_URL}}}",
     re.IGNORECASE,
 )
 _TOKEN: Final = re.compile(rf"(?<!\\)<({ANY_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
-# Slack's dates may carry a link.
+# Slack's dates may contain a link.
 _DATE: Final = re.compile(r"<!date\^[^<>|^\n]*\^[^<>|^\n]*\^([^<>|\n]+)(?:\|([^<>\n]*))?>")
-# Compiled by ``re`` on the first text with "](": that takes as long as a check.
+# Compiled for the first text with "](", because that takes as long as a check.
 _MARKDOWN: Final = (
     r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,200})\]"
     r"\(\s{0,3}(?:<([^<>\n]{1,2000})>|((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000}))(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
@@ -312,7 +312,7 @@ def links(masked: str) -> tuple[TextLink, ...]:
 
 
 def _bare_spellings(match: re.Match[str]) -> tuple[str, ...]:
-    """The address up to white space, or up to a sign that ends it in this place. Both if that is unclear."""
+    """The address up to white space, or up to a character that ends it here; both if that is unclear."""
     text, start, end = match.string, match.start(), match.end()
     shorter = trim_punctuation(_TRAILING_CITATIONS.sub("", match[0]))
     run = _RUN.match(text, start)
@@ -343,7 +343,7 @@ def trim_punctuation(target: str) -> str:
 
 @lru_cache(maxsize=256)
 def _mentioned_targets(text: str) -> frozenset[str]:
-    """The normalised targets in a text: its links, also those in code, and its mail addresses."""
+    """The normalised targets in a text: its links, including those in code, and its mail addresses."""
     # Cached: an answer's attempts have the same sources.
     targets = [link.target for shown in links(text) for link in (shown, *links(shown.label))]
     bare = (match for match in _BARE.finditer(text) if match[0][-1] != ")")

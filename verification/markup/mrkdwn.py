@@ -1,9 +1,9 @@
-"""Repair pure form without a model: a draft becomes valid Slack mrkdwn, or clean standard Markdown.
+"""Repair formatting without a model: a draft becomes valid Slack mrkdwn, or clean standard Markdown.
 
 ``unwrap`` takes the text out of a serialised value: JSON, a Python or JavaScript literal, an XML element. ``repair``
-does not change a valid text, and changes no visible word, number, URL or byte of code. A repair can reveal another
-fault (``<br># Title``), so passes repeat until no fault is left, at most ``_MAX_PASSES`` times. Broadcasts, mentions,
-leaked tags and JSON are left to the rules.
+does not change valid text, or any visible word, number, URL or byte of code. A repair can reveal another fault (``<br>#
+Title``), so passes repeat until no fault is left, at most ``_MAX_PASSES`` times. The rules handle broadcasts, mentions,
+leaked tags and JSON.
 
 Code stays as the draft wrote it, with ``<`` and ``&`` raw or escaped, because claims are compared with sources byte by
 byte. ``split_chunks`` escapes it for Slack, which shows ``&lt;`` and ``<`` in code alike. The ``&`` of a URL stays raw
@@ -29,8 +29,8 @@ _MAX_LENGTH: Final = 100_000  # a longer text is not parsed
 _MAX_DEPTH: Final = 4
 _MIN_WORDS: Final = 5  # a code block with JSON may be the answer, unless its one text is a sentence
 _ANSWERS: Final = frozenset({"answer", "final", "response"})
-_NOT_SHOWN: Final = frozenset(LEAKED_TAGS) - _ANSWERS  # reasoning, in no notation
-_CONTROL: Final = frozenset({"action", "tool"})  # a message to the machinery is not an answer
+_NOT_SHOWN: Final = frozenset(LEAKED_TAGS) - _ANSWERS  # reasoning, in any notation
+_CONTROL: Final = frozenset({"action", "tool"})  # a message to the program is not an answer
 _EMPTY: Final = frozenset({"null", "none", "nil", "undefined", "nan", "true", "false"})
 _PAIRS: Final = {"{": "}", "[": "]", "(": ")", '"': '"', "'": "'"}
 _KEY: Final = re.compile(r"([{,]\s*)([A-Za-z_]\w{0,40})\s*:")
@@ -124,7 +124,7 @@ _CODE_HERE = "\x00"  # never in a repaired text
 
 
 def find_control_characters(text: str) -> tuple[list[Edit], list[FormFault]]:
-    """Return edits that leave one kind of line end, no control characters and no lone surrogates."""
+    """Return edits that unify line ends and remove control characters and lone surrogates."""
     page = MarkupPage(text, "mrkdwn")
     for match in _UNWANTED.finditer(text):
         char = match[0][0]
@@ -141,7 +141,7 @@ def repair(text: str, dialect: Dialect = "mrkdwn") -> tuple[str, tuple[Repair, .
     for number in range(_MAX_PASSES):
         page = survey(text, dialect)
         if not page.edits:
-            # Removed definitions and rules leave empty lines at the ends.
+            # Removed definitions and rules leave empty lines at the start and end.
             text = text.strip("\n") if number else text
             break
         text = apply_edits(text, page.edits)
@@ -163,7 +163,7 @@ def strip_mrkdwn(text: str) -> str:
             name = "@" + inner[1:].partition("^")[0] if inner.startswith("!") else inner.removeprefix("mailto:")
             part = label or name
         pieces.append(part)
-    # Code is set aside while marks are removed: marks in code are text.
+    # Code is set aside while marks are removed, because marks in code are text.
     outside = strip_marks("".join(pieces)).split(_CODE_HERE)
     spoken = [piece for pair in zip(outside, [*code, ""], strict=False) for piece in pair]
     return html.unescape("".join(spoken)).strip()

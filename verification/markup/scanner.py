@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from verification.types import Dialect
 
 SCHEMES = "https?|mailto|tel"
-"""The schemes of links that may be clicked: the one list of repair, chunks and the citation rule."""
+"""The schemes of links that may be clicked, for repair, chunks and the citation rule."""
 ANY_SCHEME = r"[a-z][a-z0-9+.-]{1,31}"  # RFC 3986, 3.1
 # Slack's own tokens: people (U, W), bots (B), channels (C, D, G), calls, groups, dates, and links.
 TOKEN = re.compile(
@@ -27,13 +27,13 @@ TOKEN = re.compile(
 )
 QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
 _RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either character
-# CommonMark: at most nine digits begin an item, since more overflow in some browsers.
+# CommonMark: at most nine digits begin an item, because more overflow in some browsers.
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _MAX_CLOSERS = 4  # an unclosed fence looks ahead in bounded steps
-_MAX_DISTANCE = 2000  # characters between ticks in mid-line: farther apart they are two mentions
-_MAX_CACHED = 50_000  # characters: longer texts may have too many segments to cache
+_MAX_DISTANCE = 2000  # maximum characters between ticks in mid-line: farther apart they are separate
+_MAX_CACHED = 50_000  # maximum characters: longer texts may have too many segments to cache
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
@@ -49,8 +49,9 @@ class Segment(NamedTuple):
 class Fence(NamedTuple):
     """A fenced block. ``start`` is its first tick, or its line's start if only quote marks and white space precede.
 
-    ``body`` and ``body_end`` bound the code between the two fence lines. ``inline`` marks Slack's own style: the code
-    begins right after the ticks or ends right before them. ``indent`` counts the characters before the opening ticks.
+    ``body`` and ``body_end`` are the bounds of the code between the two fence lines. ``inline`` marks Slack's own
+    style: the code begins right after the ticks or ends right before them. ``indent`` counts the characters before the
+    opening ticks.
     """
 
     start: int
@@ -135,7 +136,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
 
 
 def _quoted_end(text: str, opening: Opening, position: int) -> int:
-    """The end of the quoted lines from ``position`` on, or of the one that closes the fence."""
+    """The end of the quoted lines from ``position`` on, or of the line that closes the fence."""
     while position < len(text) and QUOTE.match(text, position):
         end = _line_end(text, position)
         if _closing(text, opening, position, end)[1] >= 0 and not text[position:end].strip(f"{opening.ticks[0]}> \t\r"):
@@ -145,9 +146,9 @@ def _quoted_end(text: str, opening: Opening, position: int) -> int:
 
 
 def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
-    """The end of the code, the end of the closing line (-1: never), and whether it closes in Slack's style.
+    """The end of the code, the end of the closing line (-1: none), and whether it closes in Slack's style.
 
-    A bare opening line needs a closing line of its own. Ticks after code close it only if there is no such line nearby.
+    A bare opening line needs a separate closing line. Ticks after code close it only if there is no such line nearby.
     """
     position = before = body
     seen = 0  # lines that may close it in Slack's style
@@ -155,7 +156,7 @@ def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, i
     while (match := _CLOSER.search(text, position, limit)) and seen < _MAX_CLOSERS:
         line = max(text.rfind("\n", before, match.start()) + 1, before)
         before, position = line, match.end()
-        # CommonMark: the same sign closes a fence, at least as many times.
+        # CommonMark: at least as many of the same character close a fence.
         if match[1][0] != opening.ticks[0] or len(match[1]) < len(opening.ticks):
             continue
         if not text[line : match.start()].strip(" \t>" if opening.quoted else " \t"):
@@ -231,7 +232,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
 
 @lru_cache(maxsize=16)  # several steps ask for the same text
 def prose(text: str) -> str:
-    """The text with fences and inline code replaced by spaces: same length, same line ends."""
+    """The text with spaces in place of fences and inline code: the same length and line ends."""
     pieces = ((kind in {"fence", "code"}, text[start:end]) for kind, start, end in segments(text))
     return "".join(re.sub(r"[^\n]", " ", part) if is_code else part for is_code, part in pieces)
 
@@ -252,7 +253,7 @@ class Edit(NamedTuple):
 
 
 class FormFault(NamedTuple):
-    """A fault in form, or a form that is not Slack's best, with its kind and its place."""
+    """A formatting fault, or formatting that Slack could show better, with its kind and position."""
 
     kind: str
     start: int

@@ -1,4 +1,4 @@
-"""Citations: ``[n]`` in all spellings that models use, converted to one form, and whether each resolves.
+"""Citations: ``[n]`` in all spellings that models use, converted to one form, and checked for a source.
 
 Nothing inside code or a link is a citation. ``normalise_citations`` changes only their spelling. ``renumber`` numbers
 them for readers: from 1, in the order of their first use. A growing answer keeps its numbers.
@@ -46,7 +46,7 @@ def citations(text: str) -> tuple[Citation, ...]:
 
 @lru_cache(maxsize=4)
 def _citations_in(masked: str) -> tuple[Citation, ...]:
-    """The citations of a text whose code is blanked out. Cached, since several rules ask for the same text."""
+    """The citations of a text whose code is blanked out. Cached, since several rules need the same text."""
     # A number in a URL or a label is not a citation.
     unlinked = blank_spans(masked, [(link.start, link.end) for link in links(masked)])
     return tuple(
@@ -67,9 +67,10 @@ def normalise_citations(text: str, sources: tuple[Source, ...]) -> tuple[str, tu
 
 
 def _link_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
-    """Yield edits of links to a source's page: one labelled with its number is a citation.
+    """Yield edits of links to a source's page.
 
-    Any other link keeps its text and gets the number after it, on a line that cites nothing else.
+    A link labelled with its number becomes a citation. Any other link keeps its text and gets the number after it, on a
+    line that cites nothing else.
     """
     pages = Counter(by_id.values())
     numbers = {page: number for number, page in by_id.items() if pages[page] == 1}
@@ -125,7 +126,7 @@ def _unknown_numbers(reading: Reading) -> Iterator[Violation]:
 
 def _unknown_links(reading: Reading) -> Iterator[Violation]:
     known = KnownLinks(reading.draft)
-    # Rich text has no zero-width guards: an address that one interrupts would be whole there.
+    # Rich text has no zero-width joins, so an address that one interrupts would be whole there.
     bare = reading.prose.replace(ZERO_WIDTH, "")
     hidden = {link.target for link in links(bare)} - {
         link.target.replace(ZERO_WIDTH, "") for link in links(reading.prose)
@@ -179,7 +180,7 @@ def citation_order(text: str, sources: Iterable[Source]) -> Order:
 
 
 def renumber(text: str, order: Order) -> str:
-    """Return the text with its citations in that order, also those that are Markdown links. Code stays as it is."""
+    """Return the text with citations renumbered in that order, including Markdown links. Code stays as it is."""
     pieces, position = [], 0
     for start, end, numbers in _find_citations(text):
         if all(number in order for number in numbers):
@@ -191,7 +192,7 @@ def renumber(text: str, order: Order) -> str:
 
 
 def _find_citations(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Return start, end and numbers of each citation in order. Cells of a drawn table have some too."""
+    """Return the start, end and numbers of each citation in order, including those in drawn tables."""
     places = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
     for segment in segments(text):
         if segment.kind == "text":

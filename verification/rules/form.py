@@ -1,11 +1,11 @@
 """The form rules: ``no_markdown_bold``, ``no_blockquotes`` and the ``mrkdwn`` family.
 
-They report the place of everything that ``mrkdwn.repair`` would repair, and also faults that are never repaired: tags
-and JSON that leaked from the machinery, and a text longer than Slack accepts.
+They report everything that ``mrkdwn.repair`` would repair, and also faults that are never repaired: leaked prompt tags
+and JSON, and a text longer than Slack accepts.
 
 The rules on the answer as a whole are here too: it is not empty and long enough, addresses the question, and is
-coherent. Only emptiness is an error. Shared content words address a question. Inflections count, and so do synonyms
-from titles and headings of the cited sources.
+coherent. Only emptiness is an error. An answer addresses a question if they share content words. Inflections count, and
+so do synonyms from titles and headings of the cited sources.
 """
 
 import re
@@ -31,7 +31,7 @@ _POLISH = frozenset({"list", "backslash", "code", "line end"})
 _MAY_LEAK = re.compile(r"<(?!https?://)|&lt;|\{")
 _ESCAPED_TAG = re.compile(rf"&lt;/?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]{{0,200}}?)?&gt;", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
-# A user may ask for JSON in a code block. Only JSON of the machinery is a leak there.
+# A user may ask for JSON in a code block. There only JSON of the control channel is a leak.
 _MACHINE_JSON = re.compile(
     r"\{\s*\"action\"\s*:\s*\"(?:respond|complete|finish_step|ask_user|use_tool|call_tool)\""
     r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"
@@ -42,10 +42,10 @@ _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = CHUNK_LIMITS["mrkdwn"]) -> tuple[Violation, ...]:
-    """Return the faults in form, in order of place. ``limit`` applies to one chunk, in characters. 0 means no limit."""
+    """Return the formatting faults in order. ``limit`` is for one chunk, in characters; 0 means no limit."""
     edits, faults = find_control_characters(text)
     clean = apply_edits(text, edits)
-    # Places in the clean text, moved to those in the original one.
+    # Move positions in the cleaned text to those in the original.
     shifts = [0, *accumulate(edit.end - edit.start - len(edit.text) for edit in edits)]
     starts = [edit.end - shift for edit, shift in zip(edits, shifts[1:], strict=True)]
     for kind, *span in (*survey(clean, dialect).faults, *_leaks(clean)):
@@ -64,13 +64,13 @@ def _violation(text: str, fault: FormFault) -> Violation:
 
 
 def leaked_tags(text: str) -> tuple[Violation, ...]:
-    """Return machinery tags outside code in the model's own text, because repair may hide them in a table."""
+    """Return leaked prompt tags outside code in the model's own text, because repair may hide them in a table."""
     leaks = _leaks(text) if "<" in text and "|" in text else ()
     return tuple(_violation(text, fault) for fault in leaks if fault.kind == "tag")
 
 
 def _leaks(text: str) -> Iterator[FormFault]:
-    """Yield the machinery's tags and JSON outside code, and inside code only JSON that no user would ask for."""
+    """Yield leaked tags and JSON outside code, and inside code only JSON that no user would ask for."""
     if is_serialised(text):
         yield FormFault("json", 0, len(text))
     if not _MAY_LEAK.search(text):
@@ -94,7 +94,7 @@ _LANGUAGE_NAMED: Final = r"\b(?:{language_names})\b|{language_names_unparted}"
 
 
 def not_empty(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error if nothing is visible: white space, zero-width letters, nothing."""
+    """Return an error if nothing is visible, for example only white space or zero-width letters."""
     if _VISIBLE.search(reading.text):
         return ()
     return (reading.violation("not_empty", (0, len(reading.text)), "The answer is empty.", "Write the answer."),)
@@ -111,7 +111,7 @@ def minimum_length(reading: Reading) -> tuple[Violation, ...]:
 
 
 def addresses_question(reading: Reading) -> tuple[Violation, ...]:
-    """Return a warning if the answer and the titles it cites share no content word with the question."""
+    """Return a warning if neither the answer nor the titles it cites share a content word with the question."""
     if reading.draft.own_words or not reading.claims:
         return ()
     language = detect_language(reading.draft.question) or detect_language(reading.prose)
@@ -134,7 +134,7 @@ def coherent(reading: Reading) -> tuple[Violation, ...]:
 
 
 def _repetitions(reading: Reading) -> Iterator[Violation]:
-    """Yield sentences that are said twice, and those with the same words and another figure."""
+    """Yield sentences that occur twice, and those with the same words and another figure."""
     seen: set[str] = set()
     figures: dict[str, set[str]] = defaultdict(set)
     for claim in reading.claims:
@@ -152,7 +152,7 @@ def _repetitions(reading: Reading) -> Iterator[Violation]:
 
 
 def _broken_off(reading: Reading) -> Iterator[Violation]:
-    """Yield a last line that ends on a word or a sign after which something must follow."""
+    """Yield a last line that ends with a word or sign after which more must follow."""
     if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
         return
     last = reading.prose.rstrip().rsplit("\n", 1)[-1]
@@ -164,7 +164,7 @@ def _broken_off(reading: Reading) -> Iterator[Violation]:
 
 
 def _figure(text: str) -> tuple[str, str]:
-    """The last figure and the other words. Both are empty unless the figure has a unit, percent or currency."""
+    """The last figure and the other words; both are empty unless the figure has a unit, percent or currency."""
     last = next(reversed([*_NUMBER.finditer(text)]), None)
     if last is None or not (last[1] or last[3]):
         return "", ""

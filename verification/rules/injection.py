@@ -1,7 +1,7 @@
 """Find orders that an answer repeats from a source, and mentions that would notify people.
 
-A passage counts only if both a source and the answer have it, or close variants of it. A sentence about such
-instructions, with them in quotes or in code, is not an instruction. Neither is a rule for people.
+A passage counts only if both a source and the answer have it, or close variants of it. A sentence that mentions such
+instructions in quotes or code is not an instruction. Neither is a rule for people.
 
 ``no_broadcast`` finds mentions of a channel, a group, or a person whom the question did not name: in text, in chunks,
 and in code in which Slack would still see a token. Mentions are never repaired.
@@ -36,7 +36,7 @@ _MARKER: Final = (
 _WEAK: Final = "{demands}"
 _OBEDIENT: Final = "{obedience}"
 _ADDRESSED: Final = r"\b(?:{assistants})\b|^\W{0,4}(?:assistant|ai|llm|orion)\s?[:,]|{assistants_unparted}"
-# An order to say or show something counts only if the assistant is addressed, or right after a strong one.
+# An order to say or show something counts only if it addresses the assistant, or comes right after a strong one.
 _SAYING: Final = r"\b(?:{saying})\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])"
 # An order to make people do something: "tell the user to send her token".
 _URGING: Final = r"\b(?:{urging}|(?:be|are|is) (?:{urged}))\b(?: [\w-]+){0,4}? to (?=\w)"
@@ -65,8 +65,8 @@ _REMEDY: Final = "Leave it out: what sources tell an assistant to do is no answe
 class Order:
     """A sentence of a source that orders something. ``hostile``: it can only be meant for the assistant.
 
-    ``told`` orders name words to say. They may also be a rule about assistants that is worth telling, so they stay
-    evidence, and a sentence about that assistant does not obey them. ``bare`` orders are the words themselves.
+    ``told`` orders contain the words to say. They may also be a rule about assistants that people want to know, so they
+    stay evidence, and a sentence about that assistant does not obey them. ``bare`` orders are the words themselves.
     """
 
     text: str
@@ -75,7 +75,7 @@ class Order:
     bare: bool = False
 
     def payloads(self) -> set[str]:
-        """The plain words it wants said: its quotes, the text after a colon or "that", or each thing to do."""
+        """The plain words that it wants to be said: quotes, the text after a colon or "that", or each thing to do."""
         if self.bare:
             return {_plain(self.text)} - {""}
         openings = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
@@ -86,13 +86,13 @@ class Order:
         return payloads - {""}
 
     def targets(self) -> set[str]:
-        """The links it wants shown, normalised."""
+        """The links that it wants to be shown, normalised."""
         return {normalise_url(link.target) for link in links(self.text)}
 
 
 def no_injection(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each passage of the answer that repeats an order of a source to the assistant."""
-    # Each source by itself: many encoded words in one must not hide an order in another.
+    # Check each source separately: many encoded words in one must not hide an order in another.
     orders = [order for source in reading.draft.sources for order in orders_in(f"{source.title}\n{source.text}")]
     if not orders:
         return ()
@@ -153,7 +153,7 @@ def _weak_orders(sentence: str, bare: str, before: str) -> Iterator[Order]:
 
 
 def _is_strong(bare: str) -> bool:
-    """Return True if a sentence, without its quotes, orders to forget the rules: imperative and without a condition."""
+    """Return True if a sentence, without its quotes, is an unconditional order to forget the rules."""
     if compile_pattern(_MARKER).search(bare) or compile_pattern(_STRONG_CJK).search(bare):
         return True
     return any(
@@ -182,12 +182,12 @@ def _span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _plain(text: str) -> str:
-    """The case-folded words, without citations: a sentence begins with the citation of the one before."""
+    """The case-folded words without citations, because a sentence may begin with the citation of the one before."""
     return " ".join(_WORD.findall(_CITED.sub("", text).casefold()))
 
 
 def _payload_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
-    """Yield words that an order wants said: as a sentence, or as the whole answer if the order may be for people."""
+    """Yield words that an order wants to be said: as a sentence, or as the whole answer if it may be for people."""
     hostile, sayings, ambiguous = (
         {payload for order in orders if (order.hostile, order.told) == kind for payload in order.payloads()}
         for kind in ((True, False), (True, True), (False, False))
@@ -212,7 +212,7 @@ def _says_payload(sentence: str, payload: str) -> bool:
 
 
 def _link_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
-    """Yield links that an order wants shown: anywhere, or alone on a line if the order may be for people."""
+    """Yield links that an order wants to be shown: anywhere, or alone on a line if it may be for people."""
     hostile = {target for order in orders if order.hostile for target in order.targets()}
     human = {target for order in orders for target in order.targets()} - hostile
     shown = reading.text.replace("`", " ")  # an address in code, or a bare host, can be copied
@@ -246,7 +246,7 @@ _MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in
 
 
 def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each mention of everyone, of a group, or of a person the question did not name."""
+    """Return an error for each mention of everyone, a group, or a person whom the question did not name."""
     spans = {match.span() for match in _MENTION.finditer(reading.text) if _is_foreign(match, reading)}
     spans |= {match.span() for match in _LOOSE_MENTION.finditer(reading.prose)}
     if "@" in reading.prose:
@@ -259,7 +259,7 @@ def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
 
 
 def _called_in_a_table(reading: Reading) -> bool:
-    """Find mentions in a table of the draft. Drawn as code it notifies no one, but the model meant to."""
+    """Find mentions in a table of the draft. Drawn as code they notify no one, but the model tried to."""
     text = reading.draft.text
     if not (reading.draft.repair and "|" in text and ("@" in text or "<" in text)):
         return False

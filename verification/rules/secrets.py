@@ -1,4 +1,4 @@
-"""Find secrets: tokens, keys and passwords by their shape, and longer runs of private texts.
+"""Find secrets: tokens, keys and passwords by their form, and longer runs of private texts.
 
 A placeholder (``xoxb-...``, ``$TOKEN``, ``<your-key>``, ``sk-XXXX``) is not a secret. Violations mask their words.
 """
@@ -64,7 +64,7 @@ _LOGIN: Final = r"(?:\s-u|\s--user)[\s=]{1,2}[\"']?([^\s:\"']{1,60}):([^\s\"'`]{
 _WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{1,20}[0-9]{0,4}")
 _MAX_SHOWN: Final = 4
 _RUN_LENGTH: Final = 50
-"""Letters of a run that count as repeated: about sixty characters with their spaces."""
+"""Minimum letters of a repeated run: about sixty characters with their spaces."""
 # Marks and invisible characters: one of them inside a token would hide it.
 _HIDING: Final = re.compile("[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 _SPACE_AND_MARKUP: Final = re.compile(r"[\s*_`~>#\"'“”]+")
@@ -78,22 +78,22 @@ _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each secret by shape, and for each run of some 60 characters of a private text."""
+    """Return an error for each secret by its form, and for each run of some 60 characters of a private text."""
     secrets = [_mask(reading, span, "This looks like a secret.") for span in _secret_spans(reading.text, reading)]
     runs = [_mask(reading, span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
     return (*secrets, *runs)
 
 
-@lru_cache(maxsize=256)  # the titles of a deployment's sources are shown again and again
+@lru_cache(maxsize=256)  # the titles of sources are shown again and again
 def mask_secrets(text: str) -> str:
-    """Replace each letter of a secret by shape in words that no rule checks: titles, names, questions, passages."""
+    """Mask each letter of a secret in text that no rule checks: titles, names, questions, passages."""
     hidden = {place for span in _secret_spans(text) for place in range(*span)}
     return "".join("•" if place in hidden else letter for place, letter in enumerate(text)) if hidden else text
 
 
 def _secret_spans(text: str, reading: Reading | None = None) -> list[tuple[int, int]]:
     bare, places = _strip_pattern(_HIDING, text)
-    bare = fold_letters(bare)  # one for one, so that the places stay
+    bare = fold_letters(bare)  # one for one, so that positions do not change
     documented = _documented_logins(bare, reading) if reading else ()
     hits = {*_pattern_spans(bare), *_table_spans(bare)} - {*documented}
     return sorted({(places[start], places[end - 1] + 1) for start, end in hits})
@@ -106,7 +106,7 @@ def _strip_pattern(unwanted: re.Pattern[str], text: str) -> tuple[str, list[int]
 
 
 def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield values with the shape of a token, and values assigned to a password, a key or a token."""
+    """Yield values in the form of a token, and values assigned to a password, a key or a token."""
     for pattern, is_secret in _patterns():
         for match in pattern.finditer(text):
             if is_secret(match[match.lastindex or 0]):
@@ -115,7 +115,7 @@ def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
-    """The patterns, each with a test of the values it finds."""
+    """The patterns, each with a test for the values that it finds."""
     key = rf"(?i)(?<![A-Za-z0-9]){_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}"
     password = rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}"
     small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}{_SIGN}\s{{0,2}}{_OPEN}{_VALUE}"
@@ -145,7 +145,7 @@ def _is_token(value: str) -> bool:
 
 
 def _is_password(written: str) -> bool:
-    """Return True for a value that mixes letters and digits, which made-up words do not."""
+    """Return True for a value that mixes letters and digits, unlike invented words."""
     value = written.rstrip(".:!?)")
     return bool(_MIXED.match(value)) and not _PLACEHOLDER.search(value) and not _NO_PASSWORD.fullmatch(value)
 
@@ -165,7 +165,7 @@ def _has_variety(value: str) -> bool:
 
 
 def _documented_logins(text: str, reading: Reading) -> Iterator[tuple[int, int]]:
-    """Yield passwords of `curl -u user:password` that are a word and a number, and that a cited source shows so."""
+    """Yield passwords of `curl -u user:password` that are a word and a number, as a cited source shows them."""
     for login in re.finditer(_LOGIN, text):
         password = login[2].rstrip(".:!?)")
         sources = cited_sources(reading.draft, reading.text) if _WORD_AND_NUMBER.fullmatch(password) else ()
@@ -191,7 +191,7 @@ def _table_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _mask(reading: Reading, span: tuple[int, int], detail: str) -> Violation:
     violation = reading.violation("no_secrets", span, detail, _REMEDY)
-    shown = min(_MAX_SHOWN, len(violation.words) // 3)  # of a short password hardly a letter
+    shown = min(_MAX_SHOWN, len(violation.words) // 3)  # few visible letters if the password is short
     return replace(violation, words=f"{violation.words[:shown]}…")
 
 

@@ -1,6 +1,6 @@
 """The words of the languages, and the language of a text.
 
-The words and phrases of the rules are in one TOML file per language, read on first use. A list of words is separated by
+The rules' words and phrases are in one TOML file per language, read on first use. Words in a list are separated by
 blanks or bars. A pattern is a regular expression and may span lines: ``{key}`` inserts another one, and ``’`` matches
 either apostrophe.
 """
@@ -52,13 +52,13 @@ def all_words(key: str) -> frozenset[str]:
 
 
 def is_negation(word: str, language: str | None) -> bool:
-    """Return True if a case-folded word negates. An unknown language counts as English."""
+    """Return True if a case-folded word is a negation. An unknown language counts as English."""
     return word in words_by_language("negations").get(language or "en", ()) or word.endswith(("'t", "’t"))
 
 
 @cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile the pattern with each ``{key}`` replaced by the languages' values. Case does not count."""
+    """Compile the pattern with each ``{key}`` replaced by the languages' values, ignoring case."""
     # Compiled on first use: together these patterns would double the import time.
     return re.compile(_fill_keys(pattern), re.IGNORECASE)
 
@@ -70,7 +70,7 @@ def _fill_keys(pattern: str) -> str:
     )
 
 
-# Fences, code, tokens, addresses, emoji and brackets. The first character class skips all other text fast.
+# Fences, code, tokens, addresses, emoji and brackets. The first character class quickly skips all other text.
 _NOISE: Final = re.compile(
     r"[`<\[:hw](?:(?<=`)(?:``.*?(?:```|\Z)|[^`\n]*`)|(?<=<)[^<>\n]*>|(?<=h)ttps?://\S+|(?<=\bw)ww\.\S+"
     r"|(?<=:)[a-z0-9_+-]+:|(?<=\[)[^\[\]\n]{1,40}\])",
@@ -94,7 +94,7 @@ _MARGIN: Final = 1.25
 _ALONE_SHARE: Final = 0.2
 
 
-@lru_cache(maxsize=256)  # each claim asks for the language of its sources
+@lru_cache(maxsize=256)  # each claim needs the language of its sources
 def detect_language(text: str) -> str | None:
     """Return one of ``en de fr es id ja zh``, or None if it is another language or unclear."""
     sample = _MAIL.sub(" ", _NOISE.sub(" ", text[:_SAMPLE]))
@@ -114,7 +114,7 @@ def _function_words() -> dict[str, frozenset[str]]:
 
 
 def _best_by_words(sample: str, *, short: bool) -> str | None:
-    """The language whose function words clearly lead. None if a language outside the seven leads or is close."""
+    """The language whose function words clearly lead, or None if a language outside the seven leads or is close."""
     words = Counter(_WORD.findall(sample))
     count = words.total()
     scores: dict[str, float] = {

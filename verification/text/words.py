@@ -1,9 +1,9 @@
 """The words of a text, stems of content words, and the characters that hide, reverse or disguise words.
 
-Chinese and Japanese give pairs of characters. Disguises are removed from what is sent, and decoded for the search for
-orders. In an answer a zero-width space next to a mark stays: repair puts it there. So does a joiner between two letters
-or emoji that need it, and the tags of a flag such as Scotland's. The readings of a disguised source are never shown and
-are never evidence.
+Chinese and Japanese give pairs of characters. Disguises are removed before sending, and decoded to search for orders.
+In an answer a zero-width space next to a mark stays, because repair puts it there. So do joiners between letters or
+emoji that need them, and the tags of a flag such as Scotland's. The readings of a disguised source are never shown and
+never evidence.
 """
 
 import base64
@@ -29,7 +29,7 @@ _EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u
 
 
 class Term(NamedTuple):
-    """One word. ``stem`` is empty for a function word. ``word`` is case-folded."""
+    """One word. ``word`` is case-folded. ``stem`` is empty for a function word."""
 
     stem: str
     word: str
@@ -119,9 +119,9 @@ def is_spaced(text: str) -> bool:
     return text.isascii() or not _SPACED.search(text)
 
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # UTF-8 excludes them (RFC 3629): no request could carry them
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # UTF-8 excludes them (RFC 3629), so no request can contain them
 _CONTROL: Final = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-# Marks and overrides of direction, and everything else that Unicode gives no width, each with no place in an answer.
+# Direction marks and overrides, and other characters without width, none of which belongs in an answer.
 _DIRECTION: Final = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _WITHOUT_WIDTH: Final = (
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
@@ -207,7 +207,7 @@ def fold_letters(text: str) -> str:
 
 
 def readings(text: str) -> tuple[str, ...]:
-    """Return the other readings of a text. A plain text has none."""
+    """Return other readings of a text. A plain text has none."""
     return tuple(sorted({*_readings(text)} - {text, ""}))
 
 

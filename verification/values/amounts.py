@@ -1,4 +1,4 @@
-"""Decide whether two numbers give the same amount: in every reading, across units and times, as precisely as written.
+"""Decide whether two numbers give the same amount: in all readings, across units and periods, as precisely as written.
 
 A number without a known unit matches any number of its value, unless it counts something else. Converted and rounded
 amounts may differ accordingly.
@@ -23,7 +23,7 @@ _MONTH_DAYS = (28, 30, 31)
 
 
 def matches(claimed: Quantity, other: Quantity) -> bool:
-    """Return True if the two give the same amount. A number without a unit matches any, unless it counts things."""
+    """Return True if both give the same amount. A number without a unit matches any unit, unless it counts things."""
     if claimed.period and other.period:
         return _is_same_rate(claimed, claimed.period, other, other.period)
     if claimed.unit is None or other.unit is None:
@@ -56,7 +56,7 @@ def _counts_other_things(claimed: Quantity, other: Quantity) -> bool:
 
 
 def _is_other_measure(claimed: Quantity, other: Quantity) -> bool:
-    """Return True for "140 pounds" against 140 euros, and "2 items" against 2 %. "2 points" may be of percentages."""
+    """True for "140 pounds" against 140 euros, and "2 items" against 2 %. "2 points" may be percentage points."""
     noun, unit = claimed.noun, other.unit
     if unit and unit.dimension == "ratio" and claimed.unit is None:
         return len(noun) > _MIN_UNIT_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))
@@ -100,7 +100,7 @@ def _is_close(claimed: Quantity, mine: float, theirs: float) -> bool:
 
 
 def is_same_kind(quantity: Quantity, other: Quantity) -> bool:
-    """Return True if both measure the same: equal dimension, or no known unit on either side and no other noun."""
+    """Return True if both measure the same thing: equal dimension, or no known unit and no different noun."""
     if quantity.unit or other.unit:
         dimension = quantity.unit.dimension if quantity.unit else ""
         other_dimension = other.unit.dimension if other.unit else ""

@@ -1,6 +1,6 @@
 """Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601.
 
-A ``Moment`` holds only what is written (a missing year stays missing), and an ambiguous 03/04/2021 gives both readings.
+A ``Moment`` has only what is written (a missing year stays missing), and an ambiguous 03/04/2021 gives both readings.
 Relative dates ("next Friday") are never resolved. ``WEAK`` words have other meanings and count only next to a day or a
 year.
 """
@@ -47,7 +47,7 @@ class Moment:
         return self.year is not None and self.month is None
 
 
-# A run of digits or letters. The patterns below are tried only at such a place.
+# A run of digits or letters. The patterns below are tried only at its start.
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
 _SPELLED_MONTH = r"(?P<month>[^\W\d_]{3,10})\b\.?"
 _GLUED = re.compile(r"(?<=[a-z])[A-Z][a-z]+$")
@@ -216,7 +216,7 @@ def _read_year(text: str, start: int) -> Iterator[Moment]:
     match = _YEAR_ALONE.match(text, start)
     word = _NEXT_WORD.match(text, match.end()) if match else None
     unit = UNITS.get(word[1].casefold()) if word else None
-    if match and (unit is None or is_span(unit)):  # not 1500 MB or 1800 Euro, but "2024 year-end"
+    if match and (unit is None or is_span(unit)):  # matches "2024 year-end", but not 1500 MB or 1800 Euro
         yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
 
 
@@ -261,11 +261,11 @@ _READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
         ),
     ),
 }
-"""Formats that a run of this many digits may begin, in the order of trial."""
+"""Formats that can begin with a run of this many digits, in the order in which they are tried."""
 
 
 def agrees(claim: Moment, known: Moment) -> bool:
-    """Return True if ``known`` has everything that ``claim`` says. A missing year does not contradict."""
+    """Return True if ``known`` has everything that ``claim`` says. A missing year is not a contradiction."""
     if claim.weekday is not None:
         return claim.weekday == known.weekday
     if claim.hour is not None and claim.month is None:

@@ -33,7 +33,7 @@ from verification.values.quantity_words import (
     weak_words,
 )
 
-# Bounds on letters, parts, words and groups keep long runs linear.
+# Limits on letters, parts, words and groups keep long runs linear.
 _WORD = r"[^\W\d_]{1,100}"
 _TOKEN = re.compile(rf"\d+|{_WORD}(?:-{_WORD}){{0,20}}")
 _MAX_WORDS = 24
@@ -170,7 +170,7 @@ def _numeral_readings(match: re.Match[str]) -> tuple[float, ...]:
 
 
 def _read_words(text: str, token: re.Match[str], language: str | None) -> Quantity | None:
-    """Read a number in words. In an unknown language it may support a claim and never accuses one."""
+    """Read a number in words. In an unknown language it may support a claim, but never fails one."""
     if part := read_unit_alone(text, token.start()):
         value, unit, end = part
         bound = read_bound(text, token.start(), end)

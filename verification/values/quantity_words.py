@@ -27,7 +27,7 @@ class Unit(NamedTuple):
 
 _DATA = load_table(__file__)
 OTHER_COINS = frozenset(_DATA["money"]["other"].split())
-"""Words for money outside ``CURRENCIES``, or that may also be a weight: such an amount is not in euros."""
+"""Words for money that are not in ``CURRENCIES`` or may also be a weight: such an amount is not in euros."""
 HUNDREDTHS = frozenset(_DATA["coins"]["words"].split())
 _MONEY: dict[str, str] = {currency: words for currency, words in _DATA["money"].items() if currency != "other"}
 CURRENCIES = frozenset(_MONEY)
@@ -38,7 +38,7 @@ UNITS: dict[str, Unit] = {
     for word in words.split()
 } | {word: Unit(currency, 1) for currency, words in _MONEY.items() for word in words.split()}
 SCALES: dict[str, float] = {word: float(factor) for factor, words in _DATA["scales"].items() for word in words.split()}
-# Glued capital letters scale only after a number: "1.2M", "3B". Small "m" and "b" are metres and bytes, never scales.
+# Capital letters are scales only right after a number: "1.2M", "3B". Small "m" and "b" are metres and bytes.
 GLUED_SCALES: dict[str, float] = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "bn": 1e9, "mn": 1e6}
 
 _BASES = frozenset({2.0, 10.0})  # after any other number a raised digit marks a footnote
@@ -63,7 +63,7 @@ _RATE = (
 )
 _PERIODS: dict[str, str] = {word: unit for unit, words in _DATA["periods"].items() for word in words.split()}
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
-_MAX_ADVERB_LEAD = 13  # the longest adverb, the blank after it, and the sign before it
+_MAX_ADVERB_LEAD = 13  # length of the longest adverb, the blank after it, and the sign before it
 _MONTH = 30.4375 * 86_400  # seconds: a twelfth of an average year
 
 _EDGE = "*_~(,.;:"
@@ -92,7 +92,7 @@ def apply_exponent(text: str, end: int, readings: tuple[float, ...]) -> tuple[tu
 
 
 def apply_unit_power(text: str, end: int, unit: Unit) -> tuple[Unit, int]:
-    """Turn the unit that ends at ``end`` into a square or cube if written so. Also return its end."""
+    """Turn the unit that ends at ``end`` into a square or cube if it is written as one. Also return its end."""
     for power, pattern in ((2, _SQUARE), (3, _CUBE)):
         if unit.dimension == "length" and (match := pattern.match(text, end)):
             return Unit(f"length {power}", unit.factor**power), match.end()
@@ -126,7 +126,7 @@ def rate_end(text: str, end: int) -> int:
 
 @cache
 def _bound_phrases() -> dict[str, Bound]:
-    """The phrases before a number that bound it, longest first: "不超过" is not "超过"."""
+    """Phrases before a number that make it a bound, longest first: "不超过" is not "超过"."""
     listed = [pair for bounds in values_by_language("bounds").values() for pair in bounds.items()]
     phrases = {phrase: sign for sign, words in listed for phrase in words.replace("’", "'").split("|")}
     return dict(sorted(phrases.items(), key=lambda pair: -len(pair[0])))
@@ -159,18 +159,18 @@ _GERMAN_COMPOUND = re.compile(
 _TEN, _THOUSAND, _MYRIAD = 10, 1_000, 10_000
 _SCALES = frozenset(10**power for power in range(1, 17))
 CJK_NUMERAL = re.compile("[〇零一壱二两弐三四五六七八九十百千万萬億亿兆]+")
-# Unicode has no number for the first before 15.1 (Python 3.13), and a million for the second from then on.
+# Before 15.1 (Python 3.13) Unicode has no number for the first, and later a million for the second.
 _CJK_OWN = {"两": 2, "兆": 10**12}
 
 COUNTING = frozenset(["dozen", "dutzend", "douzaine", "docena", "zero", "null", "zéro", "cero", "nol"])
-"""Words that certainly count before a unit."""
+"""Words that are certainly numbers before a unit."""
 ONES = frozenset(["one", "ein", "eine", "einen", "einem", "einer", "un", "une", "uno", "una", "satu"])
-"""Words that count in a deadline: "within one hour"."""
+"""Words that are numbers in a deadline: "within one hour"."""
 
 
 @cache
 def weak_words() -> dict[str, float]:
-    """Words that count or rank but may also be an article: they support a number, and accuse no claim."""
+    """Words that count or rank but may also be an article: they can support a number, but never fail a claim."""
     return {
         word: float(value)
         for listed in values_by_language("weak_numbers").values()
@@ -230,7 +230,7 @@ def read_cjk_numeral(run: str) -> float:
 
 
 def _join_scales(numbers: list[int], group_scale: int) -> float:
-    """Join digits and scales: each scale multiplies the digit before it, and from ``group_scale`` on the group."""
+    """Join digits and scales: a scale multiplies the digit before it, and from ``group_scale`` on the whole group."""
     total = group = last = 0
     for number in numbers:
         if number < _TEN or number not in _SCALES:
@@ -250,7 +250,7 @@ _A_UNIT = re.compile(r"an? (?P<unit>second|minute|hour|day|week|month|quarter|ye
 def read_unit_alone(text: str, start: int) -> tuple[float, Unit, int] | None:
     """Read a unit without a number: its amount, the unit, and the end of the words.
 
-    Either a fraction ("half an hour") or a deadline ("within an hour"), in which the article counts.
+    It is a fraction ("half an hour") or a deadline ("within an hour"), in which the article is a number.
     """
     match = compile_pattern(_PART).match(text, start)
     share = 0.25 if match and match["part"].casefold() == "quarter" else 0.5

@@ -214,10 +214,7 @@ class KnowledgeIndex(ABC):
 
 
 def _read(session: IndexSession, ranked: Sequence[Ranked], limit: int) -> Iterator[FoundPassage]:
-    """Yield these passages in order.
-
-    They are read in batches of ``limit``, because the first batch is usually enough.
-    """
+    """Yield these passages in order, read in batches of ``limit``: the first batch is usually enough."""
     for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]
         rows = {row[0]: row for row in session.execute(tables.FOUND.format(tables.marks(numbers)), numbers)}

@@ -59,10 +59,7 @@ class _PostgresSession:
 
 
 class PostgresIndex(KnowledgeIndex):
-    """A ``KnowledgeIndex`` in one schema of a database. It connects on first use.
-
-    Raises ``ValueError`` without an address.
-    """
+    """A ``KnowledgeIndex`` in a schema of a database. It connects later. Raises ``ValueError`` without an address."""
 
     failures = (
         psycopg.OperationalError,

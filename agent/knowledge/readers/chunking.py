@@ -173,10 +173,7 @@ def _sentence_cut(held: Sequence[_Piece]) -> int:
 
 
 def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield parts of a table, each with its header.
-
-    A row that leaves no room for it becomes cells with their headers.
-    """
+    """Yield parts of a table, each with its header. A row that is too long becomes cells with their headers."""
     head = "\n".join(lines[:2])
     if len(lines) == 2 or 2 * len(head) > CHUNK_CHARS:  # noqa: PLR2004 - a header alone
         named = (piece for number, line in enumerate(lines[2:], start + 2) for piece in _cells(number, lines[0], line))
@@ -220,10 +217,7 @@ def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
 
 
 def _lines(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield lines with their ends.
-
-    A line longer than a chunk is split into sentences, and a long sentence into words.
-    """
+    """Yield lines with their ends. A line that is too long is split into sentences, and a long sentence into words."""
     for number, line in enumerate(lines, start):
         if len(line) < CHUNK_CHARS:
             yield _Piece(number, f"{line}\n")

@@ -79,10 +79,7 @@ class Content:
 
 @dataclass(slots=True, kw_only=True)
 class ReadLimits:
-    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`.
-
-    ``cut`` names the part that was left out.
-    """
+    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`. ``cut`` names the omitted part."""
 
     ends: float = float("inf")
     max_chars: int = MAX_CHARS

@@ -59,10 +59,7 @@ def read_docx(data: bytes, limits: ReadLimits) -> Content:
 
 
 def _join_lists(blocks: list[_Block]) -> Iterator[str]:
-    """Yield blocks.
-
-    Consecutive list items become one block, and none is indented more than one step below the one above.
-    """
+    """Yield blocks. Consecutive list items become one block, each indented at most one step below the one above."""
     for is_list, group in groupby(blocks, key=lambda block: bool(block.marker)):
         lines, depth = [], -1
         for block in group:
@@ -168,7 +165,7 @@ class _Body:
     def _table(self, table: Any) -> str:
         """Return rows of equal width.
 
-        A cell that spans columns is followed by empty ones; one that spans rows is repeated.
+        A cell across columns is followed by empty ones; a cell across rows is repeated.
         """
         rows: list[list[str]] = []
         for row in table.iter(f"{_W}tr"):

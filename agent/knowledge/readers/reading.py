@@ -160,10 +160,7 @@ def parse_timestamp(text: str) -> float:
 
 
 def _read_date(text: str) -> str:
-    """Return the date at the start of a text; a month counts as its first day.
-
-    "03/04/2026" is ambiguous and ignored.
-    """
+    """Return the date at the start of a text; a month counts as its first day. "03/04/2026" is ambiguous."""
     found = moments(text.rstrip("*_) "))
     begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
     days = {(m.year, m.month, m.day or 1) for m in found if m.start == begins and m.month}

@@ -163,7 +163,7 @@ class _Visit:
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
     def _page_reader(self, url: str, page: WebReply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
-        """Return the page's ``read`` function, which remembers the page for the next run.
+        """Return the page's ``read``, and remember it for the next run.
 
         Raises ``ReadError`` and ``NotModifiedError``.
         """
