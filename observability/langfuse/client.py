@@ -86,8 +86,7 @@ def _fault_of(reply: httpx.Response | requests.Response) -> str:
 def span_exporter(connection: Connection) -> OTLPSpanExporter:
     """Return the exporter that sends spans to Langfuse as OTLP in protobuf."""
     session = requests.Session()
-    # type: ignore[method-assign]  # no hook
-    session.send = _WatchedSend(session.send, connection.host, "traces", _SPANS)
+    session.send = _WatchedSend(session.send, connection.host, "traces", _SPANS)  # type: ignore[method-assign]  # no hook
     session.trust_env = not is_loopback(connection.host)  # a proxy would take "localhost" for its own machine
     # The library has its own bundle. Without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()

@@ -56,8 +56,7 @@ def _parts_with(moment: Moment, year: int) -> Iterator[str]:
     if moment.month:
         yield f"Q{(moment.month + 2) // 3}"
     with suppress(ValueError, TypeError):
-        # type: ignore[arg-type]  # TypeError
-        yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"
+        yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"  # type: ignore[arg-type]  # TypeError
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
