@@ -1,6 +1,7 @@
 """`orion ask`: the real agent in the terminal, its JSON and exit codes as the outside contract has them."""
 
 import asyncio
+import json
 import signal
 from itertools import repeat
 from pathlib import Path
@@ -55,12 +56,14 @@ def test_ask_what_no_document_answers_ends_with_3(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("debug", ["1", "0"])
-def test_the_log_tells_lengths_and_in_debug_how_texts_begin(terminal: Terminal, debug: str) -> None:
+def test_the_log_tells_turn_and_lengths_and_in_debug_how_texts_begin(terminal: Terminal, debug: str) -> None:
     terminal.set(ORION_DEBUG=debug)
     question = f"{QUESTION} {'please ' * 20}"
     done = terminal.orion("ask", question, "--docs", "docs")
     assert (question[:100] in done.err) is (debug == "1")
     assert question[:101] not in done.err
+    lines = [json.loads(text) for text in done.err.splitlines() if question[:100] in text]
+    assert all((line["thread"], len(line["turn_id"])) == ("terminal:terminal:once", 32) for line in lines)
 
 
 def test_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:

@@ -191,9 +191,12 @@ async def test_edits_deletions_and_stops_arrive(in_both_modes: Opened) -> None:
         server.stop_session(CHANNEL, ts)
         await running.heard(3)
         server.delete(CHANNEL, ts)
-        messages = await running.heard(4)
-        assert [incoming.kind for incoming in messages] == ["question", "edit", "stop", "delete"]
-        assert {incoming.thread.thread_ts for incoming in messages} == {ts}
+        await running.heard(4)
+        unasked = server.post("U0YOU", CHANNEL, "how do we release?")
+        server.edit(CHANNEL, unasked, "<@U0ORION> how do we release?")
+        messages = await running.heard(5)
+        assert [incoming.kind for incoming in messages] == ["question", "edit", "stop", "delete", "question"]
+        assert [incoming.thread.thread_ts for incoming in messages] == [*[ts] * 4, unasked]
 
 
 async def test_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from redis.asyncio import Redis
+from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
@@ -26,10 +27,11 @@ NEWER = json.dumps({**json.loads(MESSAGE), "schema": MESSAGE_SCHEMA + 1, "what_w
 async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
         claimed, lease = await at.stored(str(KEY), NEWER)
-        with capture_logs() as logs:
+        with capture_logs(processors=[merge_contextvars]) as logs:
             ending = await at.flow.handle(claimed, lease)
         assert (ending.verb, ending.after_s, at.through) == ("giveback", NEWER_RETRY_S, [])
-        assert [line["event"] for line in logs] == ["left_for_newer_version"]
+        (line,) = logs
+        assert (line["event"], line["thread"], len(line["turn_id"])) == ("left_for_newer_version", str(KEY), 32)
         assert "diamonds" not in str(logs)
         assert await at.mailbox.finish(claimed, ending.verb, after_s=ending.after_s)
         await redis_client.zadd(at.mailbox.ready_key(str(KEY)), {str(KEY): 1})
