@@ -33,7 +33,7 @@ _ABBREVIATED = re.compile(
 )
 _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
-_IN_NAME = re.compile(r"(?<=[^\W_])\.(?=[^\W_])")
+_IN_NAME = re.compile(r"(?<=\w)\.(?=_*[^\W_])")
 _NOON = re.compile(r"\d ?[ap]\. ?m\.\s*$", re.IGNORECASE)
 _SHORT_DAYS = frozenset(word[:length] for word in WEEKDAYS for length in (1, 2, 3, 4))
 _PAIR = re.compile(r"\b([^\W\d_]{1,4})\.?\s?(?:[-–—~〜/&,]|to|bis|à|au|al?|sampai|至|到|から)\s?([^\W\d_]{1,4})\b")
