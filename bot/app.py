@@ -28,7 +28,7 @@ from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.answers import AnswerBook, Proposals, SavedAnswers
 from bot.channel_settings import ChannelFile
-from bot.delivery.answer_key import PendingChecks
+from bot.delivery.answer_key import Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus, sync_now
@@ -288,7 +288,7 @@ class _TeamBots:
             first_pause_s=self.timeouts.first_pause_s, metrics=self.observers.metrics, breaker=circuit, limits=limits,
         )  # fmt: skip
         workspace = SlackWorkspace(client, calls)
-        delivery = Delivery(workspace, checks=PendingChecks(stores.mailbox))
+        delivery = Delivery(workspace, rechecks=Rechecks(stores.mailbox))
         people = SlackDirectory(workspace, redis, prefix=prefix)
         streams = Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None
         services = TeamServices(
@@ -338,6 +338,6 @@ class _TeamBots:
         return Services(
             saved_answers=saved, tasks=tasks, access=self.access, channels=self.channels, workspaces=workspaces,
             thread_modes=stores.thread_modes, listening=stores.listening, admins=self.settings.admins,
-            receiver=Intake(stores, cancel, self.access, workspaces, self.settings.admins), observers=observers,
+            intake=Intake(stores, cancel, self.access, workspaces, self.settings.admins), observers=observers,
             records=observers.records, visibility=Visibility(self.engine.index), home=home,
         )  # fmt: skip

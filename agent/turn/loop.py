@@ -1,6 +1,7 @@
 """One turn: take in the message, search once, decide until an answer can be written, then write and verify it.
 
-A turn always ends in an outcome; only cancellation from outside and bugs are raised.
+A turn always ends in an outcome; only a cancellation, a bug or an exception of ``save`` or of the stage
+(``RedisError``, ``LeaseLost``) is raised.
 """
 
 import asyncio
@@ -101,7 +102,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     if not (question.addressed or retry_may_help):
         outcome = without_notice(outcome)
     outcome = add_unread_notes(outcome, question, state.history) if question.files else outcome
-    _settle(progress, outcome, state)
+    _record_outcome(progress, outcome, state)
     progress.emit(Done(outcome=outcome.name, usage=progress.used))
     return outcome, progress.state
 
@@ -278,7 +279,7 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
         progress.add_result(task.result())
 
 
-def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
+def _record_outcome(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
     """Remember question and answer, and close the open steps unless Orion asked back."""
     question = progress.question
     asked = ThreadMessage(role="user", text=question.text, user=question.user, ts=question.ts)

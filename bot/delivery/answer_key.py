@@ -1,7 +1,7 @@
-"""The identity of an answer, the messages in Slack that its parts take, and checks that it is there once.
+"""The identity of an answer, the messages in Slack that its parts take, and rechecks that it is there once.
 
-A check is left in a mailbox of its own, so that it does not wait for messages of people. Some worker carries it out
-(``bot.turn.recovery``).
+A recheck is left in a mailbox of its own, so that it does not wait for messages of people. Some worker carries it out
+(``bot.turn.recovery.run_recheck``).
 """
 
 import json
@@ -23,7 +23,7 @@ from bot.slack.history import NOT_STREAMED, Posted, StreamedMessage, age_s
 from bot.slack.web_api import LeaseCheck, no_lease
 
 _EMPTY_STREAM_S: Final = 10  # seconds after which an empty stream was left behind by a crashed worker
-Mark = Literal["partial", "quotes", "failed", "unasked"]
+Badge = Literal["partial", "quotes", "failed", "unasked"]  # a line of the footer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class AnswerKey:
     turn_id: str = ""
     may_exist: bool = True
     lease_check: LeaseCheck = no_lease
-    marks: tuple[Mark, ...] = ()
+    badges: tuple[Badge, ...] = ()
     language: str | None = None
     ask_human: str = ""  # where people are asked; empty: no button
     share_to: str = ""  # channel and thread_ts where the answer may be shared; empty: no button
@@ -98,65 +98,65 @@ def is_empty_stream(posted: Posted) -> bool:
 ENDS_SESSION: Final = "session"
 """Used instead of a question's ts: end the place's agent session again."""
 _MAX_RETRY_S: Final = 0.25
-_KIND: Final = "settle"
+_KEY: Final = "settle"  # the old name of a recheck, kept because rechecks are stored
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCheck:
-    """A question to check for duplicates."""
+class Recheck:
+    """A later look for duplicates of a question's answer, or for a session that did not end."""
 
     place: ThreadKey
     question_ts: str
 
     def to_json(self) -> str:
-        """Return one line that ``read_pending_check`` parses and that cannot be mistaken for a person's message."""
-        return json.dumps({_KIND: asdict(self)}, separators=(",", ":"))
+        """Return one line that ``read_recheck`` parses and that cannot be mistaken for a person's message."""
+        return json.dumps({_KEY: asdict(self)}, separators=(",", ":"))
 
     @property
     def mailbox(self) -> str:
-        """Mailbox of this question's checks, so that they do not wait for another question's."""
-        return f"{self.place}:{self.question_ts}:{_KIND}"
+        """Mailbox of this question's rechecks, so that they do not wait for another question's."""
+        return f"{self.place}:{self.question_ts}:{_KEY}"
 
 
-def read_pending_check(fields: Any) -> PendingCheck | None:
-    """Return the check in these fields, or None if they are another message's."""
+def read_recheck(fields: Any) -> Recheck | None:
+    """Return the recheck in these fields, or None if they are another message's."""
     try:
-        check = fields[_KIND]
-        return PendingCheck(place=ThreadKey(**check["place"]), question_ts=str(check["question_ts"]))
+        recheck = fields[_KEY]
+        return Recheck(place=ThreadKey(**recheck["place"]), question_ts=str(recheck["question_ts"]))
     except (KeyError, TypeError):
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class PendingChecks:
-    """Leaves checks in the queue. Redis may be away for ``patience_s``: the next worker after a lease looks anyway."""
+class Rechecks:
+    """Leaves rechecks in the queue. If Redis is away for ``patience_s``, the next worker after a lease looks anyway."""
 
     mailbox: Mailbox
     patience_s: float = LEASE_S
 
     async def add(self, place: ThreadKey, question_ts: str) -> None:
-        """Check this question from now on: Slack may yet carry out a post that got no reply.
+        """Look at this question from now on: Slack may yet carry out a post that got no reply.
 
-        The next delivery try waits until the check is stored.
+        The next try waits until the recheck is stored.
         """
-        check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
+        recheck, event = Recheck(place=place, question_ts=question_ts), uuid.uuid4().hex
         retries = stamina.retry_context(RedisError, attempts=None, timeout=self.patience_s, wait_max=_MAX_RETRY_S)
         try:
             async for attempt in retries:
                 with attempt:  # a repeat is not stored twice
-                    await self.mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])
-                    await self.mailbox.make_due_now(check.mailbox)  # a postponed older check would delay this one
+                    await self.mailbox.enqueue(recheck.mailbox, recheck.to_json(), event_ids=[event])
+                    await self.mailbox.make_due_now(recheck.mailbox)  # a postponed older one would delay this one
         except RedisError as error:
-            log.warning("doubt_not_noted", error_type=type(error).__name__)
+            log.warning("recheck_not_stored", error_type=type(error).__name__)
         raise_if_cancelled()
 
-    async def add_for(self, claimed: Claimed, place: ThreadKey, question_ts: str) -> None:
-        """Check this question later: two workers had it, and the slower one may still post.
+    async def add_once(self, claimed: Claimed, place: ThreadKey, question_ts: str) -> None:
+        """Look at this question later: two workers had it, and the slower one may still post.
 
-        The check is left once for each claim. If Redis is away, the next worker leaves it.
+        The recheck is left once for each try. If Redis is away, the next worker leaves it.
         """
-        check = PendingCheck(place=place, question_ts=question_ts)
-        key = f"{_KIND}:{claimed.id}:{claimed.fence.token}"
+        recheck = Recheck(place=place, question_ts=question_ts)
+        key = f"{_KEY}:{claimed.id}:{claimed.fence.token}"
         with suppress(RedisError):
-            await self.mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[key])
+            await self.mailbox.enqueue(recheck.mailbox, recheck.to_json(), event_ids=[key])

@@ -1,4 +1,4 @@
-"""Render an answer as Slack messages: the verified chunks, one line with mark and sources, one row of buttons.
+"""Render an answer as Slack messages: the verified chunks, one line with badges and sources, one row of buttons.
 
 No title of a source can end its link or start a mention.
 """
@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from agent.texts.catalogue import age, say, truncate
-from bot.delivery.answer_key import AnswerKey, Mark
+from bot.delivery.answer_key import AnswerKey, Badge
 from bot.delivery.rich_text import (
     Block,
     is_native_table,
@@ -40,11 +40,11 @@ _SEPARATOR = "  ·  "
 _VERBATIM: Block = {"verbatim": True}  # so that Slack makes no links of hosts and no mentions of names
 _COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
 _MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
-_MARKS: dict[Mark, str] = {
-    "partial": "partial_mark",
-    "quotes": "quoted_answer_mark",
-    "failed": "failed_mark",
-    "unasked": "unasked_mark",
+_BADGES: dict[Badge, str] = {
+    "partial": "partial_badge",
+    "quotes": "quoted_answer_badge",
+    "failed": "failed_badge",
+    "unasked": "unasked_badge",
 }
 
 
@@ -170,13 +170,13 @@ def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
 def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
     """Return the buttons; none under Orion's own messages, which have no turn."""
     turn = key.turn_id
-    if not turn or not (answer.sources or answer.label or key.marks or key.ask_human):
+    if not turn or not (answer.sources or answer.label or key.badges or key.ask_human):
         return []
     controls = [
         {**button(say(name, key.language), action, value), "accessibility_label": say(f"was_{name}", key.language)}
         for name, action, value in (
             ("helpful", HELPFUL_ACTION, f"good:{turn}"),
-            ("not_helpful", UNASKED_DISLIKE_ACTION if "unasked" in key.marks else NOT_HELPFUL_ACTION, f"bad:{turn}"),
+            ("not_helpful", UNASKED_DISLIKE_ACTION if "unasked" in key.badges else NOT_HELPFUL_ACTION, f"bad:{turn}"),
         )
     ]
     if answer.verified and answer.sources:
@@ -192,12 +192,12 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
 
 
 def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:
-    """Return the marks and the cited sources in one line. Sources without room are counted."""
-    lines = [say(_MARKS[mark], key.language, id=short_id(key.turn_id)) for mark in key.marks]
-    if answer.verified and answer.sources and "quotes" not in key.marks:
+    """Return the badges and the cited sources in one line. Sources without room are counted."""
+    lines = [say(_BADGES[badge], key.language, id=short_id(key.turn_id)) for badge in key.badges]
+    if answer.verified and answer.sources and "quotes" not in key.badges:
         if answer.rules_only:
-            lines.append(say("rules_mark", key.language))
-        elif not set(key.marks) - {"unasked"}:
+            lines.append(say("rules_badge", key.language))
+        elif not set(key.badges) - {"unasked"}:
             lines.append(say("verified", key.language))
     # Orion's own refusal already names the nearest documents in its text.
     sources = answer.sources if answer.verified or citations(answer.text) else ()

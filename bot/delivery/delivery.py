@@ -16,7 +16,7 @@ import structlog
 
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, PendingChecks, assign_messages, message_to_reuse
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Rechecks, assign_messages, message_to_reuse
 from bot.delivery.blocks import Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.rich_text import Block
@@ -54,13 +54,13 @@ def today_utc() -> date:
 class Delivery:
     """Delivers to one workspace. ``today`` is the date that ages count from.
 
-    ``checks`` takes a question to check again: Slack may carry out a post later that got no reply. Every method raises
-    ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
+    ``rechecks`` takes a question to look at again: Slack may carry out a post later that got no reply. Every method
+    raises ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
     """
 
     workspace: SlackWorkspace
     today: Callable[[], date] = today_utc
-    checks: PendingChecks | None = None
+    rechecks: Rechecks | None = None
     calls: SlackCalls = field(init=False)
     reader: ThreadReader = field(init=False)
     sessions: AgentSessions = field(init=False)
@@ -70,10 +70,10 @@ class Delivery:
         self.calls, self.reader = self.workspace.calls, ThreadReader(self.workspace)
         self.sessions = AgentSessions(self.calls)
 
-    async def check_later(self, place: ThreadKey, question_ts: str) -> None:
+    async def recheck_later(self, place: ThreadKey, question_ts: str) -> None:
         """Look again later whether this question has one answer, or end the session (``ENDS_SESSION``)."""
-        if self.checks:
-            await self.checks.add(place, question_ts)
+        if self.rechecks:
+            await self.rechecks.add(place, question_ts)
 
     async def end_session(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """End the agent session and with it the status; later if Slack is away. Raises what ``lease_check`` raises."""
@@ -81,9 +81,9 @@ class Delivery:
             await self.sessions.end(place, lease_check, title=title)
         except DeliveryFailed as failure:
             if not failure.permanent:
-                await self.check_later(place, ENDS_SESSION)
+                await self.recheck_later(place, ENDS_SESSION)
 
-    async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
+    async def post_answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
         """Post the answer, or update the messages of an earlier one. Return the ts of its messages."""
         placeholder = self._placeholders.pop((place, answer_key.question_ts), None)
         if stream := answer_key.stream:
@@ -135,7 +135,9 @@ class Delivery:
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
     ) -> tuple[str, ...]:
         """Post one of Orion's own messages (help, muted, stopped), once for this question."""
-        return await self.answer(place, own_message(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
+        return await self.post_answer(
+            place, own_message(text), AnswerKey(question_ts=question_ts, lease_check=lease_check)
+        )
 
     async def post_notice(
         self,
@@ -210,7 +212,7 @@ class Delivery:
         for posted in streams:
             if not await self._end_stream(place.channel, posted, answer_key, note) and note:
                 ended = StreamedMessage("begun", posted.ts)
-                await self.answer(place, own_message(note), replace(answer_key, turn_id="", streamed=ended))
+                await self.post_answer(place, own_message(note), replace(answer_key, turn_id="", streamed=ended))
         return bool(note and streams)
 
     async def delete_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
@@ -301,7 +303,7 @@ class Delivery:
             {**_address(place), **content, **_NO_PREVIEWS},
             lease_check=answer_key.lease_check,
             look=look,
-            maybe_posted=partial(self.check_later, place, answer_key.question_ts),
+            maybe_posted=partial(self.recheck_later, place, answer_key.question_ts),
             fresh=not answer_key.may_exist,
         )
 

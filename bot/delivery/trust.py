@@ -74,7 +74,7 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
-    """Yield the claim and its passages with the common words marked. A quotation is marked in its passage instead."""
+    """Yield the claim and its passages with the common words highlighted. A quotation is only in its passage."""
     words = " ".join(_without_signs(strip_mrkdwn(string(claim, "text"))).split())
     text = truncate(words, _MAX_CLAIM_LENGTH)
     if not text:
@@ -83,19 +83,19 @@ def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     quotes: list[Block] = []
     for named_passage in objects(claim, "passages")[:MAX_PASSAGES]:
         passage = _without_signs(mask_secrets(string(named_passage, "text")[:_MAX_PASSAGE_LENGTH]))
-        marks = named_passage.get("marks")
-        unmarked = passage.replace("`", "")
-        if text in unmarked:
-            start = unmarked.index(text)
-            passage, marks = unmarked, [] if text == unmarked.strip() else [[start, start + len(text)]]
+        highlights = named_passage.get("marks")
+        plain = passage.replace("`", "")
+        if text in plain:
+            start = plain.index(text)
+            passage, highlights = plain, [] if text == plain.strip() else [[start, start + len(text)]]
             stated = []
         if passage.strip():
-            quotes.append({"type": "rich_text_quote", "elements": _rich_words(_marked_parts(passage, marks))})
+            quotes.append({"type": "rich_text_quote", "elements": _rich_words(_highlighted_parts(passage, highlights))})
     yield {"type": "rich_text", "elements": [*stated, *quotes]}
 
 
 def _without_signs(passage: str) -> str:
-    """Blank the signs of headings and table rows. The length stays the same, because marks count characters."""
+    """Blank the signs of headings and table rows. The length stays the same, because highlights count characters."""
     passage = _HEADING.sub(lambda found: " " * len(found[0]), passage)
     return _ROW.sub(lambda found: f" {found[1].replace('|', '·')} ", passage)
 
@@ -109,11 +109,11 @@ def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: st
     return " · ".join(filter(None, (*(lines.get(number, "") for number in numbers), checked)))
 
 
-def _marked_parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:
-    """Split the passage into marked and unmarked parts. Marks outside the text are ignored."""
+def _highlighted_parts(passage: str, highlights: object) -> Iterable[tuple[str, bool]]:
+    """Split the passage into highlighted and other parts. Highlights outside the text are ignored."""
     position = 0
-    for mark in marks if isinstance(marks, list) else []:
-        match mark:
+    for highlight in highlights if isinstance(highlights, list) else []:
+        match highlight:
             case [int(start), int(end)] if position <= start < end <= len(passage):
                 yield passage[position:start], False
                 yield passage[start:end], True

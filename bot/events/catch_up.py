@@ -143,7 +143,7 @@ class CatchUp:
                 count += await self._catch_up_in(replace(place, thread_ts=ts), oldest)
             elif ts not in answered:
                 count += 1
-                await self.listeners.take(_envelope(place, message, own), own)
+                await self.listeners.store_event(_envelope(place, message, own), own)
         return count
 
 

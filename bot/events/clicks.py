@@ -50,7 +50,7 @@ class Services:
     thread_modes: ThreadModes
     channels: ChannelFile
     listening: Listening
-    receiver: Intake
+    intake: Intake
     observers: Observers
     records: TurnRecords
     visibility: Visibility

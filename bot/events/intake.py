@@ -41,7 +41,6 @@ _COMMANDS: Final[Mapping[str, Command]] = {
     for word in say(f"command_{command}", language).split("|")
 }
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
-log = structlog.get_logger()
 DELETED: Final = "deleted"
 TWIN_WAIT_S: Final = 0.2
 """Wait of a mention without its files for the ``message`` event of the same message."""
@@ -256,7 +255,7 @@ class Intake:
     admins: frozenset[str] = frozenset()
     _twins: set[tuple[str, str]] = field(default_factory=set)
 
-    async def receive(self, incoming: Incoming) -> bool:
+    async def store_or_carry_out(self, incoming: Incoming) -> bool:
         """Store or carry out a message. Return whether it was new. Raises ``RedisError`` if both failed."""
         order, reason = admin_order(incoming, self.admins)
         if order:

@@ -118,12 +118,12 @@ class Listeners:
     saving: Saving
 
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
-        """Take any event. Other kinds than messages and stops are ignored by name."""
-        await self.take(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
+        """Store any event. Other kinds than messages and stops are ignored by name."""
+        await self.store_event(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
         if self.services.saved_answers is not None:
             self.saving.offer(read_click(self.services, body, context))
 
-    async def take(self, body: Body, own: BotIdentity) -> None:
+    async def store_event(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, including one that was looked up. Return when it is durable, or raise."""
         incoming = parse_event(body, own, self.services.access)
         if isinstance(incoming, AccessDenied):
@@ -137,7 +137,7 @@ class Listeners:
             log.debug("event_ignored", reason=incoming.reason)
             self.services.observers.slack_event(incoming.reason)
             return
-        if not await self.services.receiver.receive(incoming):
+        if not await self.services.intake.store_or_carry_out(incoming):
             # A mention in a channel comes as two events: the second one is not worth a line.
             log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
             self.services.observers.slack_event("known_already")
@@ -232,7 +232,7 @@ class Listeners:
 
     async def _store(self, incoming: Incoming | None, what: str) -> None:
         if incoming and not self.services.access.refusal(incoming.user, incoming.thread.channel):
-            await self.services.receiver.receive(incoming)
+            await self.services.intake.store_or_carry_out(incoming)
             self.services.observers.slack_event(what)
 
     async def on_try(self, click: Click) -> None:
@@ -251,7 +251,7 @@ class Listeners:
                 kind="question", thread=thread, user=click.user, ts=ts, addressed="direct", text=question,
                 event_ids=(f"try:{thread}",),
             )  # fmt: skip
-            await self.services.receiver.receive(incoming)
+            await self.services.intake.store_or_carry_out(incoming)
             self.services.observers.slack_event("question")
 
         click.after_ack(ask)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from agent.json_data import mapping, objects, string
 from agent.texts.catalogue import say, truncate
 from agent.thread.conversation import ThreadKey, Viewers
-from bot.delivery.answer_key import AnswerKey, Mark
+from bot.delivery.answer_key import AnswerKey, Badge
 from bot.delivery.blocks import escape, link
 from bot.delivery.delivery import Delivery
 from bot.delivery.trust import QUOTING
@@ -48,7 +48,7 @@ class PrivateAsking:
                 shortcut, thread=thread, ts=ts, addressed="direct", event_ids=(f"private:{thread}",), attached=attached,
                 origin=f"{place.channel} {place.thread_ts}",
             )  # fmt: skip
-            await self.services.receiver.receive(question)
+            await self.services.intake.store_or_carry_out(question)
 
         click.after_ack(ask)
 
@@ -103,16 +103,16 @@ class PrivateAsking:
         if not await self.services.records.claim_share(turn_id):
             return ""
         checkers = {string(one, "settled_by") for one in objects(record, "claims")}
-        marks: list[Mark] = ["partial"] if record.get("outcome") == "partial" else []
+        badges: list[Badge] = ["partial"] if record.get("outcome") == "partial" else []
         if string(record, "model") in QUOTING:
-            marks.append("quotes")
+            badges.append("quotes")
         answer = Answer(
             text=string(record, "answer"), chunks=split_chunks(string(record, "answer"), sources), sources=sources,
             verified=True, rules_only="nobody" in checkers, label=say("share_label", language, who=f"<@{user}>"),
         )  # fmt: skip
-        key = AnswerKey(question_ts=asked_ts, language=language, marks=tuple(marks), may_exist=False)
+        key = AnswerKey(question_ts=asked_ts, language=language, badges=tuple(badges), may_exist=False)
         try:
-            await delivery.answer(place, answer, key)
+            await delivery.post_answer(place, answer, key)
         except DeliveryFailed:
             await self.services.records.release_share(turn_id)
             return say("share_failed", language)

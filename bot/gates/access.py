@@ -11,7 +11,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import escape
-from bot.queue.lease import OK, Ending, give_up, retry_uncounted
+from bot.queue.lease import OK, Ending, give_back, give_up
 from bot.slack.directory import Person, SlackDirectory
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -129,7 +129,7 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
             return give_up("Slack did not say who asked")
         if job.claimed.waited_s > NOTICE_AFTER_S and incoming.addressed != "follow_up":
             await at.notify_person_once(incoming, "checking", incoming.ts)
-        return retry_uncounted(failure.again_s or job.gate_wait_s)
+        return give_back(failure.again_s or job.gate_wait_s)
     if refusal:
         await _reject(job, at, refusal)
         return OK
@@ -170,7 +170,7 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
             if job.addressed:
                 await _post_pause_notice(job, at, facts.pause)
-            return retry_uncounted(job.gate_wait_s)  # not left unclaimed: deletions go on (decision 5)
+            return give_back(job.gate_wait_s)  # not left unclaimed: deletions go on (decision 5)
         if facts.exhausted is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.exhausted)
@@ -180,7 +180,7 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
         log.warning("notice_not_delivered", reason=failure.reason)
         if failure.permanent:
             return give_up(failure.reason)
-        return retry_uncounted(failure.again_s or job.gate_wait_s)
+        return give_back(failure.again_s or job.gate_wait_s)
     return OK
 
 

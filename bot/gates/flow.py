@@ -17,18 +17,18 @@ from agent.json_data import parse_json
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadMessage
 from agent.thread.state import SCHEMA, is_waiting_for_another, with_messages
-from bot.delivery.answer_key import PendingCheck, read_pending_check
+from bot.delivery.answer_key import Recheck, read_recheck
 from bot.gates.access import cached_refusal, check_access, check_allowance, find_refusal, visit_of
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.stop import handle_stop
-from bot.queue.lease import GIVEBACK, OK, Claimed, Ending, Lease, give_up, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, give_back, give_up
 from bot.slack.history import sort_key
 from bot.slack.message import MESSAGE_SCHEMA, Incoming, Kind, ThreadMode
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import read_facts
 from bot.turn.answer import Answering
 from bot.turn.job import Job, TeamServices
-from bot.turn.recovery import run_check
+from bot.turn.recovery import run_recheck
 from bot.turn.unasked import UnaskedAnswers
 
 log = structlog.get_logger()
@@ -59,8 +59,8 @@ async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
     try:
         thread_mode = await _recall_thread_mode(incoming, at)
     except DeliveryFailed as failure:
-        log.warning("standing_not_recalled", reason=failure.reason)
-        return OK if failure.permanent else retry_uncounted(failure.again_s or RETRY_S)
+        log.warning("thread_mode_not_recalled", reason=failure.reason)
+        return OK if failure.permanent else give_back(failure.again_s or RETRY_S)
     return None if thread_mode == "engaged" else OK
 
 
@@ -76,7 +76,7 @@ async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMod
     own = [message.text for message in earlier.messages if message.role == "assistant"]
     recalled: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
     await thread_modes.save_lookup(thread, incoming.ts, recalled)
-    log.info("standing_recalled", thread_mode=recalled)
+    log.info("thread_mode_recalled", thread_mode=recalled)
     if mode == "lost":
         note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(recalled, thread_modes.mark_stranger)
         await note(thread)
@@ -125,7 +125,7 @@ async def check_replay(job: Job, at: TeamServices) -> Ending | None:
         is_answered = was_asked or incoming.ts in state.posted
         is_answered = is_answered or bool(await at.delivery.reader.find_posts(incoming.thread, incoming.ts))
     except DeliveryFailed as failure:
-        return None if failure.permanent else retry_uncounted(failure.again_s or job.gate_wait_s)
+        return None if failure.permanent else give_back(failure.again_s or job.gate_wait_s)
     if is_answered:
         log.info("late_question_known", late_s=round(late_s))
     return OK if is_answered else None
@@ -185,8 +185,8 @@ class Flow:
         schema, message = read_body(claimed.body)
         if message is None:
             return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
-        if isinstance(message, PendingCheck):
-            return await run_check(message, claimed, lease, self.answering.at.stores, self.answering.at.delivery)
+        if isinstance(message, Recheck):
+            return await run_recheck(message, claimed, lease, self.answering.at.stores, self.answering.at.delivery)
         try:
             job = await self._job(claimed, lease, message)
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
@@ -201,7 +201,7 @@ class Flow:
         except asyncio.CancelledError:
             if not lease.stopped:
                 raise
-            return GIVEBACK  # cancelled before its turn began: the next try says so
+            return give_back()  # cancelled before its turn began: the next try says so
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that the message was given up, if Orion may talk to them and they talked to Orion.
@@ -231,7 +231,7 @@ class Flow:
         return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts, spoken=spoken)
 
 
-def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
+def read_body(body: str) -> tuple[int, Incoming | Recheck | None]:
     """Return the schema of a stored body (1 if it names none) and the message, None if it cannot be read."""
     try:
         fields = parse_json(body)
@@ -240,7 +240,7 @@ def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
     schema = fields.get("schema") if isinstance(fields, dict) else None
     number = schema if isinstance(schema, int) else 1
     try:
-        return number, read_pending_check(fields) or Incoming.from_fields(fields)
+        return number, read_recheck(fields) or Incoming.from_fields(fields)
     except ValueError:
         return number, None
 
@@ -254,4 +254,4 @@ def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: 
         log.warning("newer_schema_read_as_far_as_known", thread=claimed.thread, **about)
         return None
     log.warning("left_for_newer_version", thread=claimed.thread, **about, again_in_s=NEWER_RETRY_S)
-    return retry_uncounted(NEWER_RETRY_S)
+    return give_back(NEWER_RETRY_S)

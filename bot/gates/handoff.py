@@ -18,7 +18,7 @@ from agent.thread.conversation import ThreadKey, Viewers
 from bot.delivery.blocks import HAND_OFF_ACTION, button, context, escape, join_lines, link, section, source_line
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
-from bot.queue.lease import OK, Ending, retry_uncounted
+from bot.queue.lease import OK, Ending, give_back
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -63,7 +63,7 @@ async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
         if not failure.permanent and job.claimed.waited_s < MAX_WAIT_S:
-            return retry_uncounted(failure.again_s or RETRY_S)
+            return give_back(failure.again_s or RETRY_S)
         await notify_failure(job, at, language)
     return OK
 

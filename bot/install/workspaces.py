@@ -31,7 +31,7 @@ from bot.install.installations import (
     States,
     UnreadableInstallation,
 )
-from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
 from bot.queue.worker import Handler
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, SlackWorkspace, copy_client, open_client
@@ -113,7 +113,7 @@ class Workspaces(ABC):
             team_bot = await self.of(team_of(claimed.thread))
         except DeliveryFailed as failure:
             log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
-            return OK if failure.permanent else retry_uncounted(RETRY_AFTER_S)
+            return OK if failure.permanent else give_back(RETRY_AFTER_S)
         return await team_bot.handler.handle(claimed, lease)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from agent.thread.store import LeaseFence
 
-Verb = Literal["ok", "retry", "dead", "giveback"]
+Verb = Literal["ok", "retry", "dead", "give_back"]
 
 
 def now() -> float:
@@ -58,7 +58,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """A message that this worker holds. ``id`` is the same on each try. ``tries`` counts this one.
+    """A message that this worker holds. A *try* is one claim: ``tries`` counts them, with this one. ``id`` stays.
 
     ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
     """
@@ -88,19 +88,18 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The result of a turn for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
+    """The result of a turn for the mailbox. ``retry`` and ``give_back`` wait ``after_s``, ``dead`` has a ``reason``.
 
-    ``settles`` names a mark that is deleted with it.
+    ``deletes_mark`` names a mark that is deleted with the message.
     """
 
     verb: Verb
     after_s: float = 0.0
     reason: str = ""
-    settles: str = field(default="", compare=False)
+    deletes_mark: str = field(default="", compare=False)
 
 
 OK = Ending(verb="ok")
-GIVEBACK = Ending(verb="giveback")
 
 
 def retry(after_s: float) -> Ending:
@@ -108,9 +107,9 @@ def retry(after_s: float) -> Ending:
     return Ending(verb="retry", after_s=after_s)
 
 
-def retry_uncounted(after_s: float) -> Ending:
-    """Try the message again after so many seconds without counting this try: a service was away."""
-    return Ending(verb="giveback", after_s=after_s)
+def give_back(after_s: float = 0.0) -> Ending:
+    """Like ``retry``, without counting this try: a service was away, or the worker shuts down."""
+    return Ending(verb="give_back", after_s=after_s)
 
 
 def give_up(reason: str) -> Ending:

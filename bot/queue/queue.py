@@ -260,17 +260,17 @@ class Mailbox:
             raise missed
 
     async def finish(
-        self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", settles: str = ""
+        self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", deletes_mark: str = ""
     ) -> bool:
         """End the turn as its ``Ending`` says. Return False and change nothing if another worker took over.
 
         ``ok`` and ``dead`` remove the message (``dead`` keeps it with ``reason``). ``retry`` leaves it in place for
-        ``after_s``. ``giveback`` leaves it for any worker (after ``after_s``) and does not count this try.
+        ``after_s``. ``give_back`` leaves it for any worker (after ``after_s``) and does not count this try.
         """
-        thread, settled = claimed.thread, f"{claimed.thread}:{settles}" if settles else ""
+        thread, mark = claimed.thread, f"{claimed.thread}:{deletes_mark}" if deletes_mark else ""
         ending: list[str | int] = [verb, round(after_s * 1000), reason]
         limits = [MAX_DEAD_LETTERS, DEAD_TTL_S, self._wakeup.ttl_in_scripts]
-        arguments = [thread, claimed.fence.token, *ending, *limits, settled]
+        arguments = [thread, claimed.fence.token, *ending, *limits, mark]
         return await self._wakeup.ring_if_asked(await self._finish(keys=[self.shard_of(thread)], args=arguments))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:

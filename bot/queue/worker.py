@@ -18,18 +18,17 @@ import structlog
 from redis.exceptions import RedisError
 
 from bot.queue.lease import (
-    GIVEBACK,
     OK,
     Cancellation,
     Claimed,
     Ending,
     Lease,
     LeaseLost,
+    give_back,
     give_up,
     now,
     raise_if_cancelled,
     retry,
-    retry_uncounted,
 )
 from bot.queue.queue import EXTRA_NOTIFY_TRIES, Mailbox
 from bot.redis.client import OUTAGES, plain_cause
@@ -133,7 +132,7 @@ class Turn:
         if not self.lease.is_held():
             return None
         if self.why is not None or stopping:  # also if the lease had expired and a late beat renewed it
-            return GIVEBACK
+            return give_back()
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
 
@@ -278,7 +277,7 @@ class Turns:
             raise asyncio.CancelledError from None
         except OUTAGES as error:
             log.warning("turn_without_redis", **log_fields(claimed), cause=plain_cause(error))
-            return retry_uncounted(BACKOFF_FIRST_S)
+            return give_back(BACKOFF_FIRST_S)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
             what = type(error).__name__
             log.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)

@@ -160,8 +160,8 @@ class SlackCalls:
             try:
                 return await self._call_guarded(method, body)
             except (asyncio.CancelledError, DeliveryFailed) as error:
-                settled = isinstance(error, DeliveryFailed) and (error.permanent or not error.doubt)
-                if maybe_posted and not settled:
+                is_refused = isinstance(error, DeliveryFailed) and (error.permanent or not error.doubt)
+                if maybe_posted and not is_refused:
                     await maybe_posted()
                 raise
 

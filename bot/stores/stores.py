@@ -111,7 +111,7 @@ class Facts:
     ``person`` and ``shared`` (other organisations read the channel) come from a cache and may be missing;
     ``thread_mode`` is missing if Orion was never addressed there. ``stop_ts`` is the ts of a stop after the message.
     ``resumed`` is the end of the last pause, in seconds since 1970. ``exhausted`` names an exhausted budget. ``outbox``
-    and the fields after it are the marks that earlier delivery tries of the turn left (``Job.mark``).
+    and the fields after it are the marks that earlier tries of the turn left (``Mailbox.mark``).
     """
 
     state: ThreadState = field(default_factory=ThreadState)

@@ -46,7 +46,7 @@ class ThreadModes:
 
     def key(self, thread: ThreadKey) -> str:
         """Redis key of a thread's mode."""
-        return f"{self.prefix}:standing:{thread}"
+        return f"{self.prefix}:standing:{thread}"  # the old name of a thread's mode, kept in this key and the next
 
     def since_key(self) -> str:
         """Redis key of the time when this Redis was first used, in seconds since 1970. It has no TTL."""

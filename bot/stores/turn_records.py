@@ -38,7 +38,7 @@ class NamedPassage(NamedTuple):
 
     source: int
     text: str
-    marks: tuple[Span, ...]
+    highlights: tuple[Span, ...]
 
 
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
@@ -75,8 +75,8 @@ def _passage(words: str, named: Sequence[str], run: Sequence[Line], page: Sequen
         text = text.replace(f"]({address})", f"]({address}) ({address})")
     text = _BLANKS.sub(" ", text_as_read(text).replace("**", "").replace("`", ""))
     highlighted = highlight_shared_words(words, text)
-    marks = tuple((start + len(head), end + len(head)) for start, end in highlighted.spans)
-    return NamedPassage(source, head + highlighted.text, marks)
+    highlights = tuple((start + len(head), end + len(head)) for start, end in highlighted.spans)
+    return NamedPassage(source, head + highlighted.text, highlights)
 
 
 def _quoted_lines(words: str, page: Sequence[str]) -> range:
@@ -175,7 +175,10 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
         {
             "text": without_citations(claim.text),
             "cited": list(claim.cited),
-            "passages": [passage._asdict() for passage in passages_of(claim, answer.sources)],
+            "passages": [
+                {"source": passage.source, "text": passage.text, "marks": passage.highlights}  # the key of old records
+                for passage in passages_of(claim, answer.sources)
+            ],
             "settled_by": claim.settled_by,
         }
         for claim in (answer.claims if answer.verified else ())

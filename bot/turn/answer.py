@@ -4,7 +4,7 @@ A question goes this way (``Answering._question``):
 1. What an earlier try decided is in the outbox: post exactly that.
 2. Else reserve tokens, read the thread and the files, and run the turn under a status, perhaps in a stream.
 3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
-4. Save the thread's state and settle the outbox entry.
+4. Save the thread's state and delete the outbox entry with the message.
 
 While Redis is away no lease can be renewed. The turn ends with its first failed call (``RedisError``) or with its lease
 (the worker cancels it, or the next effect raises ``LeaseLost``), and nothing more is posted. The message is still in
@@ -30,10 +30,10 @@ from agent.thread.state import (
     without_message,
 )
 from agent.turn.loop import state_after_stop
-from bot.delivery.answer_key import Mark
+from bot.delivery.answer_key import Badge
 from bot.delivery.blocks import short_id
 from bot.delivery.stream import AnswerStream
-from bot.queue.lease import OK, Ending, LeaseLost, give_up, retry_uncounted
+from bot.queue.lease import OK, Ending, LeaseLost, give_back, give_up
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
@@ -43,7 +43,7 @@ from bot.turn.recovery import (
     MODEL_AWAY,
     delete_plan,
     end_streams,
-    give_back,
+    give_back_with_status,
     open_stream,
     retry_delay_s,
 )
@@ -65,11 +65,11 @@ class LiveView:
 
     status: WorkingStatus
     stream: AnswerStream | None
-    before: StreamedMessage  # the stream that an earlier delivery try began
+    before: StreamedMessage  # the stream that an earlier try began
 
     @property
     def streamed(self) -> StreamedMessage:
-        """The stream begun by this delivery try or an earlier one."""
+        """The stream begun by this try or an earlier one."""
         return self.stream.streamed if self.stream and self.stream.streamed.is_begun else self.before
 
     async def stop_updates(self) -> None:
@@ -95,14 +95,14 @@ class Answering:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if failure.permanent or job.claimed.waited_s > self.at.timeouts.slack_s:
                 return give_up(failure.reason)
-            return retry_uncounted(failure.again_s or self.at.timeouts.pause_s(job.claimed.waited_s))
+            return give_back(failure.again_s or self.at.timeouts.pause_s(job.claimed.waited_s))
         except (asyncio.CancelledError, LeaseLost):
             if not job.lease.is_held():
-                await self.at.check_again(job)
+                await self.at.recheck_later(job)
             raise
         finally:
             if claimed.tries > 1 and job.may_have_posted:  # a crashed worker may already have posted this
-                await self.at.check_again(job)
+                await self.at.recheck_later(job)
 
     async def notify_given_up(self, job: Job, reason: str) -> None:
         """Tell the person that their message was given up, with an id from the log, unless it has an answer.
@@ -122,12 +122,12 @@ class Answering:
             ):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=job.earlier_stream)
-                await delivery.answer(job.place, own_message(text), answer_key)
+                await delivery.post_answer(job.place, own_message(text), answer_key)
             await delivery.end_session(job.place, job.lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
-                raise  # the message is kept, and a later delivery try tells the person
+                raise  # the message is kept, and a later try tells the person
             if job.addressed:
                 try:
                     job.lease.require()
@@ -180,7 +180,7 @@ class Answering:
                 async with self.at.stores.budgets.reserve(job.turn_id, job.incoming) as is_reserved:
                     if not is_reserved:  # turns under way may leave enough of the budget
                         log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
-                        return retry_uncounted(job.gate_wait_s)
+                        return give_back(job.gate_wait_s)
                     result = await self._begin_turn(job)
         except asyncio.CancelledError:
             if not job.lease.stopped:
@@ -189,7 +189,7 @@ class Answering:
         if not isinstance(result, OutboxEntry):
             return result
         await self.at.stores.save(job.claimed, job.place, result.state)
-        return replace(OK, settles=mark_of(job.turn_id, "outbox"))
+        return replace(OK, deletes_mark=mark_of(job.turn_id, "outbox"))
 
     async def _deliver_decided(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
         """Deliver what an earlier try decided, and clear the status or placeholder that it may have left."""
@@ -197,7 +197,7 @@ class Answering:
         entry = await self._deliver(job, entry, may_exist=not only_waited)
         await self.at.delivery.end_session(job.place, job.lease.require)
         if not only_waited:
-            await self.at.check_again(job)
+            await self.at.recheck_later(job)
         return entry
 
     async def _end_stopped(self, job: Job) -> OutboxEntry | Ending:
@@ -306,7 +306,7 @@ class Answering:
             if isinstance(outcome, Failed) and (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
                 await live_view.stop_updates()
                 await delete_plan(self.at, job, live_view.streamed)
-                return await give_back(self.at.stores.mailbox, job, live_view.status, outcome, wait_s)
+                return await give_back_with_status(self.at.stores.mailbox, job, live_view.status, outcome, wait_s)
             if isinstance(outcome, Silent):
                 await live_view.stop_updates()
                 await self._stay_silent(job, job.without_context(after), live_view.streamed)
@@ -322,11 +322,11 @@ class Answering:
                 except DeliveryFailed as failure:
                     if failure.again_s:
                         live_view.status.keeps_text = True  # the answer waits under Slack's limits
-                    if not failure.permanent:  # a later delivery try posts the outbox entry without counting it
+                    if not failure.permanent:  # a later try posts the outbox entry without counting it
                         await observer.record_end(outcome)
                     raise
                 if live_view.streamed.state == "unknown":  # Slack may still begin the stream
-                    await self.at.check_again(job)
+                    await self.at.recheck_later(job)
             await observer.record_end(outcome)
         return entry
 
@@ -347,18 +347,18 @@ class Answering:
         self, job: Job, entry: OutboxEntry, *, may_exist: bool = True, live_view: LiveView | None = None
     ) -> OutboxEntry:
         """Post what was decided. Return the entry with the ts of its messages."""
-        marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
+        badges: list[Badge] = ["partial"] if entry.outcome == "partial" else []
         if self.at.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
-            marks.append("quotes")
+            badges.append("quotes")
         if entry.outcome in FAILURES:
-            marks.append("failed")
+            badges.append("failed")
         # No model has checked whether a quoted passage answers the question.
-        unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
+        unanswered = entry.outcome in NOT_ANSWERED or "quotes" in badges
         streamed, stream = (live_view.streamed, live_view.stream) if live_view else (job.earlier_stream, None)
-        key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
+        key = job.answer_key(*badges, may_exist=may_exist or streamed.is_begun)
         ask_human = await self.at.handoff.in_channel(job.place).label(job.place, key.language) if unanswered else ""
         answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
-        messages = await self.at.delivery.answer(job.place, entry.answer, answer_key)
+        messages = await self.at.delivery.post_answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
     async def _state_before_edit(self, job: Job, state: ThreadState) -> ThreadState | None:

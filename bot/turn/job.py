@@ -20,7 +20,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage, Viewers, may_see, viewers_of
 from agent.thread.state import SavedFindings, ThreadState
 from bot.channel_settings import ChannelFile
-from bot.delivery.answer_key import AnswerKey, Mark, PendingChecks
+from bot.delivery.answer_key import AnswerKey, Badge, Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.queue.lease import Claimed, Lease
@@ -63,7 +63,7 @@ class EarlierThread:
 async def load_earlier(
     incoming: Incoming, state: ThreadState, reader: ThreadReader, stored: str | None = None
 ) -> EarlierThread:
-    """Load the thread before this question, as an earlier delivery try ``stored`` it or from Slack.
+    """Load the thread before this question, as an earlier try ``stored`` it or from Slack.
 
     Raises ``DeliveryFailed`` while Slack is away. People do not wait for its limits (one such call a minute for some
     apps).
@@ -94,7 +94,7 @@ async def load_earlier(
     # Orion's own "Stopped." must not count as an answer.
     spoken = tuple(m for m in read.messages if m.role == "user" or not remembered)
     history = (*remembered, *missed) if answered else spoken or remembered
-    # Packed for the next delivery try: some apps may read one thread a minute.
+    # Packed for the next try: some apps may read one thread a minute.
     ends = [{"ts": one.get("ts", ""), "files": shared_files(one)} if one else {} for one in (read.first, read.asked)]
     packed = "" if limited else compress(compact_json([read.messages, *ends]))
     earlier = replace(state, history=history)
@@ -102,7 +102,7 @@ async def load_earlier(
 
 
 def read_stored_conversation(stored: str | None) -> Conversation | None:
-    """Unpack the conversation that an earlier delivery try stored; None if it is missing or unreadable."""
+    """Unpack the conversation that an earlier try stored; None if it is missing or unreadable."""
     try:
         messages, first, asked = parse_json(decompress(stored or ""))
         return Conversation(messages=tuple(ThreadMessage(**one) for one in messages), first=first, asked=asked)
@@ -220,7 +220,7 @@ class Job:
 
     @property
     def earlier_stream(self) -> StreamedMessage:
-        """The message that an earlier delivery try of the turn streamed."""
+        """The message that an earlier try of the turn streamed."""
         if self.facts.streams is None:
             return STREAM_UNKNOWN if self.claimed.tries > 1 else NOT_STREAMED
         return StreamedMessage("begun", self.facts.stream) if self.facts.stream else STREAM_UNKNOWN
@@ -237,7 +237,7 @@ class Job:
 
     @property
     def may_have_posted(self) -> bool:
-        """True if an earlier delivery try may have posted: answers and streams are recorded before they show."""
+        """True if an earlier try may have posted: answers and streams are recorded before they show."""
         asks_nothing = self.incoming.kind not in {"question", "edit"}
         return bool(asks_nothing or self.facts.outbox or self.facts.streams)
 
@@ -251,7 +251,7 @@ class Job:
         written = sort_key(self.incoming.ts)[0]  # by Slack's clock
         return bool(self.incoming.edited_ts) or time.time() - written > MAX_NEW_AGE_S
 
-    def answer_key(self, *marks: Mark, may_exist: bool = True) -> AnswerKey:
+    def answer_key(self, *badges: Badge, may_exist: bool = True) -> AnswerKey:
         """Return the identity that makes the answer unique in Slack."""
         posted = self.facts.state.posted.get(self.incoming.ts, ())
         return AnswerKey(
@@ -259,11 +259,11 @@ class Job:
             turn_id=self.turn_id,
             may_exist=may_exist,
             lease_check=self.lease.require,
-            marks=marks,
+            badges=badges,
             language=self.language,
             share_to=self.incoming.origin,
             posted=posted,
-            # The records name the previous answer's messages, not those of this turn's earlier delivery try.
+            # The records name the previous answer's messages, not those of this turn's earlier try.
             posted_is_complete=not self.may_have_posted and (bool(posted) or not self._answered_before),
         )
 
@@ -324,9 +324,9 @@ class TeamServices:
         found = state.found and await self.visibility.visible_findings(state.found, viewers_of(question))
         return question, replace(state, history=history, found=found)
 
-    async def check_again(self, job: Job) -> None:
-        """Leave a check of this question: two workers had it, or Slack may still begin a stream for it."""
-        await PendingChecks(self.stores.mailbox).add_for(job.claimed, job.place, job.incoming.ts)
+    async def recheck_later(self, job: Job) -> None:
+        """Leave a recheck of this question: two workers had it, or Slack may still begin a stream for it."""
+        await Rechecks(self.stores.mailbox).add_once(job.claimed, job.place, job.incoming.ts)
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
         """Post a text that only the author sees. Return the failure if Slack did not take it."""

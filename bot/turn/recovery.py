@@ -1,4 +1,4 @@
-"""Leave a turn to a later delivery try, finish what an earlier one began, and delete what was posted twice.
+"""Leave a turn to a later try, finish what an earlier one began, and delete what was posted twice.
 
 **The model or the documents are away**: the question goes back, under a status that says so.
 ``agent.model.protocol.RETRYABLE`` names the temporary failures, and the turn ends with one as ``Failed``.
@@ -10,7 +10,7 @@ question. After it the person gets the text of ``agent.turn.replies``.
 **Duplicates**: a worker that freezes, or loses Redis, between its last lease check and Slack's reply can post after
 another worker has answered. Slack can also carry out a post without a reply long after the next try, and has no
 idempotency key that would refuse it. So a worker that takes over a question, loses its lease or gets no reply leaves a
-check in a mailbox of its own. Any worker then looks into the thread several times within a minute.
+recheck in a mailbox of its own. Any worker then looks into the thread several times within a minute.
 """
 
 import time
@@ -25,10 +25,10 @@ from agent.model.protocol import RETRYABLE
 from agent.outcome import Failed
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, PendingCheck, duplicate_posts, is_empty_stream
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams
-from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
 from bot.queue.queue import Mailbox
 from bot.slack.history import StreamedMessage, age_s
 from bot.slack.message import Incoming, turn_id_for
@@ -54,7 +54,9 @@ def retry_delay_s(job: Job, outcome: Failed, timeouts: TurnTimeouts) -> float | 
     return wait_s if waited_s + wait_s <= timeouts.model_s else None
 
 
-async def give_back(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: Failed, wait_s: float) -> Ending:
+async def give_back_with_status(
+    mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: Failed, wait_s: float
+) -> Ending:
     """Give the question back for ``wait_s`` seconds, under a status that says so."""
     documents = outcome.reason == "KnowledgeAwayError"
     log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
@@ -62,7 +64,7 @@ async def give_back(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: 
     if job.read:
         await mailbox.mark(job.claimed, mark_of(job.turn_id, "thread"), job.read, ttl_s=CONVERSATION_TTL_S)
     await status.leave_text(DOCUMENTS_AWAY if documents else MODEL_AWAY)
-    return retry_uncounted(wait_s)
+    return give_back(wait_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,38 +130,38 @@ async def end_streams(at: TeamServices, job: Job) -> None:
             # The stream shows the note already: post no other.
             await at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
     if streamed.state == "unknown":  # Slack may still begin one
-        await at.check_again(job)
+        await at.recheck_later(job)
 
 
-CHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Check times in seconds since the message. A late post is visible for no longer than it was late."""
+RECHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Times of a look in seconds since the message. A late post is visible for no longer than it was late."""
 _SLACK_AWAY_S: Final = 60.0
 _SESSION_RETRY_S: Final = 3.0
 
 
-async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
-    """Carry out a pending check and return when to check again."""
-    mailbox, place, waited_s = stores.mailbox, check.place, claimed.waited_s
+async def run_recheck(recheck: Recheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+    """Carry out a recheck and return when to look again."""
+    mailbox, place, waited_s = stores.mailbox, recheck.place, claimed.waited_s
     try:
         messages = await mailbox.list_messages(str(place))
-        if check.question_ts == ENDS_SESSION:
+        if recheck.question_ts == ENDS_SESSION:
             if messages:
-                return retry_uncounted(_SESSION_RETRY_S)  # a turn is at work there, or about to be
+                return give_back(_SESSION_RETRY_S)  # a turn is at work there, or about to be
             await delivery.sessions.end(place, lease.require)
             return OK
         if len(await mailbox.list_messages(claimed.thread)) > 1:
-            return OK  # the check after this one runs for longer
-        if waited_s >= CHECK_AT_S[0]:
-            if await stores.cancellations.is_deleted(place, check.question_ts):
-                await delivery.delete_answer(place, check.question_ts, lease.require)
+            return OK  # the recheck after this one runs for longer
+        if waited_s >= RECHECK_AT_S[0]:
+            if await stores.cancellations.is_deleted(place, recheck.question_ts):
+                await delivery.delete_answer(place, recheck.question_ts, lease.require)
             else:
                 at_work = {incoming.ts for stored in messages if (incoming := Incoming.from_body(stored.body))}
-                await delete_duplicates(delivery, place, check.question_ts, lease.require, at_work=at_work)
+                await delete_duplicates(delivery, place, recheck.question_ts, lease.require, at_work=at_work)
     except DeliveryFailed as failure:
-        log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-        return OK if failure.permanent else retry_uncounted(failure.again_s or _SLACK_AWAY_S)
-    next_s = next((look_s for look_s in CHECK_AT_S if look_s > waited_s), None)
-    return OK if next_s is None else retry_uncounted(next_s - waited_s)
+        log.warning("recheck_failed", thread=claimed.thread, reason=failure.reason)
+        return OK if failure.permanent else give_back(failure.again_s or _SLACK_AWAY_S)
+    next_s = next((look_s for look_s in RECHECK_AT_S if look_s > waited_s), None)
+    return OK if next_s is None else give_back(next_s - waited_s)
 
 
 async def delete_duplicates(
@@ -182,7 +184,7 @@ async def delete_duplicates(
     surplus = duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts))
     duplicates = [posted for posted in surplus if over or posted.about]
     answered = any(not (posted.placeholder or posted.about) for posted in messages)
-    # Without an answer, the next delivery try replaces the placeholder.
+    # Without an answer, the next try replaces the placeholder.
     placeholders = [posted for posted in messages if posted.placeholder and answered and over]
     answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
     deleted = 0

@@ -143,7 +143,7 @@ class WorkingStatus:
         if not self._has_status:
             with suppress(DeliveryFailed):
                 await self.delivery.delete_answer(self.place, key.question_ts, key.lease_check, only_placeholders=True)
-        if self._was_sent or key.may_exist:  # an earlier delivery try may have crashed and left a status
+        if self._was_sent or key.may_exist:  # an earlier try may have crashed and left a status
             await self.delivery.end_session(self.place, key.lease_check, title=self.title)
 
     async def _send(self, text: str) -> None:
@@ -225,7 +225,7 @@ class QueueNotices:
             if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
                 await delivery.end_session(incoming.thread)  # the answer came first, so only this clears the notice
             elif not await self.mailbox.is_waiting(waiting.thread):  # its turn may have cleared the status before us
-                await delivery.check_later(incoming.thread, ENDS_SESSION)
+                await delivery.recheck_later(incoming.thread, ENDS_SESSION)
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)
         else:

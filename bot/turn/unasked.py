@@ -16,7 +16,7 @@ from agent.model.protocol import ModelError
 from agent.outcome import SILENT, TurnOutcome
 from agent.texts.catalogue import truncate
 from agent.thread.state import with_posted
-from bot.queue.lease import OK, Ending, retry_uncounted
+from bot.queue.lease import OK, Ending, give_back
 from bot.slack.history import age_s, is_own
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import TurnTokens
@@ -59,7 +59,7 @@ class UnaskedAnswers:
         if age_s(job.incoming.ts) > MAX_AGE_S or self.at.engine.judge is None:
             return OK
         if not await listening.begin(team, channel, job.turn_id):
-            return retry_uncounted(BUSY_RETRY_S)
+            return give_back(BUSY_RETRY_S)
         try:
             return await self._answer(job) if await listening.may_speak(team, channel) else OK
         except DeliveryFailed as failure:  # better silent than late
@@ -84,7 +84,7 @@ class UnaskedAnswers:
                     return OK
                 answer_key = replace(job.answer_key("unasked"), lease_check=lambda: _require_recent(job))
                 async with observer.during_delivery(outcome):
-                    messages = await self.at.delivery.answer(job.place, outcome.answer, answer_key)
+                    messages = await self.at.delivery.post_answer(job.place, outcome.answer, answer_key)
                 await observer.record_end(outcome)
         await stores.listening.count_post(job.place.team, job.place.channel)
         await stores.thread_modes.engage(job.place)

@@ -183,7 +183,7 @@ class MailboxMachine(RuleBasedStateMachine):
     @precondition(any_held)
     @rule(
         thread=those(held),
-        verb=st.sampled_from(["ok", "retry", "dead", "giveback"]),
+        verb=st.sampled_from(["ok", "retry", "dead", "give_back"]),
         after_s=st.sampled_from([0, 3600]),
     )
     def holder_is_done(self, thread: str, verb: Verb, after_s: int) -> None:
@@ -191,8 +191,8 @@ class MailboxMachine(RuleBasedStateMachine):
         assert m.holder is not None
         assert self.wait(self.mailbox.finish(m.holder, verb, after_s=after_s, reason="r"))
         self.former.append(m.holder)
-        m.holder, m.lapsed, m.resting = None, False, verb in ("retry", "giveback") and after_s > 0
-        if verb == "giveback":
+        m.holder, m.lapsed, m.resting = None, False, verb in ("retry", "give_back") and after_s > 0
+        if verb == "give_back":
             m.tries -= 1
         if verb in ("ok", "dead"):
             m.take_away()
@@ -221,7 +221,7 @@ class MailboxMachine(RuleBasedStateMachine):
             assert self.wait(self.mailbox.mark(m.holder, m.holder.fence.token, "1")) == "1"
 
     @precondition(lambda self: self.former)
-    @rule(data=st.data(), verb=st.sampled_from(["ok", "retry", "dead", "giveback"]))
+    @rule(data=st.data(), verb=st.sampled_from(["ok", "retry", "dead", "give_back"]))
     def former_holder_wakes_up(self, data: st.DataObject, verb: Verb) -> None:
         old = data.draw(st.sampled_from(self.former))
         lease = Lease(old.leased_until)

@@ -78,7 +78,7 @@ class Place:
             budget=Budget(attempts=1),
             emit=Listener(),
         )
-        await self.slack.delivery.answer(
+        await self.slack.delivery.post_answer(
             key, outcome.answer, AnswerKey(question_ts=ts, turn_id=row["id"], may_exist=False)
         )
         return outcome.name

@@ -49,7 +49,7 @@ class Ledger:
     known: set[str] = field(default_factory=set)
     redis: Redis | None = None
 
-    async def receive(self, incoming: Incoming) -> bool:
+    async def store_or_carry_out(self, incoming: Incoming) -> bool:
         self.tries += 1
         await self.gate.wait()
         if self.closed:

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.delivery.answer_key import PendingCheck, PendingChecks
+from bot.delivery.answer_key import Recheck, Rechecks
 from bot.events.intake import Intake
 from bot.gates.flow import GATES, Flow, read_body
 from bot.queue.lease import OK, Cancel, Cancellation, Claimed, Ending, Lease
@@ -54,7 +54,7 @@ class TeamBot:
         usual = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, "user": "U0YOU"}
         fields: dict[str, Any] = {**usual, **more}
         incoming = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
-        await self.enqueuer.receive(incoming)
+        await self.enqueuer.store_or_carry_out(incoming)
         return incoming
 
     async def ask(self) -> tuple[ThreadKey, str]:
@@ -97,9 +97,9 @@ class TeamBot:
     async def claim(self) -> tuple[Claimed, Lease]:
         """A person's message; those that ask for a second look rest until ``settled``."""
         (claimed,) = await self.mailbox.claim("w", 1)
-        while isinstance(read_body(claimed.body)[1], PendingCheck):
+        while isinstance(read_body(claimed.body)[1], Recheck):
             self.resting.append(claimed.thread)
-            await self.mailbox.finish(claimed, "giveback", after_s=600)
+            await self.mailbox.finish(claimed, "give_back", after_s=600)
             (claimed,) = await self.mailbox.claim("w", 1)
         return claimed, Lease(claimed.leased_until)
 
@@ -123,7 +123,7 @@ class TeamBot:
             with suppress(asyncio.CancelledError):
                 await task
         ending = None if task.cancelled() else task.result()
-        await self.mailbox.finish(claimed, ending.verb if ending else "giveback")
+        await self.mailbox.finish(claimed, ending.verb if ending else "give_back")
         return ending
 
     def said(self, place: ThreadKey) -> list[str]:
@@ -155,7 +155,7 @@ async def team_bot(
                     breaker=slack.breaker,
                 ),
             ),
-            checks=PendingChecks(mailbox),
+            rechecks=Rechecks(mailbox),
         )
         index = SqliteIndex.open(tmp_path / "index")
         services = services_in(slack, redis, Stores(redis, mailbox), index, model, delivery=delivery)
@@ -173,7 +173,7 @@ async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
 async def settled(at: TeamBot) -> None:
     """Every message that asks for a second look is done, without its wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recovery, "CHECK_AT_S", (0.0,))
+        patch.setattr(recovery, "RECHECK_AT_S", (0.0,))
         for thread in at.resting:
             await at.mailbox.make_due_now(thread)
         while messages := await at.mailbox.claim("w", 9):

@@ -40,7 +40,7 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _has_period(period: re.Match[str], evidence: Evidence) -> bool:
     """Return True if a quarter or an ISO week is written in known text, or a date there lies in it."""
-    part, passages = _part_of_year(period), (*evidence.passages, *evidence.context)
+    part, passages = _part_of_year(period), (*evidence.cited_and_known, *evidence.context)
     year = int(period["before"] or period["after"] or 0)
     dates = (moment for passage in passages for moment in passage.moments if moment.year in {None, year or moment.year})
     written = (each for passage in passages for each in _PERIOD.finditer(passage.text))
@@ -69,7 +69,7 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     # "Morning" or "evening" may be outside the matched words.
     if moment.hour is None and evidence.is_written_near(moment.start, moment.end):
         return True
-    passages = evidence.passages
+    passages = evidence.cited_and_known
     # A year in Chinese numerals is read as a number.
     if moment.is_year and any(moment.year in q.readings for passage in passages for q in passage.quantities):
         return True
@@ -103,7 +103,7 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
 def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | None) -> Certainty:
     # A month or weekday alone may have another meaning, and a denied one follows from the days in the source.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
-    sources = (*evidence.passages, *evidence.others)
+    sources = (*evidence.cited_and_known, *evidence.others)
     is_vague = there is None and (not moment.weekday or any(source.names_weekdays for source in sources))
     if not precise and (is_vague or evidence.denies(moment.start)):
         return "doubtful"
@@ -128,13 +128,13 @@ def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:
     if moment.day is None or moment.month is None:
         return not moment.minute and any(
             quantity.readings[0] in {moment.hour, (moment.hour or 0) % 12 or None}
-            for passage in evidence.passages
+            for passage in evidence.cited_and_known
             for quantity in passage.quantities
             if quantity.unit in {None, _HOUR}
         )
     day, month = moment.day, moment.month
     pattern = rf"(?<![\d/.-])(?:0?{day}[/.-]0?{month}|0?{month}[/.-]0?{day})(?![\d/-])"
-    return any(re.search(pattern, passage.text) for passage in evidence.passages)
+    return any(re.search(pattern, passage.text) for passage in evidence.cited_and_known)
 
 
 def _kind(moment: Moment) -> str:

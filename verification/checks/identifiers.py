@@ -58,14 +58,14 @@ def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Fi
         if identifier.start < code_end or (identifier.kind == "url" and normalise_url(identifier.text) in urls):
             continue
         code_end = identifier.end if identifier.kind == "code" else code_end
-        missing = min((missing_words(identifier, each.normalised_text) for each in evidence.passages), key=len)
+        missing = min((missing_words(identifier, each.normalised_text) for each in evidence.cited_and_known), key=len)
         if missing and not _is_filled_in(identifier, evidence, missing):
             yield _finding(identifier, " ".join(missing), evidence)
 
 
 def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
     """Return True for a source's command with its placeholders filled in, or for a word filled in there."""
-    texts = [passage.text for passage in evidence.passages]
+    texts = [passage.text for passage in evidence.cited_and_known]
     if identifier.kind == "code" and placeholder_values(identifier.text, texts):
         return True
     codes = [each.text for each in evidence.claim.identifiers[:MAX_VALUES] if each.kind == "code"]

@@ -65,7 +65,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
     # A sentence read by itself may give a different number than within its table or list.
-    passages = (*(hit.passage for hit in evidence.hits[:2]), *evidence.passages)
+    passages = (*(hit.passage for hit in evidence.hits[:2]), *evidence.cited_and_known)
     if any(matches(quantity, other) for passage in passages for other in passage.quantities):
         return True
     # The 22 in "59-22 at the club" if the source has the date "July 19-22 at the club".
@@ -107,10 +107,10 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
     # The 2021 in "in 2021 dollar sales fell" is a year if the source has it.
     written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
     century = _CENTURY_LEFT_OUT.search(evidence.claim.text, 0, quantity.start)
-    years = {str(moment.year) for passage in evidence.passages for moment in passage.moments}
+    years = {str(moment.year) for passage in evidence.cited_and_known for moment in passage.moments}
     is_doubt = (
         is_in(evidence.known)
-        or any(_is_part(quantity, passage) for passage in (evidence.passages if is_date else near))
+        or any(_is_part(quantity, passage) for passage in (evidence.cited_and_known if is_date else near))
         or any(year == written or (century and year[2:] == written) for year in years)
         or (quantity.unit is None and _is_numbered(quantity.readings[0], evidence))
         or appears_in_calculation(quantity, evidence.claim, alone=there is None or is_in(evidence.context))

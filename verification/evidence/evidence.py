@@ -158,8 +158,8 @@ class Evidence:
         return any(all(line in cited.passage.normalised_text for line in lines) for cited in self.cited)
 
     @cached_property
-    def passages(self) -> tuple[Passage, ...]:
-        """All known text: the cited sources, the question, the thread."""
+    def cited_and_known(self) -> tuple[Passage, ...]:
+        """All text whose values need no other source: the cited passages, the question, the asker's messages."""
         return (*(cited.passage for cited in self.cited), *self.known)
 
     def denies(self, place: int) -> bool:

@@ -53,7 +53,7 @@ class Inline:
         self.spans: CodeSpans | None = None
         self.runs: list[emphasis.Run] = []
         self.anchors: list[Place] = []
-        self.brackets = Brackets(page, page.text, start, end, self._settle)
+        self.brackets = Brackets(page, page.text, start, end, self._pair_emphasis)
 
     def repair(self, signs: str = "`<>&\\*_~:[]") -> None:
         """Collect the faults and edits of the stretch. In a token's label Slack interprets only some characters."""
@@ -61,12 +61,12 @@ class Inline:
         while match := search(text, position, end):
             char = text[match.start()]
             position = _HANDLERS[char](self, match) if char in signs else match.end()
-        self._settle(0)
+        self._pair_emphasis(0)
         for place in self.anchors:
             form = f"<{links.quote_url(place.url)}>" if links.is_absolute(place.url) else ""
             self.page.replace("html", place.start, place.label, form)
 
-    def _settle(self, first: int) -> None:
+    def _pair_emphasis(self, first: int) -> None:
         """Pair the runs from ``first`` on, because this depth is complete. Remove tags without a partner."""
         runs = self.runs[first:]
         del self.runs[first:]

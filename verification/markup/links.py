@@ -111,13 +111,13 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Brackets:
-    """The open brackets of a stretch. ``settle`` pairs the emphasis inside a label before the label is closed."""
+    """The open brackets of a stretch. Emphasis inside a label is paired before the label is closed."""
 
     _page: MarkupPage
     _text: str
     _start: int
     _end: int
-    _settle: Callable[[int], None]
+    _pair_emphasis: Callable[[int], None]
     _open: deque[Place] = field(default_factory=lambda: deque(maxlen=64))
     codes: list[tuple[int, int]] = field(default_factory=list)
     last_token: int = -1
@@ -181,7 +181,7 @@ class Brackets:
 
     def link(self, place: Place, tail: tuple[int, int], url: str) -> None:
         """Turn a label and its destination into a link. ``tail`` is the stretch from the label's end on."""
-        self._settle(place.runs)
+        self._pair_emphasis(place.runs)
         nested = self.last_token >= place.label
         self.last_token = place.start
         self._page.fault("image" if place.image else "link", place.start, tail[1])

@@ -1,5 +1,5 @@
 -- End the turn of this `token`. It is accepted unless another worker took over: what it reports has happened already.
--- KEYS prefix  ARGV thread, token, ok|retry|dead|giveback, backoff ms, reason, dead letters kept, their TTL s, bell's TTL s,
+-- KEYS prefix  ARGV thread, token, ok|retry|dead|give_back, backoff ms, reason, dead letters kept, their TTL s, bell's TTL s,
 -- mark to delete, or ''
 -- -> 0 refused | 1 accepted | 2 accepted, and a worker should be woken
 local thread, verb, after = ARGV[1], ARGV[3], tonumber(ARGV[4])
@@ -9,12 +9,12 @@ if redis.call('HGET', head, 'token') ~= ARGV[2] then return 0 end
 if ARGV[9] ~= '' then redis.call('DEL', p .. ':mark:' .. ARGV[9]) end
 redis.call('ZREM', lease, thread)
 redis.call('HDEL', head, 'token', 'until', 'worker')
-if verb == 'giveback' then redis.call('HINCRBY', head, 'tries', -1) end
-if verb == 'retry' or (verb == 'giveback' and after > 0) then
+if verb == 'give_back' then redis.call('HINCRBY', head, 'tries', -1) end
+if verb == 'retry' or (verb == 'give_back' and after > 0) then
   -- The message keeps its place, and later ones wait: the order must stay.
   make_ready(thread, now + after)
 else
-  if verb ~= 'giveback' then
+  if verb ~= 'give_back' then
     local entry = redis.call('LPOP', mailbox)
     if verb == 'dead' then
       redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry', entry,

@@ -73,7 +73,7 @@ def test_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks", "rules_only", "language", "badge"),
+    ("badges", "rules_only", "language", "badge"),
     [
         ((), False, None, "✓ Verified"),
         ((), True, None, "Checked by rules only"),
@@ -84,9 +84,9 @@ def test_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
     ],
 )
 def test_the_badge_says_how_far_it_was_verified(
-    marks: tuple[Any, ...], language: str | None, badge: str, *, rules_only: bool
+    badges: tuple[Any, ...], language: str | None, badge: str, *, rules_only: bool
 ) -> None:
-    (post,) = rendered(answer(rules_only=rules_only), marks=marks, language=language)
+    (post,) = rendered(answer(rules_only=rules_only), badges=badges, language=language)
     shown, _, source = post.blocks[1]["elements"][0]["text"].rpartition("  ·  ")
     assert shown == badge
     assert source.endswith({None: "2 weeks ago", "ja": "2週間前"}[language])

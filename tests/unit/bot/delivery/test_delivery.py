@@ -15,7 +15,7 @@ from tests.support.posted_answers import LONG, answer, answers, texts
 async def test_the_answer_stands_in_the_thread_under_its_metadata(slack: Slack) -> None:
     place, ts = slack.ask()
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-    (posted,) = await slack.delivery.answer(place, answer("On Tuesdays."), answer_key)
+    (posted,) = await slack.delivery.post_answer(place, answer("On Tuesdays."), answer_key)
     (message,) = answers(slack, place)
     assert (message["ts"], message["thread_ts"], message["text"]) == (posted, ts, "On Tuesdays.")
     payload = {"question_ts": ts, "turn_id": "turn-1", "verified": True}
@@ -26,9 +26,9 @@ async def test_the_answer_stands_in_the_thread_under_its_metadata(slack: Slack) 
 async def test_second_delivery_of_the_same_turn_posts_nothing(slack: Slack) -> None:
     place, ts = slack.ask()
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-    first = await slack.delivery.answer(place, answer(*LONG), answer_key)
+    first = await slack.delivery.post_answer(place, answer(*LONG), answer_key)
     before = answers(slack, place)
-    assert await slack.delivery.answer(place, answer(*LONG), answer_key) == first
+    assert await slack.delivery.post_answer(place, answer(*LONG), answer_key) == first
     assert answers(slack, place) == before
     assert slack.made("chat.update") == 0
 
@@ -47,22 +47,22 @@ async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:
 
         dying = AnswerKey(question_ts=ts, turn_id="turn-1", lease_check=dies_at_the_second_post)
         with pytest.raises(RuntimeError, match="killed"):
-            await slack.delivery.answer(place, answer(*LONG), dying)
+            await slack.delivery.post_answer(place, answer(*LONG), dying)
         assert len(answers(slack, place)) == 1
-        await slack.delivery.answer(place, answer(*LONG), answer_key)
+        await slack.delivery.post_answer(place, answer(*LONG), answer_key)
         sections = answer_texts(answers(slack, place))
         assert sections == list(LONG)
 
 
 async def test_an_edited_questions_answer_is_updated_in_place(slack: Slack) -> None:
     place, ts = slack.ask()
-    first = await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-    again = await slack.delivery.answer(place, answer("Short."), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    first = await slack.delivery.post_answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    again = await slack.delivery.post_answer(place, answer("Short."), AnswerKey(question_ts=ts, turn_id="turn-2"))
     assert again == first[:1]
     (message,) = answers(slack, place)
     assert (message["ts"], message["text"]) == (first[0], "Short.")
     assert message["metadata"]["event_payload"]["turn_id"] == "turn-2"
-    await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-3"))
+    await slack.delivery.post_answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-3"))
     grown = answers(slack, place)
     assert grown[0]["ts"] == first[0]
     assert len(grown) > 1
@@ -70,9 +70,9 @@ async def test_an_edited_questions_answer_is_updated_in_place(slack: Slack) -> N
 
 async def test_an_updated_answers_notification_is_short_and_whole_tokens(slack: Slack) -> None:
     place, ts = slack.ask()
-    await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    await slack.delivery.post_answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
-    await slack.delivery.answer(place, answer(*long), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    await slack.delivery.post_answer(place, answer(*long), AnswerKey(question_ts=ts, turn_id="turn-2"))
     (message,) = answers(slack, place)
     assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
     assert answer_texts([message]) == [long[0], "y" * 1_890 + " [1]", long[2]]
@@ -80,13 +80,13 @@ async def test_an_updated_answers_notification_is_short_and_whole_tokens(slack: 
 
 async def test_an_answer_somebody_deleted_is_posted_anew(slack: Slack) -> None:
     place, ts = slack.ask()
-    await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    await slack.delivery.post_answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     slack.server.faults.fail("chat.update", "message_not_found")
-    await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    await slack.delivery.post_answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-2"))
     assert texts(answers(slack, place)) == ["New."]
     slack.server.faults.fail("chat.update", "channel_not_found")
     with pytest.raises(DeliveryFailed, match="channel_not_found"):
-        await slack.delivery.answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-3"))
+        await slack.delivery.post_answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-3"))
 
 
 @pytest.mark.parametrize("may_exist", [True, False])
@@ -95,7 +95,7 @@ async def test_lost_reply_does_not_post_twice(channel: str, slack: Slack, *, may
     place, ts = slack.ask(channel=channel)
     slack.server.faults.lose_response("chat.postMessage", times=2)
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
-    posted = await slack.delivery.answer(place, answer(*LONG), answer_key)
+    posted = await slack.delivery.post_answer(place, answer(*LONG), answer_key)
     messages = answers(slack, place)
     sections = answer_texts(messages)
     assert sections == list(LONG)
@@ -111,8 +111,8 @@ async def test_no_effect_without_the_lease(slack: Slack) -> None:
 
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", lease_check=lost)
     with pytest.raises(RuntimeError, match="lost"):
-        await slack.delivery.answer(place, answer("So."), answer_key)
-    await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.post_answer(place, answer("So."), answer_key)
+    await slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     with pytest.raises(RuntimeError, match="lost"):
         await slack.delivery.delete_answer(place, ts, lost)
     assert texts(answers(slack, place)) == ["So."]
@@ -123,7 +123,7 @@ async def test_no_effect_without_the_lease(slack: Slack) -> None:
 async def test_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int, slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.fail("chat.postMessage", error, times=refusals)
-    await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    await slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     (message,) = answers(slack, place)
     assert message["text"] == "So."
     assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
@@ -135,13 +135,13 @@ async def test_thread_or_channel_that_is_gone_is_a_typed_failure(slack: Slack) -
         ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001"),
     ):
         with pytest.raises(DeliveryFailed) as failed:
-            await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts="1.1", turn_id="turn-1"))
+            await slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts="1.1", turn_id="turn-1"))
         assert failed.value.permanent
 
 
 async def test_deleted_questions_answer_is_deleted(slack: Slack) -> None:
     place, ts = slack.ask()
-    await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    await slack.delivery.post_answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
     count = len(answers(slack, place))
     assert await slack.delivery.delete_answer(place, ts) == count
     assert answers(slack, place) == []
@@ -151,7 +151,7 @@ async def test_deleted_questions_answer_is_deleted(slack: Slack) -> None:
 @pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
 async def test_an_answer_that_went_meanwhile_is_no_failure(error: str, slack: Slack) -> None:
     place, ts = slack.ask()
-    await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
+    await slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     slack.server.faults.fail("chat.delete", error)
     if error == "message_not_found":
         assert await slack.delivery.delete_answer(place, ts) == 1

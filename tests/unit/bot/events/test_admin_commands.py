@@ -103,11 +103,11 @@ async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again
         order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
         stores.pausing = Pausing(nobody)
         with pytest.raises(RedisError):
-            await chat.receive(order)
+            await chat.store_or_carry_out(order)
         stores.pausing = pausing
-        await chat.receive(order)
+        await chat.store_or_carry_out(order)
         assert await pausing.current() is not None
         await pausing.resume()
-        await chat.receive(order)
+        await chat.store_or_carry_out(order)
         assert (await pausing.current(), await mailbox.list_messages(str(order.thread))) == (None, [])
         await mailbox.aclose()

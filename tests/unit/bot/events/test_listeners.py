@@ -71,7 +71,9 @@ class Running:
     async def answered(self, turn_id: str) -> str:
         """Ask, and return the ts of an answer to it."""
         place, ts = self.slack.ask()
-        (posted,) = await self.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id))
+        (posted,) = await self.slack.delivery.post_answer(
+            place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id)
+        )
         return posted
 
     def settled(self) -> bool:
@@ -216,7 +218,7 @@ async def test_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, 
 async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
-        (posted,) = await running.slack.delivery.answer(
+        (posted,) = await running.slack.delivery.post_answer(
             place, answer("So [1]."), AnswerKey(question_ts=ts, turn_id="turn-1")
         )
         server = running.slack.server

@@ -181,7 +181,7 @@ async def test_slack_that_does_not_tell_makes_the_question_wait(at: GateScene) -
     for _ in range(6):
         at.slack.server.faults.fail("users.info", "internal_error", times=1)
     ending = await at.flow.handle(claimed, lease)
-    assert (ending.verb, at.through) == ("giveback", [])
+    assert (ending.verb, at.through) == ("give_back", [])
     assert at.slack.server.ephemerals("C0GENERAL") == []
     waited = replace(claimed, enqueued_at=claimed.enqueued_at - 60)
     for _ in range(2):
@@ -244,7 +244,7 @@ async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_questi
         await Pausing(redis_client).pause()
         bare = {"kind": "help", "text": "", "files": files, "vouched": True}
         claimed, lease = await at.store(**bare)
-        assert (await at.flow.handle(claimed, lease)).verb == "giveback"
+        assert (await at.flow.handle(claimed, lease)).verb == "give_back"
         await Pausing(redis_client).resume()
         assert await at.flow.handle(claimed, lease) == OK
         async with at.budgets.count_turn(Incoming.from_json(claimed.body)) as tokens:

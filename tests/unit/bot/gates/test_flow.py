@@ -29,7 +29,7 @@ async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(re
         claimed, lease = await at.stored(str(KEY), NEWER)
         with capture_logs(processors=[merge_contextvars]) as logs:
             ending = await at.flow.handle(claimed, lease)
-        assert (ending.verb, ending.after_s, at.through) == ("giveback", NEWER_RETRY_S, [])
+        assert (ending.verb, ending.after_s, at.through) == ("give_back", NEWER_RETRY_S, [])
         (line,) = logs
         assert (line["event"], line["thread"], len(line["turn_id"])) == ("left_for_newer_version", str(KEY), 32)
         assert "diamonds" not in str(logs)
@@ -56,7 +56,7 @@ async def test_thread_that_a_newer_version_saved_is_left_to_it(redis_client: Red
         claimed, lease = await at.stored(str(KEY), MESSAGE)
         assert await at.flow.handle(claimed, lease) == OK
         await redis_client.hset(store.key(KEY), "schema", str(SCHEMA + 1))
-        assert (await at.flow.handle(claimed, lease)).verb == "giveback"
+        assert (await at.flow.handle(claimed, lease)).verb == "give_back"
         await redis_client.hdel(store.key(KEY), "schema")
         assert await at.flow.handle(claimed, lease) == OK, "an early version saved it without a schema"
         assert [job.facts.state.mission for job in at.through] == ["m", "m"]

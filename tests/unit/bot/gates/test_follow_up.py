@@ -11,7 +11,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.gates.flow import LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
-from bot.queue.lease import OK, Claimed, Ending, Lease, retry_uncounted
+from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
 from bot.slack.message import Access, ThreadMode
 from bot.stores.threads import ThreadModes
 from tests.support.gates import GateScene, gates
@@ -59,7 +59,7 @@ async def test_what_orion_last_said_in_the_thread_decides(
     slack = lost.at.slack
     for text in own:
         answer_key = AnswerKey(question_ts=lost.ts, may_exist=False)
-        await slack.delivery.answer(lost.place, replace(answer(text), sources=()), answer_key)
+        await slack.delivery.post_answer(lost.place, replace(answer(text), sources=()), answer_key)
     claimed, lease = await lost.said()
     assert await lost.at.flow.handle(claimed, lease) == OK
     assert await lost.thread_modes.get(lost.place) == thread_mode
@@ -78,7 +78,7 @@ async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(l
 
 async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(lost: Lost) -> None:
     lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
-    assert await lost.handle() == retry_uncounted(RETRY_S)
+    assert await lost.handle() == give_back(RETRY_S)
     lost.at.slack.server.faults.clear()
     claimed, lease = await lost.said(replace(lost.place, thread_ts="1.000001"))
     assert await lost.at.flow.handle(claimed, lease) == OK
@@ -102,7 +102,7 @@ async def test_a_late_question_is_answered_unless_slack_shows_an_answer(redis_cl
     async with gates(redis_client, EVERYBODY) as at:
         place, ts = at.slack.ask()
         if answered:
-            await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="t1"))
+            await at.slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="t1"))
         claimed, lease = await at.store(thread=place, ts=ts, event_ts=ts)
         late = replace(claimed, enqueued_at=claimed.enqueued_at + LATE_S + 60)
         assert await at.flow.handle(late, lease) == OK
@@ -112,7 +112,7 @@ async def test_a_late_question_is_answered_unless_slack_shows_an_answer(redis_cl
 async def test_the_shortcut_may_use_an_old_message_again(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
         place, ts = at.slack.ask()
-        await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="t1"))
+        await at.slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="t1"))
         claimed, lease = await at.store(thread=place, ts=ts)
         await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at + LATE_S + 60), lease)
         assert len(at.through) == 1

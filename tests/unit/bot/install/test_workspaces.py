@@ -457,7 +457,7 @@ async def test_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis
         await one.workspaces.notify_given_up(claimed, lease, "reason")
         await installed(slack, one.installations, expires_at=1.0)
         slack.grants.failing = "internal_error"
-        assert (await one.workspaces.handle(claimed, lease)).verb == "giveback"
+        assert (await one.workspaces.handle(claimed, lease)).verb == "give_back"
         with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back
             await one.workspaces.notify_given_up(claimed, lease, "reason")
 

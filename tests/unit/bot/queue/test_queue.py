@@ -52,7 +52,7 @@ async def test_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(m
 
 async def test_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_it(mailbox: Mailbox) -> None:
     await put(mailbox, "first")
-    assert await mailbox.finish(await claim_one(mailbox), "giveback", after_s=60)
+    assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
     assert not await mailbox.enqueue(THREAD, "message", event_ids=["E2", "M1"], fuller=True)
     assert [one.body for one in await mailbox.list_messages(THREAD)] == ["first", "message"]
@@ -235,7 +235,7 @@ async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> N
 
 async def test_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
-    assert await mailbox.finish(await claim_one(mailbox), "giveback", after_s=60)
+    assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
     await redis_client.delete(mailbox._wakeup.key)
     await mailbox.make_due_now("T1:C1:nothing waits here")
     assert await mailbox.claim("w", 1) == []

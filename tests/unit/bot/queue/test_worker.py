@@ -17,7 +17,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
-from bot.queue.lease import GIVEBACK, OK, Cancellation, Claimed, Ending, Lease, LeaseLost, give_up, now
+from bot.queue.lease import OK, Cancellation, Claimed, Ending, Lease, LeaseLost, give_back, give_up, now
 from bot.queue.queue import MAX_TRIES, Depth, Mailbox
 from bot.queue.worker import Turn, Turns, backoff
 from bot.redis.server import connect
@@ -337,7 +337,7 @@ async def test_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox)
         turn.watch()
         await asyncio.wait({turn.task})
     lease.until = claimed.leased_until
-    assert turn.ending(stopping=False) == GIVEBACK
+    assert turn.ending(stopping=False) == give_back()
 
 
 async def test_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:

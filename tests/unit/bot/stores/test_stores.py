@@ -146,7 +146,9 @@ async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) ->
     mailbox = Mailbox(redis_client)
     stores = Stores(redis_client, mailbox)
     async with local_slack() as slack:
-        await Intake(stores, mailbox.cancel, Access(), workspaces_of(slack, redis_client)).receive(incoming())
+        await Intake(stores, mailbox.cancel, Access(), workspaces_of(slack, redis_client)).store_or_carry_out(
+            incoming()
+        )
     (claimed,) = await mailbox.claim("w", 1)
     assert await token_of(stores, Incoming.from_json(claimed.body)) == "xact-secret"
     await mailbox.finish(claimed, "dead", reason="given up")

@@ -41,14 +41,14 @@ def test_the_judged_line_is_shown_and_not_the_one_that_shares_more_words() -> No
     one = claim("Six weeks or years of leave: notice is 3 months [2].", lines=((2, 2),))
     assert shown(one) == [(2, "After six years notice is three months.")]
     (passage,) = passages_of(one, (POLICY,))
-    assert [passage.text[start:end] for start, end in passage.marks] == ["six years notice", "months"]
+    assert [passage.text[start:end] for start, end in passage.highlights] == ["six years notice", "months"]
 
 
 def test_a_table_row_comes_with_the_head_of_its_table() -> None:
     one = claim("Pro costs 9 [1].", cited=(1,), lines=((1, 5),))
     assert shown(one) == [(1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")]
     (passage,) = passages_of(one, (PLANS,))
-    assert [passage.text[start:end] for start, end in passage.marks] == ["Pro", "9"]
+    assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_passage_is_shown_as_a_page_shows_it_and_cut_between_words() -> None:
     (cut,) = passages_of(claim("Here is word150 [2].", lines=((2, 1),)), (replace(page, text=words),))
     assert set(cut.text.strip("…").split()) <= set(words.split())
     assert (cut.text[0], cut.text[-1]) == ("…", "…")
-    assert [cut.text[start:end] for start, end in cut.marks] == ["word150"]
+    assert [cut.text[start:end] for start, end in cut.highlights] == ["word150"]
 
 
 @pytest.mark.parametrize("settled_by", ["nobody", "rule"])

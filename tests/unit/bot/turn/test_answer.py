@@ -58,7 +58,7 @@ async def test_question_that_still_waits_is_stopped_too_and_once(at: TeamBot) ->
     assert await at.handle() == OK
     assert [text[:7] for text in at.said(place)] == ["Stopped"]
     assert at.model.decided == []
-    await at.enqueuer.receive(incoming)
+    await at.enqueuer.store_or_carry_out(incoming)
     assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
 
 
@@ -70,7 +70,7 @@ async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_i
     async def cancel(wish: Cancellation) -> None:
         raise AssertionError(wish)
 
-    await at.reception_with(cancel).receive(incoming)
+    await at.reception_with(cancel).store_or_carry_out(incoming)
     assert await at.stores.served.latest(9) == [place]
 
 
@@ -87,9 +87,9 @@ async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(at: Te
     said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
     stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
     with pytest.raises(RedisConnectionError):
-        await enqueuer.receive(stop)
+        await enqueuer.store_or_carry_out(stop)
     for _ in range(2):
-        await enqueuer.receive(stop)
+        await enqueuer.store_or_carry_out(stop)
     (question,) = await at.mailbox.list_messages(str(place))
     assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
@@ -100,7 +100,7 @@ async def test_slack_that_is_away_uses_up_no_tries(redis_client: Redis, at: Team
     at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
     for _ in range(8):
         ending = await at.handle()
-        assert ending.verb == "giveback"
+        assert ending.verb == "give_back"
         assert ending.after_s > 0
     at.slack.server.faults.clear()
     assert await at.handle() == OK
@@ -117,7 +117,7 @@ async def test_question_that_comes_again_from_elsewhere_is_answered_in_place(how
     if not edited:
         ts = f"{float(ts) - 3 * 86_400:.6f}"
     old = Answer(text="Ask again.", chunks=("Ask again.",), sources=(), verified=True, attempts=1)
-    await at.slack.delivery.answer(place, old, AnswerKey(question_ts=ts, turn_id="before"))
+    await at.slack.delivery.post_answer(place, old, AnswerKey(question_ts=ts, turn_id="before"))
     await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
     assert await at.handle() == OK
     (said,) = at.said(place)
@@ -139,7 +139,7 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
         at.slack.server.faults.lose_response("chat.postMessage")
         assert await at.interrupt(lambda: len(at.said(place)) > 1) is None
         at.slack.server.faults.rate_limit("conversations.replies", retry_after=60, times=9)
-        assert (await at.handle()).verb == "giveback"
+        assert (await at.handle()).verb == "give_back"
         assert len(at.said(place)) == 2
         at.slack.server.faults.clear()
         assert await at.handle() == OK
@@ -256,7 +256,7 @@ async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(a
     assert at.slack.server.workspace.threads.statuses == {}
 
 
-@pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "giveback")])
+@pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "give_back")])
 async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
     error: str, verb: str, monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
@@ -264,7 +264,7 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
     claimed, lease = await at.claim()
     await lose(at, claimed, lease)
     assert await at.handle() == OK
-    monkeypatch.setattr(recovery, "CHECK_AT_S", (0.0,))
+    monkeypatch.setattr(recovery, "RECHECK_AT_S", (0.0,))
     at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
     at.slack.server.faults.fail("conversations.replies", error, times=99)
     (incoming,) = await at.mailbox.claim("w", 9)

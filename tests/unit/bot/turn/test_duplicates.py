@@ -17,13 +17,13 @@ from structlog.testing import capture_logs
 
 from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import AnswerKey, PendingCheck, PendingChecks
+from bot.delivery.answer_key import AnswerKey, Recheck, Rechecks
 from bot.gates.flow import read_body
 from bot.queue.lease import OK, Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.turn import recovery
-from bot.turn.recovery import delete_duplicates, run_check
+from bot.turn.recovery import delete_duplicates, run_recheck
 from tests.support.local_slack import CHANNEL, CHAT, Slack
 from tests.support.posted_answers import LONG, answer
 from tests.support.redis_fleet import node
@@ -37,15 +37,15 @@ ATTEMPT_S = 0.2
 
 @given(words, words, words, words)
 def test_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: str, ts: str) -> None:
-    pending_check = PendingCheck(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
-    assert read_body(pending_check.to_json()) == (1, pending_check)
+    recheck = Recheck(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
+    assert read_body(recheck.to_json()) == (1, recheck)
     with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no message of a person's
-        Incoming.from_json(pending_check.to_json())
+        Incoming.from_json(recheck.to_json())
 
 
 @pytest.mark.parametrize(
     "body",
-    ["", "no message", "[]", "{}", '{"schema": "two"}', '"run_check"', '{"settle": 1}', '{"settle": {"place": {}}}'],
+    ["", "no message", "[]", "{}", '{"schema": "two"}', '"run_recheck"', '{"settle": 1}', '{"settle": {"place": {}}}'],
 )
 def test_what_cannot_be_read_is_nothing(body: str) -> None:
     assert read_body(body) == (1, None)
@@ -76,7 +76,7 @@ async def long(at: TeamBot, place: ThreadKey, ts: str) -> None:
     at.slack.server.faults.delay(POST, 0.0, times=2)
     at.slack.server.faults.hold(POST)
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-    await at.services.delivery.answer(place, answer(*LONG), answer_key)
+    await at.services.delivery.post_answer(place, answer(*LONG), answer_key)
 
 
 async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -132,7 +132,7 @@ async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redi
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         at.slack.server.faults.hold(POST)
         await at.services.delivery.show_placeholder(place, "_busy_", answer_key)
-        await at.services.delivery.answer(place, answer("So."), answer_key)
+        await at.services.delivery.post_answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
         await landed(at.slack)
         assert len(own(at.slack, place)) == 2
@@ -171,12 +171,12 @@ async def test_of_two_versions_the_answer_to_the_latest_stays(slack: Slack) -> N
     """The older one landed between the newer one's look and post: it stands first, and answers nothing any more."""
     place, ts = slack.ask()
     older = Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention").turn_id
-    await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))
+    await slack.delivery.post_answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))
     slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release on Fridays?")
     edited_ts = slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
     incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
     answer_key = AnswerKey(question_ts=ts, turn_id=incoming.turn_id, may_exist=False)
-    (latest,) = await slack.delivery.answer(place, answer("Not at all."), answer_key)
+    (latest,) = await slack.delivery.post_answer(place, answer("Not at all."), answer_key)
     await delete_duplicates(slack.delivery, place, ts)
     assert stamps(slack, place) == [latest]
 
@@ -193,10 +193,10 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await answered(at, place, ts)
     for _ in range(3):
-        await PendingChecks(at.mailbox).add(place, ts)
+        await Rechecks(at.mailbox).add(place, ts)
     (incoming,) = await at.mailbox.claim("w", 9)
     assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
-    assert await at.mailbox.finish(incoming, "giveback")
+    assert await at.mailbox.finish(incoming, "give_back")
     await settled(at)
     assert at.slack.made("conversations.replies") == 1
     assert (await at.mailbox.depth()).messages == 0
@@ -204,11 +204,11 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(at: TeamBot) -> None:
 
 async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(at: TeamBot) -> None:
     place, ts = at.slack.ask()
-    await PendingChecks(at.mailbox).add(place, ts)
+    await Rechecks(at.mailbox).add(place, ts)
     (incoming,) = await at.mailbox.claim("w", 9)
-    assert await at.mailbox.finish(incoming, "giveback", after_s=60)
+    assert await at.mailbox.finish(incoming, "give_back", after_s=60)
     assert await at.mailbox.claim("w", 9) == []
-    await PendingChecks(at.mailbox).add(place, ts)
+    await Rechecks(at.mailbox).add(place, ts)
     assert len(await at.mailbox.claim("w", 9)) == 1
 
 
@@ -216,15 +216,15 @@ async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
     monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
     place, ts = at.slack.ask()
-    await PendingChecks(at.mailbox).add(place, ts)
+    await Rechecks(at.mailbox).add(place, ts)
     (incoming,) = await at.mailbox.claim("w", 9)
-    pending_check = PendingCheck(place=place, question_ts=ts)
-    monkeypatch.setattr(recovery, "CHECK_AT_S", (2.0, 4.0, 8.0))
+    recheck = Recheck(place=place, question_ts=ts)
+    monkeypatch.setattr(recovery, "RECHECK_AT_S", (2.0, 4.0, 8.0))
     rests: list[float] = []
     for age_s in (0.0, 2.5, 4.5, 9.0):
         aged = replace(incoming, enqueued_at=time.time() - age_s)
         lease = Lease(incoming.leased_until)
-        rests.append((await run_check(pending_check, aged, lease, at.stores, at.slack.delivery)).after_s)
+        rests.append((await run_recheck(recheck, aged, lease, at.stores, at.slack.delivery)).after_s)
     assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
     assert at.slack.made("conversations.replies") == 3
 
@@ -241,7 +241,7 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         claimed, lease = await at.claim()
         await at.services.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.set_status(place, "is thinking…")
-        await PendingChecks(at.mailbox).add(place, ts)
+        await Rechecks(at.mailbox).add(place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
@@ -253,10 +253,10 @@ async def test_status_of_another_question_at_work_is_left_alone(at: TeamBot) -> 
     place, ts = at.slack.ask()
     await answered(at, place, ts)
     await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)
-    await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
+    await at.slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
     claimed, lease = await at.claim()
     await at.slack.delivery.set_status(place, "is thinking…")
-    await PendingChecks(at.mailbox).add(place, ts)
+    await Rechecks(at.mailbox).add(place, ts)
     await settled(at)
     assert len(at.slack.server.workspace.threads.statuses) == 1
     await at.flow.handle(claimed, lease)
@@ -271,16 +271,16 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         server.kill()
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
-            await PendingChecks(mailbox).add(PLACE, "1.0")
+            await Rechecks(mailbox).add(PLACE, "1.0")
         assert {line["event"] for line in logged} == {"stamina.retry_scheduled"}
         (incoming,) = await mailbox.claim("w", 9)
-        assert read_body(incoming.body)[1] == PendingCheck(place=PLACE, question_ts="1.0")
+        assert read_body(incoming.body)[1] == Recheck(place=PLACE, question_ts="1.0")
         await mailbox.aclose()
 
 
 async def test_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await PendingChecks(mailbox, patience_s=0.3).add(PLACE, "1.0")
-    assert logged[-1]["event"] == "doubt_not_noted"
+        await Rechecks(mailbox, patience_s=0.3).add(PLACE, "1.0")
+    assert logged[-1]["event"] == "recheck_not_stored"
     await mailbox.aclose()

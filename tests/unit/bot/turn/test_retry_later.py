@@ -14,7 +14,7 @@ from bot.slack.message import Incoming
 from bot.stores.stores import Facts, read_facts
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
-from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s
+from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back_with_status, retry_delay_s
 from bot.turn.status import WorkingStatus
 from tests.support.openai_server import RESPOND, fails, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, shown
@@ -39,9 +39,9 @@ async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path,
         job = Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=incoming.turn_id)
         answer_key = AnswerKey(question_ts=incoming.ts)
         async with WorkingStatus(at.slack.delivery, job.place, answer_key).updating() as status:
-            ending = await give_back(at.mailbox, job, status, DOWN, 2.0)
-            assert (ending.verb, ending.after_s) == ("giveback", 2.0)
-            await give_back(at.mailbox, job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+            ending = await give_back_with_status(at.mailbox, job, status, DOWN, 2.0)
+            assert (ending.verb, ending.after_s) == ("give_back", 2.0)
+            await give_back_with_status(at.mailbox, job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-2:] == [MODEL_AWAY, DOCUMENTS_AWAY]
         again = replace(job, facts=await read_facts(at.stores, incoming, job.turn_id))

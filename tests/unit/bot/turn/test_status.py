@@ -62,7 +62,7 @@ async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error
         await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
         ((block,),) = [message["blocks"] for message in answers(slack, place)]
         assert block["text"]["verbatim"], "a step may name a host, which is no link"
-        await slack.delivery.answer(place, answer("So."), answer_key)
+        await slack.delivery.post_answer(place, answer("So."), answer_key)
     assert texts(answers(slack, place)) == ["So."]
     assert slack.made("assistant.threads.setStatus") == 1
 
@@ -80,7 +80,7 @@ async def test_the_answer_waits_for_a_slow_message_that_stands_in(method: str, s
             status.show("is writing an answer…")
         await slack.server.wait_for(lambda: slack.made(method) > before)
         await status.stop_updates()
-        await slack.delivery.answer(place, answer("So."), answer_key)
+        await slack.delivery.post_answer(place, answer("So."), answer_key)
     await slack.server.wait_for(lambda: all(call.done for call in slack.server.calls if call.method == method))
     assert texts(answers(slack, place)) == ["So."]
     assert slack.made("chat.postMessage") == 1

@@ -50,7 +50,7 @@ async def test_the_next_answer_takes_a_stream_over(text: str, slack: Slack, *, k
         await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
     streamed = StreamedMessage("begun", ts) if known else STREAM_UNKNOWN
     answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=streamed)
-    (answered,) = await slack.delivery.answer(place, ANSWER, answer_key)
+    (answered,) = await slack.delivery.post_answer(place, ANSWER, answer_key)
     found = {message["ts"]: message["text"] for message in own(slack, place)}
     if text and ended and not known:
         assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
@@ -63,7 +63,7 @@ async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looke
     slack.server.workspace.log = MessageLog(clock)
     clock.now = time.time() - 60
     place, asked = slack.ask()
-    (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
+    (first,) = await slack.delivery.post_answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
     await begun(slack, place)
     clock.now = time.time()
     others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
@@ -79,7 +79,7 @@ async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one(slack: Slack)
     slack.server.workspace.log = MessageLog(clock)
     clock.now = time.time() - 60
     place, asked = slack.ask()
-    await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
+    await slack.delivery.post_answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
     stream, _ = stream_in(place, Streams(slack.calls))
     await stream.show("Two.", "Two.")
     clock.now = time.time()
