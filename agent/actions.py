@@ -55,7 +55,7 @@ class AskUser(_WithPlan):
 
 
 class Respond(_WithPlan):
-    """Start phase two: the model has all it needs."""
+    """Start writing: the model has all it needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

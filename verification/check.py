@@ -72,7 +72,7 @@ RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
 
 @dataclass(slots=True)
 class _Wall:
-    """One of the four broad excepts: if a step crashes, its rule counts as failed, and the caller continues."""
+    """A broad except (docs/architecture.md): if a step crashes, its rule counts as failed, and the caller continues."""
 
     on_crash: OnCrash | None
     failures: list[Violation] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Wall:
         """Return the result of the step, or None after a crash."""
         try:
             return step()
-        except Exception as error:  # noqa: BLE001 - one of the four walls: a crash of a rule fails the answer, not the caller
+        except Exception as error:  # noqa: BLE001 - a wall: a crash of a rule fails the answer, not the caller
             remedy = "Write the answer more simply: short sentences, plain lists."
             self.failures.append(Violation(rule=rule, severity="error", detail=_CRASHED, remedy=remedy))
             if self.on_crash:

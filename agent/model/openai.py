@@ -207,7 +207,7 @@ class OpenAIModel(ChatServer):
         return self._decision(body, reply, before + usage)
 
     def write(self, context: WriteContext) -> WriteStream:
-        """Start phase two as a stream: no tools, no response format."""
+        """Start writing, as a stream: no tools, no response format."""
         model = self.write_model or self.model
         body: Body = {"model": model, "messages": write_messages(context, reasons=self.learned[model].reasons)}
         body |= {"temperature": WRITE_TEMPERATURE, "reasoning_effort": self.write_effort or WRITE_EFFORT}

@@ -95,7 +95,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
 
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
-    """Return the short messages of phase two, with the numbered sources in full."""
+    """Return the short messages for writing, with the numbered sources in full."""
     results = context.results[-MAX_RESULTS:]
     parts = [
         *_source_parts(context),

@@ -105,7 +105,7 @@ class DecideContext(TurnContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteContext(TurnContext):
-    """The short context of phase two, with the sources in full."""
+    """The short context for writing, with the sources in full."""
 
     feedback: str = ""
     previous_draft: str = ""
@@ -136,7 +136,7 @@ Piece = tuple[Literal["content", "reasoning"], str]
 
 @dataclass(slots=True)
 class WriteStream:
-    """The text of phase two as it arrives. ``usage`` is complete at its end; ``call`` is the request."""
+    """The written text as it arrives. ``usage`` is complete at its end; ``call`` is the request."""
 
     pieces: AsyncGenerator[Piece]
     usage: Usage = field(default_factory=Usage)
@@ -158,7 +158,7 @@ class Model(Protocol):
         """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` if the output made no sense."""
 
     def write(self, context: WriteContext) -> WriteStream:
-        """Start phase two. Errors surface as ``ModelError`` while iterating."""
+        """Start writing. Errors surface as ``ModelError`` while iterating."""
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""

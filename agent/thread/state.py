@@ -62,7 +62,7 @@ def close_open_steps(plan: Plan, *, status: StepStatus) -> Plan:
 
 
 SCHEMA = 1
-MAX_HISTORY = 40  # twenty turns: phase two sees the last five messages, the others help with follow-ups
+MAX_HISTORY = 40  # twenty turns: writing sees the last five messages, the others help with follow-ups
 MAX_CITED_SOURCES = 8  # of the last answer
 MAX_POSTED = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")

@@ -157,7 +157,7 @@ async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
     """Run inside the same guard. Return the exception, if there was one, without the groups in which tasks wrap it."""
     try:
         await run()
-    except Exception as error:  # noqa: BLE001 - one of the four walls: a server never ends Orion, nor a store a turn
+    except Exception as error:  # noqa: BLE001 - a wall (docs/architecture.md): a server never ends Orion, nor a store a turn
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]

@@ -1,10 +1,12 @@
-"""Phase two: write, verify and give feedback, for up to ``budget.attempts`` drafts. The best one counts.
+"""Write, verify and give feedback, for up to ``budget.attempts`` drafts. The best one counts.
 
 For example, take a draft with a wrong number. ``_verify`` runs the rules on it. ``claim_supported`` finds a number that
-the cited sources do not have (``verification/checks/numbers.py``), which fails the draft. If no sentence gives another
-number and there is a judge, the judge decides. ``_next_request`` requests another draft and names the words and the
-fix. After the last attempt ``_give_up`` leaves out the sentences that fail; if too little remains, the person gets a
-polite failure message. People never see a draft that failed, not even in parts or in an error.
+neither the cited sources nor the question have (``verification/checks/numbers.py``). Without a judge, a citation that
+fits another source better is moved there. The number is a ``Finding`` (``verification/evidence/evidence.py``) of one of
+three certainties: ``certain`` fails the draft, ``unfounded`` fails it unless a judge decides, ``doubtful`` never does.
+``_next_request`` requests another draft and names the words and the fix. After the last attempt
+``_keep_verified_part`` leaves out the sentences that fail. If too little remains, the person gets a polite failure
+message. People never see a draft that failed, not even in parts or in an error.
 """
 
 from __future__ import annotations
@@ -83,18 +85,18 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
         if attempt.verdict.passed:
             return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
         if only_unconfirmed(attempt.verdict) or _has_nothing_to_cite(progress):
-            return await _give_up(progress, attempt, number)
+            return await _keep_verified_part(progress, attempt, number)
     return await _end_without_pass(progress, attempts)
 
 
 async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, declined: bool = False) -> TurnOutcome:
-    """Keep the verified part of the best attempt. ``declined``: the last draft says that the sources have no answer."""
+    """Choose the best attempt to keep a part of. ``declined``: the last draft says that the sources have no answer."""
     if attempts:
         shown = _shown_draft(progress)
         candidates = [each for each in attempts if each.draft.text.startswith(shown)] or attempts[-1:]
         best = reduce(lambda best, each: each if each.better_than(best) else best, candidates)
         declined = declined or best.verdict.no_answer
-        outcome = await _give_up(progress, best, len(attempts))
+        outcome = await _keep_verified_part(progress, best, len(attempts))
         if not (declined and isinstance(outcome, Failed)):
             return outcome
     limit = "" if declined else progress.exceeded_limit()
@@ -184,8 +186,8 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     return Attempt(draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
 
 
-async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
-    """Keep the verified part; without one, say what could not be verified."""
+async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
+    """Return the verified part of the attempt; without one, say what could not be verified."""
     if _has_nothing_to_cite(progress):  # the draft is not at fault
         return knowledge_failure(progress)
     salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)

@@ -35,7 +35,10 @@ class AttemptJudge:
     number: int
 
     async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion. Only a ``whole`` answer can turn out to be no answer."""
+        """Return the verdict with the judge's opinion. Only a ``whole`` answer can turn out to be no answer.
+
+        The judge is not asked about a draft that the rules fail, unless it lacks nothing but citations.
+        """
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
         # A text without citations and other faults may say that the sources lack the answer.

@@ -33,18 +33,25 @@ _MAX_GAP_CHARS: Final = 200  # white space that is kept: a model may get stuck i
 _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
 """Rules that later text may still satisfy: the next sentence may cite a source for "Yes.", the text below for code."""
 
-State = Literal["reading", "closed", "failed", "stopped", "lost"]
+State = Literal["reading", "unshowable", "failed", "sent_whole", "withdrawn"]
 Event = Literal["next_attempt", "block_failed", "block_unshowable", "showing_ended"]
 
-SHOWS_BLOCKS: Final[frozenset[State]] = frozenset({"reading", "closed", "failed"})  # the verdicts that passed before
-HAS_FAILED: Final[frozenset[State]] = frozenset({"failed", "lost"})
+SHOWS_BLOCKS: Final[frozenset[State]] = frozenset(
+    {"reading", "unshowable", "failed"}
+)  # the verdicts that passed before
+HAS_FAILED: Final[frozenset[State]] = frozenset({"failed", "withdrawn"})
 
 TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
-    "reading": {"block_failed": "failed", "block_unshowable": "closed", "showing_ended": "stopped"},
-    "closed": {"next_attempt": "reading", "block_failed": "failed", "showing_ended": "stopped"},
-    "failed": {"next_attempt": "reading", "showing_ended": "lost"},
-    "stopped": {},  # nothing more of this answer is shown early: it is read, judged and sent as a whole
-    "lost": {"next_attempt": "stopped"},
+    # Blocks of this attempt are read, judged and shown.
+    "reading": {"block_failed": "failed", "block_unshowable": "unshowable", "showing_ended": "sent_whole"},
+    # No further block of this attempt can be shown early. Those that passed before still are.
+    "unshowable": {"next_attempt": "reading", "block_failed": "failed", "showing_ended": "sent_whole"},
+    # A block of this attempt failed. The next attempt continues after the blocks that passed.
+    "failed": {"next_attempt": "reading", "showing_ended": "withdrawn"},
+    # Nothing more of this answer is shown early: it is read, judged and sent as a whole.
+    "sent_whole": {},
+    # A block failed and none may be shown any more. The next attempt is sent as a whole.
+    "withdrawn": {"next_attempt": "sent_whole"},
 }
 """An event that is not listed for a state changes nothing."""
 

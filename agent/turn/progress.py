@@ -31,7 +31,7 @@ from verification.types import Draft, Source
 
 log = structlog.get_logger()
 
-MAX_SOURCES = 24  # maximum sources: more would only dilute the context of phase two
+MAX_SOURCES = 24  # maximum sources: more would only dilute the context for writing
 MAX_THREAD_CHARS = 16_000  # the latest characters of people's messages: a pasted log must not crowd out the rest
 
 

@@ -263,7 +263,11 @@ class Turns:
             turn.interrupt("drained")
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Run the handler and return an ending for any outcome. Cancellation and a lost lease pass as cancellation."""
+        """Run the handler and return an ending for any outcome. Cancellation and a lost lease pass as cancellation.
+
+        ``OUTAGES`` are fewer than the ``RedisError`` that a handler may raise. A full Redis, MISCONF and any other
+        ``ResponseError`` end as a crash, which counts as a try. An outage does not, and a lost turn does.
+        """
         tries, most = claimed.tries, self.mailbox.max_tries
         try:
             lease.require()
@@ -278,7 +282,7 @@ class Turns:
         except OUTAGES as error:
             log.warning("turn_without_redis", **log_fields(claimed), cause=plain_cause(error))
             return give_back(BACKOFF_FIRST_S)
-        except Exception as error:  # noqa: BLE001 (the wall of the turn)
+        except Exception as error:  # noqa: BLE001 (a wall: docs/architecture.md)
             what = type(error).__name__
             log.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
             # The very last try ends here even if the person was not notified. An earlier one leaves that to the next.
@@ -350,7 +354,7 @@ class Turns:
                 await self.sweeper.sweep()
         except RedisError as error:
             log.warning("sweep_failed", error_type=type(error).__name__)
-        except Exception as error:  # noqa: BLE001 (the wall of the turn)
+        except Exception as error:  # noqa: BLE001 (a wall: docs/architecture.md)
             log.error("sweep_crashed", error_type=type(error).__name__, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
         return self.sweep_s
 

@@ -64,7 +64,7 @@ PLAIN_CAUSES = {
     "ConnectionError": "Redis cannot be reached: is it up, and is REDIS_URL right?",
     "TimeoutError": "Redis does not answer in time",
 }
-# Errors that pass once Redis is back or has a primary again. Any other is a fault of the command or its caller.
+# Errors that pass once Redis is back or has a primary again. A turn counts any other, such as a full Redis, as a crash.
 OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
 CONFIRM_TIMEOUT_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
 REPLICA_COUNT_TTL_S = 10.0  # INFO per question would be a round trip more; a new replica may be noticed late

@@ -22,15 +22,18 @@ from verification.judgement import Line
 from verification.markup.lines import is_delimiter, source_lines, split_cells
 from verification.types import Answer, Claim, Repair, Source, Violation
 
+if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
+    from redis.asyncio import Redis
+
+RECORD_TTL_S: Final = 30 * 86_400  # as long as a thread is remembered
+MAX_LISTED: Final = 200  # turns on a list for admins
 MAX_PASSAGES: Final = 4
 _MAX_HEAD_LENGTH: Final = 200
+_MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
 _ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
 _BLANKS: Final = re.compile(r"(?<=\S)[ \t]{2,}")
-_MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
-RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
-MAX_LISTED = 200  # turns on a list for admins
-_FAILED = frozenset({"failed", "out_of_budget"})
-UNANSWERED = _FAILED | {"refused"}
+_FAILED: Final = frozenset({"failed", "out_of_budget"})
+UNANSWERED: Final = _FAILED | {"refused"}
 
 
 class NamedPassage(NamedTuple):
@@ -88,10 +91,6 @@ def _quoted_lines(words: str, page: Sequence[str]) -> range:
             if all(is_quoted(part, [place], exactly=False) for part in parts):
                 return range(first, first + count)
     return range(0)
-
-
-if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
-    from redis.asyncio import Redis
 
 
 @dataclass(slots=True)

@@ -1,14 +1,18 @@
 """From a message that passed the gates to a delivered answer.
 
 A question goes this way (``Answering._question``):
-1. What an earlier try decided is in the outbox: post exactly that.
+1. What an earlier try (another claim of the message) decided is in the outbox: post exactly that.
 2. Else reserve tokens, read the thread and the files, and run the turn under a status, perhaps in a stream.
 3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
 4. Save the thread's state and delete the outbox entry with the message.
 
-While Redis is away no lease can be renewed. The turn ends with its first failed call (``RedisError``) or with its lease
-(the worker cancels it, or the next effect raises ``LeaseLost``), and nothing more is posted. The message is still in
-its mailbox: once Redis is back, any worker claims it and begins at the first step.
+While Redis is away no lease can be renewed:
+- While the turn runs, its next call to Redis (``RedisError``) or the end of its lease (``LeaseLost``, or the worker
+  cancels it) ends it. Nothing is posted.
+- A decided answer that cannot be stored in the outbox is not posted.
+- Once it is stored, it is posted without Redis as long as the lease lasts.
+- After the post, a failure to save the record, the statistics or the state is only logged.
+A turn that did not end is still in its mailbox: once Redis is back, any worker claims it and begins at the first step.
 """
 
 import asyncio

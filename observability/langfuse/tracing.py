@@ -79,7 +79,7 @@ def http_options(host: str, timeout_s: float) -> dict[str, Any]:
 
 
 def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
-    """Log exceptions of tracing and let the turn continue: one of the four broad excepts. A no-op without a client."""
+    """Log exceptions of tracing and let the turn continue: a broad except (docs/architecture.md). A no-op without a client."""
 
     @wraps(method)
     def never_raise(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -88,7 +88,7 @@ def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
             return
         try:
             method(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
+        except Exception as error:  # noqa: BLE001 (a wall: tracing never ends a turn)
             log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
 
     return never_raise

@@ -92,7 +92,7 @@ def services(
     tasks: asyncio.TaskGroup,
     index: KnowledgeIndex | None = None,
 ) -> Services:
-    fakes: dict[str, Any] = {"receiver": ledger, "observers": ledger, "home": FixedHome()}
+    fakes: dict[str, Any] = {"intake": ledger, "observers": ledger, "home": FixedHome()}
     return Services(
         access=access,
         tasks=tasks,

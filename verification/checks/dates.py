@@ -100,11 +100,11 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
     return evidence.replaced_by("date", span, hit, hit.text[other.start : other.end].strip(), certainty)
 
 
-def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | None) -> Certainty:
+def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Moment] | None) -> Certainty:
     # A month or weekday alone may have another meaning, and a denied one follows from the days in the source.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
     sources = (*evidence.cited_and_known, *evidence.others)
-    is_vague = there is None and (not moment.weekday or any(source.names_weekdays for source in sources))
+    is_vague = replacement is None and (not moment.weekday or any(source.names_weekdays for source in sources))
     if not precise and (is_vague or evidence.denies(moment.start)):
         return "doubtful"
     said = [passage for passage in evidence.conversation if not _is_date_alone(passage)]
@@ -114,7 +114,7 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
     if _is_written_otherwise(moment, evidence) or is_derivable_moment(moment, evidence):
         return "doubtful"
     elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
-    return evidence.certainty(there[0] if there and not elsewhere else None)
+    return evidence.certainty(replacement[0] if replacement and not elsewhere else None)
 
 
 def _is_date_alone(passage: Passage) -> bool:

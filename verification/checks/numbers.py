@@ -49,7 +49,10 @@ _NEXT_WORD = re.compile(r"\s?([^\W\d_]+)")
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each number of the claim that the cited sources do not support."""
+    """Yield a finding for each number of the claim that is neither known nor follows from a correct calculation.
+
+    Known are the numbers of the cited sources, of the question and of the asker's messages.
+    """
     claimed = evidence.claim.quantities[:MAX_VALUES]
     known = [quantity for quantity in claimed if not quantity.weak and _is_known(quantity, evidence)]
     miscalculated = tuple(wrong_results(evidence))
@@ -74,6 +77,7 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
+    """Name the number of the same kind that a near sentence has in its place, or else say that it is missing."""
     span, claimed = (quantity.start, quantity.end), evidence.claim.quantities[:MAX_VALUES]
     near = ((hit, other) for hit in evidence.hits[:_MAX_SENTENCES] for other in hit.passage.quantities)
     replacement = next(
@@ -97,7 +101,14 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     return evidence.replaced_by("number", span, hit, right, certainty)
 
 
-def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantity] | None) -> Certainty:
+def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Quantity] | None) -> Certainty:
+    """Rate a number that is not known, with the source's ``replacement`` for it, if there is one.
+
+    - ``doubtful``: it may be meant or written differently, or follow from the source.
+    - ``certain``: a sentence that says nearly the same has the replacement.
+    - ``unfounded``: all others.
+    """
+
     def is_in(passages: Iterable[Passage]) -> bool:
         return any(matches(quantity, other) for passage in passages for other in passage.quantities)
 
@@ -113,11 +124,12 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
         or any(_is_part(quantity, passage) for passage in (evidence.cited_and_known if is_date else near))
         or any(year == written or (century and year[2:] == written) for year in years)
         or (quantity.unit is None and _is_numbered(quantity.readings[0], evidence))
-        or appears_in_calculation(quantity, evidence.claim, alone=there is None or is_in(evidence.context))
-        or (there is None and _may_be_counted(quantity, evidence))
+        or appears_in_calculation(quantity, evidence.claim, alone=replacement is None or is_in(evidence.context))
+        or (replacement is None and _may_be_counted(quantity, evidence))
         or is_derivable(quantity, evidence)
     )
-    return "doubtful" if is_doubt else evidence.certainty(there[0] if there and not is_in(evidence.others) else None)
+    hit = replacement[0] if replacement and not is_in(evidence.others) else None
+    return "doubtful" if is_doubt else evidence.certainty(hit)
 
 
 def _is_numbered(number: float, evidence: Evidence) -> bool:
