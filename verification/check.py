@@ -72,7 +72,7 @@ RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
 
 @dataclass(slots=True)
 class _Wall:
-    """A broad except (docs/architecture.md): if a step crashes, its rule counts as failed, and the caller continues."""
+    """A wall (docs/architecture.md): if a step crashes, its rule counts as failed, and the caller continues."""
 
     on_crash: OnCrash | None
     failures: list[Violation] = field(default_factory=list)

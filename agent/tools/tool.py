@@ -143,7 +143,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
             return await tool.run(call.input)
     except ToolFailed as failure:
         return replace(_failure(str(failure), *failure.hints), away=failure.away)
-    except Exception as error:  # one of the four broad excepts: a tool never ends a turn
+    except Exception as error:  # a wall (docs/architecture.md): a tool never ends a turn
         if isinstance(error, TimeoutError) and limit.expired():
             late = _failure(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
             return replace(late, away=True)
@@ -171,7 +171,7 @@ def log_exceptions(listener: Callable[[Event], None]) -> Callable[[Event], None]
     def listen(event: Event) -> None:
         try:
             listener(event)
-        except Exception:  # one of the four broad excepts: a listener never ends a turn
+        except Exception:  # a wall (docs/architecture.md): a listener never ends a turn
             log.exception("listener_failed", to=type(event).__name__)
 
     return listen

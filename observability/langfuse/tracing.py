@@ -79,7 +79,7 @@ def http_options(host: str, timeout_s: float) -> dict[str, Any]:
 
 
 def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
-    """Log exceptions of tracing and let the turn continue: a broad except (docs/architecture.md). A no-op without a client."""
+    """Log exceptions of tracing and let the turn continue: a wall (docs/architecture.md). A no-op without a client."""
 
     @wraps(method)
     def never_raise(*args: P.args, **kwargs: P.kwargs) -> None:
