@@ -103,9 +103,7 @@ def shown_in(setting: Setting, thread: str) -> list[str]:
     return [shown(m) for m in setting.workspace.messages(CHANNEL, thread) if m.get("bot_id")]
 
 
-async def test_stop_that_arrives_at_another_process_ends_the_turn_within_a_second(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_stop_that_arrives_at_another_process_ends_the_turn(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
@@ -117,7 +115,7 @@ async def test_stop_that_arrives_at_another_process_ends_the_turn_within_a_secon
         ts = front.ask(f"{MENTION} {LIMIT}")
         await server.wait_for_requests(2)
         front.ask("stop", thread=ts)
-        await wait_until(lambda: done(front, first, second), "the turn is over", 5)
+        await wait_until(lambda: done(front, first, second), "the turn is over")
         assert [text[:7] for text in shown_in(front, ts)] == ["Stopped"]
         gate.set()
 
@@ -190,7 +188,7 @@ async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_meta
     async with running(settings_in(tmp_path, redis_url)) as setting:
         workspace, ts = setting.workspace, setting.ask(f"{MENTION} {LIMIT}")
         first = await setting.answer_to(ts)
-        await wait_until(lambda: done(setting), "the answer is saved", 5)
+        await wait_until(lambda: done(setting), "the answer is saved")
 
         def strip() -> None:
             for message in workspace.workspace.log.replies(CHANNEL, ts):
@@ -200,7 +198,7 @@ async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_meta
         workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
         await workspace.wait_for(lambda: [m for m in posts(workspace, CHANNEL) if "FH-2002" in shown(m)], 20)
         assert [message["ts"] for message in posts(workspace, CHANNEL)] == [first["ts"]], "it is updated in place"
-        await wait_until(lambda: done(setting), "the edit is saved", 5)
+        await wait_until(lambda: done(setting), "the edit is saved")
         strip()
         workspace.delete(CHANNEL, ts)
         await workspace.wait_for(lambda: not posts(workspace, CHANNEL), 20)
@@ -231,7 +229,7 @@ async def test_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_pa
         await wait_until(lambda: done(setting), "the turn is over")
         setting.workspace.faults.fail("conversations.replies", "is_archived")
         setting.workspace.delete(CHANNEL, ts)
-        await wait_until(lambda: done(setting), "the deletion is settled", 5)
+        await wait_until(lambda: done(setting), "the deletion is settled")
         assert setting.workspace.messages(DIRECT) == []
         assert [incoming.reason for incoming in await dead_letters(setting.orion.mailbox, 10)] == ["is_archived"]
 

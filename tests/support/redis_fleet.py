@@ -8,6 +8,7 @@ writes them before it answers, and is gone afterwards. Nothing is left listening
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 import socket
 import subprocess
@@ -102,9 +103,12 @@ class Fleet:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on now, and none that the system gives away by itself until somebody binds it."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 def launch(directory: Path, options: list[str]) -> subprocess.Popen[bytes]:

@@ -27,9 +27,10 @@ from tests.process.chaos.ledger import Ledger, answered, first_parts, left_behin
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
 from tests.process.chaos.report import summed
-from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, free_port, paced, patiently, scene, server
+from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced, patiently, scene, server
 from tests.support.openai_server import ScriptedOpenAI
 from tests.support.orion_running import DIRECT, settings_in, text_pages
+from tests.support.redis_fleet import free_port
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TwoTeams, two_teams
 
 SLOW = "Take your time."

@@ -10,8 +10,9 @@ from tests.process.chaos.crew import Member
 from tests.process.chaos.ledger import Ledger, answered, first_parts, left_behind, read_ledger
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import Mortal, redis_process
-from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, free_port, paced, patiently, scene
+from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced, patiently, scene
 from tests.support.openai_server import ScriptedOpenAI
+from tests.support.redis_fleet import free_port
 
 CHAT = "D0ORION"
 STREAM_CALLS = ("chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update")

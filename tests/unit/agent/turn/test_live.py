@@ -195,7 +195,7 @@ async def test_block_is_judged_while_the_next_ones_are_written() -> None:
             assert isinstance(entry, str)
             cut = entry.index(OTHER) + 5
             yield "content", entry[:cut]
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 await judge.asked.wait()
             yield "content", entry[cut:]
             assert stage.blocks == []

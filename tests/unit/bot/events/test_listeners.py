@@ -65,7 +65,7 @@ class Running:
 
     async def heard(self, count: int = 1) -> list[Incoming]:
         return await self.slack.server.wait_for(
-            lambda: self.ledger.messages if len(self.ledger.messages) >= count and self.settled() else [], 5
+            lambda: self.ledger.messages if len(self.ledger.messages) >= count and self.settled() else []
         )
 
     async def answered(self, turn_id: str) -> str:

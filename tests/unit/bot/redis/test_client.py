@@ -104,7 +104,7 @@ async def test_answers_to_several_commands_come_over_one_connection(server: Node
             await client.on_one_connection("a", ("LPUSH", "a", "1"), ("GET", "a"))
         async with client.pubsub() as pubsub:
             await pubsub.subscribe("channel")
-            assert (await pubsub.get_message(timeout=5))["type"] == "subscribe"
+            assert (await pubsub.get_message(timeout=20))["type"] == "subscribe"
         async with client.pipeline(transaction=True) as pipe:
             pipe.incr("a")
             pipe.get("a")

@@ -76,7 +76,7 @@ async def test_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None
             await wait_until(front.ready, "the socket is connected")
             began = time.monotonic()
             running.cancel()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 8
 
 
 def opened(slack: Slack) -> int:
@@ -121,7 +121,7 @@ async def test_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis
                 await wait_until(lambda: bool(logs), "it waits")
             began = time.monotonic()
             running.cancel()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 8
 
 
 async def test_no_text_in_any_library_line(redis_client: Redis, caplog: pytest.LogCaptureFixture) -> None:

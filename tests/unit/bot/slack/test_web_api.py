@@ -48,12 +48,12 @@ async def test_final_error_is_not_repeated(slack: Slack) -> None:
 
 
 async def test_wait_longer_than_patience_is_not_begun() -> None:
-    async with local_slack(patience_s=5) as slack:
+    async with local_slack(patience_s=20) as slack:
         slack.server.faults.rate_limit("chat.postMessage", retry_after=30)
         began = time.monotonic()
         with pytest.raises(DeliveryFailed, match="ratelimited"):
             await slack.calls.write("chat.postMessage", post())
-        assert time.monotonic() - began < 4  # neither the 30 s asked for nor the 5 s of its patience
+        assert time.monotonic() - began < 15  # neither the 30 s asked for nor the 20 s of its patience
 
 
 async def test_what_may_have_happened_is_looked_for_before_it_is_repeated(slack: Slack) -> None:
@@ -308,7 +308,7 @@ async def test_what_is_stale_a_moment_later_waits_for_no_place(slack: Slack) -> 
     async with asyncio.TaskGroup() as group:
         hanging = group.create_task(calls.read("users.info", user="U0YOU"))
         await slack.server.wait_for(lambda: slack.made("users.info") == 1)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             with pytest.raises(DeliveryFailed, match="TimeoutError"):
                 await calls.call_once("views.publish", {}, timeout_s=0.05)
         assert not hanging.done()

@@ -97,7 +97,7 @@ async def test_silent_langfuse_keeps_nobody_longer_than_said() -> None:
     async with LangfuseReceiver(hang=True) as receiver, tracer_to(receiver.url) as tracer:
         began = time.monotonic()
         assert await push(tracer, timeout_s=0.2) == f"{receiver.url} did not answer in time: {NOT_PUSHED}"
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10
 
 
 async def test_items_that_langfuse_refuses_are_told() -> None:

