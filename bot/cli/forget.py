@@ -25,7 +25,7 @@ from bot.events.intake import DELETED
 from bot.queue.lease import Cancellation, now
 from bot.queue.queue import Mailbox, load_script, split_entry
 from bot.slack.message import Incoming
-from bot.stores.threads import DirectChats, Served
+from bot.stores.stores import DirectChats, Served
 
 log = structlog.get_logger()
 

@@ -25,7 +25,7 @@ from bot.install.workspaces import Workspaces
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Listening
-from bot.stores.threads import ThreadModes
+from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Visibility
 from bot.turn.observer import Observers

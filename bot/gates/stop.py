@@ -17,8 +17,7 @@ from bot.queue.lease import OK, Cancel, Cancellation, Ending
 from bot.queue.queue import MailboxEntry
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Facts, Stores
-from bot.stores.threads import stop_after
+from bot.stores.stores import Facts, Stores, stop_after
 from bot.turn.job import Job, TeamServices
 from verification.text.language import detect_language
 

@@ -15,7 +15,7 @@ from bot.queue.dead_letters import DeadLetters
 from bot.queue.lease import Cancellation, Claimed, Lease, now
 from bot.queue.queue import Depth, Mailbox
 from bot.redis.client import client_of
-from bot.stores.threads import ThreadModes
+from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
 from tests.support.redis_fleet import Fleet, cancellations_lost, cluster, sentinel

@@ -25,7 +25,7 @@ from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Listening
-from bot.stores.threads import ThreadModes
+from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Visibility
 from tests.support.local_slack import Slack

@@ -21,8 +21,7 @@ from bot.queue.queue import Mailbox
 from bot.slack.client import SlackWorkspace
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import SlackCalls
-from bot.stores.stores import Stores
-from bot.stores.threads import Cancellations
+from bot.stores.stores import Cancellations, Stores
 from bot.turn import recovery
 from bot.turn.answer import Answering
 from bot.turn.job import TeamServices

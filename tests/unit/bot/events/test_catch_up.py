@@ -23,8 +23,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Stores
-from bot.stores.threads import MAX_SERVED, Served
+from bot.stores.stores import MAX_SERVED, Served, Stores
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
 from tests.support.services import WorkspacesBy
 from tests.support.waiting import wait_until

@@ -25,7 +25,7 @@ from bot.servers.socket_mode import SocketFront
 from bot.slack.client import build_app
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, Incoming
-from bot.stores.threads import ThreadModes
+from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from tests.support.event_app import PROMPT, Ledger, over_http, services
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack

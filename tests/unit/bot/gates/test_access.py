@@ -19,7 +19,7 @@ from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.queue.lease import OK, Lease
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Limits, Pausing
-from bot.stores.threads import Cancellations, ThreadModes
+from bot.stores.stores import Cancellations, ThreadModes
 from tests.support.gates import GateScene, gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (

@@ -13,7 +13,7 @@ from bot.gates.flow import LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
 from bot.slack.message import Access, ThreadMode
-from bot.stores.threads import ThreadModes
+from bot.stores.stores import ThreadModes
 from tests.support.gates import GateScene, gates
 from tests.support.posted_answers import answer
 

@@ -13,7 +13,7 @@ from bot.install.identity import Identity, find_prefix, identify, join_redis, li
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
 from bot.settings import Settings
-from bot.stores.threads import Served
+from bot.stores.stores import Served
 from tests.support.orion_running import settings_in
 
 A = Identity(prefix="orion:T0A:U0A", name="Team A as orion", team="T0A", token="a")

@@ -12,8 +12,18 @@ from agent.thread.state import ThreadState
 from bot.events.intake import Intake
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
-from bot.stores.stores import TOKEN_TTL_S, OutboxEntry, Stores, read_entry, read_facts
-from bot.stores.threads import DIRECT_CHAT_TTL_S, MAX_CONTEXT_AGE_S, STRANGER_TTL_S, DirectChats, ThreadModes
+from bot.stores.stores import (
+    DIRECT_CHAT_TTL_S,
+    MAX_CONTEXT_AGE_S,
+    STRANGER_TTL_S,
+    TOKEN_TTL_S,
+    DirectChats,
+    OutboxEntry,
+    Stores,
+    ThreadModes,
+    read_entry,
+    read_facts,
+)
 from tests.support.local_slack import local_slack
 from tests.support.services import workspaces_of
 from verification.types import Answer, Repair, Source, Violation
