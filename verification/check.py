@@ -95,7 +95,11 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     ``on_crash`` gets the rule and the exception of each crash, for the log. It must not raise.
     """
     wall = _Wall(on_crash)
-    clean, removed = _clean_draft(draft)
+    text, count = remove_unsendable(draft.text)
+    question, known = remove_unsendable(draft.question)[0], remove_unsendable(draft.known_text)[0]
+    sources = tuple(map(_clean_source, draft.sources))
+    clean = replace(draft, text=text, question=question, known_text=known, sources=sources)
+    removed = (Repair(kind="control", count=count),) if count else ()
     text, repairs = _repair_text(clean, wall)
     reading, unsupported, moved = _check_against_sources(clean, text, wall)
     broken = [each for name, rule in RULES.items() for each in wall.around(name, partial(rule, reading)) or ()]
@@ -122,15 +126,6 @@ def is_better(a: Verdict, b: Verdict) -> bool:
         return verdict.passed, not hopeless, -len(verdict.errors), unrefuted, -len(verdict.violations)
 
     return rank(a) > rank(b)
-
-
-def _clean_draft(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
-    """Remove unsendable characters from the draft and its sources. Also return the repairs of its text."""
-    text, count = remove_unsendable(draft.text)
-    question, known = remove_unsendable(draft.question)[0], remove_unsendable(draft.known_text)[0]
-    sources = tuple(map(_clean_source, draft.sources))
-    draft = replace(draft, text=text, question=question, known_text=known, sources=sources)
-    return draft, (Repair(kind="control", count=count),) if count else ()
 
 
 @lru_cache(maxsize=256)  # an answer's attempts have the same sources

@@ -180,9 +180,7 @@ class Reply:
         if choices and self._index is None:  # we did not request a second choice: it would be another answer
             self._index = choices[0].get("index")
         choice = next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
-        return self._read_choice(choice, mapping(choice, "delta" if "delta" in choice else "message"))
-
-    def _read_choice(self, choice: Mapping[str, Any], message: Mapping[str, Any]) -> list[Piece]:
+        message = mapping(choice, "delta" if "delta" in choice else "message")
         ended = "stop" if "message" in choice else ""  # a whole reply need not name its end
         self.finish = _string(choice.get("finish_reason")) or self.finish or ended
         failure = finish_failure(self.finish)

@@ -200,21 +200,17 @@ def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) ->
     for each in results:
         used = truncate(json.dumps(dict(each.input), ensure_ascii=False), MAX_PREVIEW_CHARS) if each.input else ""
         call = " ".join(filter(None, ("✓" if each.ok else "✗", _one_line(each.tool), used)))
-        lines.append(f"{call}: {truncate(_text_of(each), longest)}")
+        text = each.content or " ".join((each.error, *each.hints))  # why it failed, and what to try next
+        if each.ok and each.sources:
+            titles, texts = tuple(filter(None, (s.title for s in each.sources))), [s.text for s in each.sources]
+            written = each.content.splitlines()
+            notes = [line for line in written if not (line.startswith(titles) or any(line in text for text in texts))]
+            text = " ".join(("its sources are above.", *notes, *each.hints))
+        lines.append(f"{call}: {truncate(text, longest)}")
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
     if lines:
         yield "tools used so far", "\n".join(lines)
-
-
-def _text_of(result: ToolResult) -> str:
-    """Return a tool's result, or why it failed and what to try next."""
-    if not (result.ok and result.sources):
-        return result.content or " ".join((result.error, *result.hints))
-    titles, texts = tuple(filter(None, (s.title for s in result.sources))), [s.text for s in result.sources]
-    lines = result.content.splitlines()
-    notes = [line for line in lines if not (line.startswith(titles) or any(line in text for text in texts))]
-    return " ".join(("its sources are above.", *notes, *result.hints))
 
 
 def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], longest: int) -> Iterable[Part]:

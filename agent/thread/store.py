@@ -47,7 +47,9 @@ def team_of(thread: str) -> str:
 
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
     """Return ``prefix:{shard}``, the start of a workspace's keys: one script can use them all, even in a cluster."""
-    return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
+    return shard_tag(
+        zlib.crc32(thread.partition(":")[0].encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards
+    )
 
 
 def shard_tag(number: int, *, prefix: str, shards: int) -> str:

@@ -118,23 +118,19 @@ async def _work(progress: Progress) -> TurnOutcome:
     for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
         progress.add_source(source)
     async with speculative_draft(progress):
-        return await _steps(progress)
-
-
-async def _steps(progress: Progress) -> TurnOutcome:
-    while True:
-        await emit_plan(progress)
-        if progress.exceeded_limit():
-            return budget_notice(progress, progress.exceeded_limit())
-        action = await _decide(progress)
-        if not isinstance(action, Respond):
-            await discard_early_draft(progress)
-        if not isinstance(action, NoReply):
-            ensure_plan(progress, action.plan)
-        await emit_plan(progress)
-        outcome = await _act(progress, action)
-        if outcome is not None:
-            return outcome
+        outcome: TurnOutcome | None = None
+        while outcome is None:
+            await emit_plan(progress)
+            if progress.exceeded_limit():
+                return budget_notice(progress, progress.exceeded_limit())
+            action = await _decide(progress)
+            if not isinstance(action, Respond):
+                await discard_early_draft(progress)
+            if not isinstance(action, NoReply):
+                ensure_plan(progress, action.plan)
+            await emit_plan(progress)
+            outcome = await _act(progress, action)
+        return outcome
 
 
 async def _search_first(progress: Progress) -> None:

@@ -176,7 +176,7 @@ class Forgetting:
         place = ThreadKey(team=team, channel=channel, thread_ts=ts)
         served = Served(self.redis, prefix=self.prefix)
         await DirectChats(self.redis, prefix=self.prefix).forget(place, chat=whole_chat)
-        self.counts["notes about threads"] += int(await self.redis.zrem(served.key, thread))
+        self.counts["notes about threads"] += int(await self.redis.zrem(served.key("served"), thread))
         if whole_chat:
             await served.forget(replace(place, thread_ts=channel))
         async for key in self._keys():

@@ -99,8 +99,7 @@ class Budgets:
 
     def find_exhausted(self, incoming: Incoming, used: Sequence[Any]) -> Holder | None:
         """Return the holder whose budget is exhausted, given the ``used`` tokens from Redis."""
-        limits = self.limits.of(incoming)
-        pairs = zip(limits.items(), used, strict=True) if used else ()
+        pairs = zip(self.limits.of(incoming).items(), used, strict=True)
         return next((holder for (holder, limit), n in pairs if parse_number(n) >= limit), None)
 
     @asynccontextmanager

@@ -45,6 +45,20 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
 _THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
 
 
+RecordKind = Literal[
+    "standing",  # a thread's mode
+    "standing_at",  # the mode that Slack's history gave before a message
+    "remembers_since",  # when this Redis was first used, in seconds since 1970; without a TTL
+    "stranger",  # a thread in which Orion never spoke
+    "handed",  # the turn that people were asked to answer, and who asked
+    "direct",  # the threads of a direct chat
+    "served",  # the places in which Orion was asked something
+    "stop",  # a thread's latest stop
+    "gone",  # a deleted message
+    "heard",  # a stop or a deletion that was handled
+]
+
+
 @dataclass(frozen=True, slots=True)
 class _Records:
     """Records in Redis. ``clock`` gives seconds since 1970, like Slack's timestamps."""
@@ -52,6 +66,10 @@ class _Records:
     redis: Redis
     prefix: str = "orion"
     clock: Callable[[], float] = time.time
+
+    def key(self, kind: RecordKind, *parts: object) -> str:
+        """Redis key of one record."""
+        return ":".join((self.prefix, kind, *map(str, parts)))
 
 
 class ThreadModes(_Records):
@@ -62,21 +80,13 @@ class ThreadModes(_Records):
     ("lost"): then only Slack knows the mode.
     """
 
-    def key(self, thread: ThreadKey) -> str:
-        """Redis key of a thread's mode."""
-        return f"{self.prefix}:standing:{thread}"
-
-    def since_key(self) -> str:
-        """Redis key of the time when this Redis was first used, in seconds since 1970. It has no TTL."""
-        return f"{self.prefix}:remembers_since"
-
     async def get(self, thread: ThreadKey) -> ThreadMode:
         """Return the thread's mode and renew its TTL."""
         async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.getex(self.key(thread), ex=TTL_S)
-            pipe.get(f"{self.prefix}:stranger:{thread}")
-            pipe.set(self.since_key(), self.clock(), nx=True)
-            pipe.get(self.since_key())
+            pipe.getex(self.key("standing", thread), ex=TTL_S)
+            pipe.get(self.key("stranger", thread))
+            pipe.set(self.key("remembers_since"), self.clock(), nx=True)
+            pipe.get(self.key("remembers_since"))
             stored, stranger, _, since = await pipe.execute()
         if stored:
             return "muted" if stored == "muted" else "engaged"
@@ -91,68 +101,61 @@ class ThreadModes(_Records):
         """
         if incoming.refused or incoming.addressed == "overheard":
             return
-        key = self.key(incoming.thread)
+        key = self.key("standing", incoming.thread)
         if incoming.kind == "mute":
             pipe.set(key, "muted", ex=TTL_S)
         elif incoming.kind in _ENGAGING[incoming.addressed]:
-            pipe.set(self.since_key(), self.clock(), nx=True)
+            pipe.set(self.key("remembers_since"), self.clock(), nx=True)
             pipe.set(key, "engaged", nx=not new, ex=TTL_S)
 
     async def engage(self, thread: ThreadKey) -> None:
         """Record that Orion was addressed here."""
-        await self.redis.set(self.since_key(), self.clock(), nx=True)
-        await self.redis.set(self.key(thread), "engaged", ex=TTL_S)
+        await self.redis.set(self.key("remembers_since"), self.clock(), nx=True)
+        await self.redis.set(self.key("standing", thread), "engaged", ex=TTL_S)
 
     async def confirm(self, thread: ThreadKey) -> None:
         """Record that a permitted person addressed Orion, even if a refused message was withdrawn meanwhile."""
-        await self.redis.set(self.key(thread), "engaged", nx=True, ex=TTL_S)
+        await self.redis.set(self.key("standing", thread), "engaged", nx=True, ex=TTL_S)
 
     async def mute(self, thread: ThreadKey) -> None:
         """Record that Orion was told to keep quiet here."""
-        await self.redis.set(self.key(thread), "muted", ex=TTL_S)
+        await self.redis.set(self.key("standing", thread), "muted", ex=TTL_S)
 
     async def expect_reply(self, thread: ThreadKey, turn_id: str, askers: Iterable[str]) -> None:
         """Record that people were asked to answer a turn's question here, and who asked."""
-        await self.redis.set(self._handed_key(thread), " ".join((turn_id, *askers)), ex=TTL_S)
+        await self.redis.set(self.key("handed", thread), " ".join((turn_id, *askers)), ex=TTL_S)
 
     async def claim_first_reply(self, thread: ThreadKey, user: str) -> str:
         """Return the id of the turn that this person is the first to answer here; empty for any other reply."""
-        key = self._handed_key(thread)
+        key = self.key("handed", thread)
         turn_id, *askers = str(await self.redis.get(key) or "").split(" ")
         return turn_id if turn_id and user not in askers and await self.redis.delete(key) else ""
 
-    def _handed_key(self, thread: ThreadKey) -> str:
-        return f"{self.prefix}:handed:{thread}"
-
     async def disengage(self, thread: ThreadKey) -> None:
         """Forget the mode: only a person without access addressed Orion here."""
-        await self.redis.delete(self.key(thread))
+        await self.redis.delete(self.key("standing", thread))
 
     async def mark_stranger(self, thread: ThreadKey) -> None:
         """Record that Orion never spoke here, so that Slack is not asked again for an hour."""
-        await self.redis.set(f"{self.prefix}:stranger:{thread}", "1", ex=STRANGER_TTL_S)
+        await self.redis.set(self.key("stranger", thread), "1", ex=STRANGER_TTL_S)
 
     async def load_lookup(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
         """Return the mode that Slack's history gave before the message ``ts``; None if it was not looked up."""
-        stored = await self.redis.get(f"{self.prefix}:standing_at:{thread}:{ts}")
+        stored = await self.redis.get(self.key("standing_at", thread, ts))
         return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(stored)), None)
 
     async def save_lookup(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
         """Save a looked-up mode, so that a waiting message looks it up once."""
-        await self.redis.set(f"{self.prefix}:standing_at:{thread}:{ts}", thread_mode, ex=LOOKUP_TTL_S)
+        await self.redis.set(self.key("standing_at", thread, ts), thread_mode, ex=LOOKUP_TTL_S)
 
 
 class DirectChats(_Records):
     """The threads of each direct chat by the time of their last message, kept for a day."""
 
-    def key(self, thread: ThreadKey) -> str:
-        """Redis key of the threads of this thread's direct chat."""
-        return f"{self.prefix}:direct:{thread.team}:{thread.channel}"
-
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
         """Record the message ``ts`` of this thread; ignored outside direct chats."""
         if thread.channel.startswith("D"):
-            key = self.key(thread)
+            key = self.key("direct", thread.team, thread.channel)
             pipe.zadd(key, {thread.thread_ts: float(ts)})
             pipe.zremrangebyscore(key, 0, float(ts) - DIRECT_CHAT_TTL_S)
             pipe.expire(key, DIRECT_CHAT_TTL_S)
@@ -162,60 +165,49 @@ class DirectChats(_Records):
         if not (thread.channel.startswith("D") and thread.thread_ts == ts):
             return None
         oldest, latest = f"({float(ts) - MAX_CONTEXT_AGE_S}", f"({float(ts)}"
-        threads = await self.redis.zrevrangebyscore(self.key(thread), latest, oldest, start=0, num=1)
+        threads = await self.redis.zrevrangebyscore(
+            self.key("direct", thread.team, thread.channel), latest, oldest, start=0, num=1
+        )
         return replace(thread, thread_ts=str(threads[0])) if threads else None
 
     async def forget(self, thread: ThreadKey, *, chat: bool) -> None:
         """Forget this thread; with ``chat``, all threads of its direct chat."""
         if chat:
-            await self.redis.delete(self.key(thread))
+            await self.redis.delete(self.key("direct", thread.team, thread.channel))
         else:
-            await self.redis.zrem(self.key(thread), thread.thread_ts)
+            await self.redis.zrem(self.key("direct", thread.team, thread.channel), thread.thread_ts)
 
 
 class Served(_Records):
     """The latest threads and direct chats in which Orion was asked something, by time."""
 
-    @property
-    def key(self) -> str:
-        """Redis key of the places."""
-        return f"{self.prefix}:served"
-
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
         """Record a place of a question. For a message ``ts`` that opens a thread in a direct chat, record the chat."""
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
-        pipe.zadd(self.key, {str(thread): self.clock()})
+        pipe.zadd(self.key("served"), {str(thread): self.clock()})
 
     async def trim(self) -> None:
         """Drop the oldest places."""
         async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.zremrangebyscore(self.key, 0, self.clock() - SERVED_TTL_S)
-            pipe.zremrangebyrank(self.key, 0, -MAX_SERVED - 1)
-            pipe.expire(self.key, SERVED_TTL_S)
+            pipe.zremrangebyscore(self.key("served"), 0, self.clock() - SERVED_TTL_S)
+            pipe.zremrangebyrank(self.key("served"), 0, -MAX_SERVED - 1)
+            pipe.expire(self.key("served"), SERVED_TTL_S)
             await pipe.execute()
 
     async def latest(self, limit: int) -> list[ThreadKey]:
         """Return up to ``limit`` places, the latest first."""
-        members = await self.redis.zrevrange(self.key, 0, limit - 1)
+        members = await self.redis.zrevrange(self.key("served"), 0, limit - 1)
         parts = [str(member).split(":", 2) for member in members]
         return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
 
     async def forget(self, thread: ThreadKey) -> None:
         """Forget this place."""
-        await self.redis.zrem(self.key, str(thread))
+        await self.redis.zrem(self.key("served"), str(thread))
 
 
 class Cancellations(_Records):
     """Stops and deletions, by thread."""
-
-    def stop_key(self, thread: ThreadKey) -> str:
-        """Redis key of a thread's latest stop."""
-        return f"{self.prefix}:stop:{thread}"
-
-    def deleted_key(self, thread: ThreadKey, ts: str) -> str:
-        """Redis key that marks a deleted message."""
-        return f"{self.prefix}:gone:{thread}:{ts}"
 
     async def was_handled(self, incoming: Incoming) -> bool:
         """Return whether this message was handled before: a repeated stop must not stop a later turn."""
@@ -227,19 +219,19 @@ class Cancellations(_Records):
 
     def _handled_key(self, incoming: Incoming) -> str:
         keys = incoming.event_ids or (f"ts:{incoming.thread}:{incoming.event_ts}",)
-        return f"{self.prefix}:heard:{keys[0]}"
+        return self.key("heard", keys[0])
 
     async def record_stop(self, incoming: Incoming) -> None:
         """Record that questions asked in this thread before the stop need no answer."""
-        await self.redis.set(self.stop_key(incoming.thread), incoming.event_ts or incoming.ts, ex=CANCELLATION_TTL_S)
+        await self.redis.set(self.key("stop", incoming.thread), incoming.event_ts or incoming.ts, ex=CANCELLATION_TTL_S)
 
     async def record_deletion(self, incoming: Incoming) -> None:
         """Record that this question was deleted."""
-        await self.redis.set(self.deleted_key(incoming.thread, incoming.ts), "1", ex=CANCELLATION_TTL_S)
+        await self.redis.set(self.key("gone", incoming.thread, incoming.ts), "1", ex=CANCELLATION_TTL_S)
 
     async def is_deleted(self, thread: ThreadKey, ts: str) -> bool:
         """Return whether the message with this ts was deleted."""
-        return bool(await self.redis.exists(self.deleted_key(thread, ts)))
+        return bool(await self.redis.exists(self.key("gone", thread, ts)))
 
 
 def stop_after(stop: str | None, incoming: Incoming) -> str:
@@ -368,9 +360,9 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
     """Read the facts about one message. Raises ``RedisError``."""
     thread, team = incoming.thread, incoming.thread.team
     keys: dict[str, str] = {
-        "thread_mode": stores.thread_modes.key(thread),
-        "gone": stores.cancellations.deleted_key(thread, incoming.ts),
-        "stop": stores.cancellations.stop_key(thread),
+        "thread_mode": stores.thread_modes.key("standing", thread),
+        "gone": stores.cancellations.key("gone", thread, incoming.ts),
+        "stop": stores.cancellations.key("stop", thread),
         "paused": stores.pausing.key(),
         "resumed": stores.pausing.resumed_key(),
         "person": stores.people.person_key(team, incoming.user),
@@ -392,7 +384,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
     marks: dict[str, Any] = {name: values[name] for name in _MARKS}
     return Facts(
         state=state, state_schema=schema, thread_mode=values["thread_mode"], token=values["token"] or "",
-        exhausted=stores.budgets.find_exhausted(incoming, replies[_USED] if budgeted else ()),
+        exhausted=stores.budgets.find_exhausted(incoming, replies[_USED]) if budgeted else None,
         is_deleted=values["gone"] is not None, stop_ts=stop_after(values["stop"], incoming),
         pause=read_pause(values["paused"]), resumed=parse_number(values["resumed"]),
         person=parse_person(values["person"]),

@@ -293,8 +293,8 @@ class Answering:
     async def _run_turn(
         self, job: Job, question: Question, state: ThreadState, live_view: LiveView
     ) -> OutboxEntry | Ending:
-        async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
-            observer.record_wait(job.claimed.waited_s)
+        waited_s = job.claimed.waited_s
+        async with self.at.observers.turn(question, job.turn_id, self.at.engine, waited_s=waited_s) as observer:
             observer.status, observer.stream = live_view.status, live_view.stream
             async with self.at.stores.budgets.count_turn(job.incoming) as observer.counter:
                 outcome, after = await self.at.engine.run(

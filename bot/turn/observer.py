@@ -63,11 +63,15 @@ class Observers:
         return Stats(self.records.redis, prefix=f"{self.records.prefix}:{team}")
 
     @asynccontextmanager
-    async def turn(self, question: Question, turn_id: str, engine: Engine) -> AsyncIterator[TurnObserver]:
-        """Watch one turn of this engine. Its trace is closed however it ends."""
+    async def turn(
+        self, question: Question, turn_id: str, engine: Engine, *, waited_s: float = 0.0
+    ) -> AsyncIterator[TurnObserver]:
+        """Watch one turn, whose question waited ``waited_s`` in its mailbox. Its trace is closed however it ends."""
         trace = await self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
+        self.metrics.queue_wait_seconds.observe(waited_s)
         observer = TurnObserver(observers=self, question=question, turn_id=turn_id, engine=engine, trace=trace)
+        observer.recorder.timings["queued"] = waited_s * 1000
         try:
             yield observer
         finally:
@@ -123,11 +127,6 @@ class TurnObserver:
         trace_event(self.trace, event)
         self._count(event)
         self._show(event)
-
-    def record_wait(self, seconds: float) -> None:
-        """Record how long the question waited in its mailbox."""
-        self.recorder.timings["queued"] = seconds * 1000
-        self.observers.metrics.queue_wait_seconds.observe(seconds)
 
     @asynccontextmanager
     async def during_delivery(self, outcome: TurnOutcome) -> AsyncIterator[None]:

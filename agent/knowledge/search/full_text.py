@@ -15,7 +15,7 @@ import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
@@ -64,12 +64,12 @@ def tokens(text: str) -> list[str]:
 def subject_tokens(text: str) -> list[str]:
     """Return the distinct tokens that name a subject."""
     language = detect_language(text)
-
-    def says_something(token: str) -> bool:
-        parts = _WORD.findall(token)
-        return not all(_is_function_word(part, language) or part in _ASKING for part in parts)
-
-    return [token for token in dict.fromkeys(tokens(text)) if _CJK.search(token) or says_something(token.lower())]
+    parts = {token: _WORD.findall(token.lower()) for token in tokens(text)}
+    return [
+        token
+        for token, words in parts.items()
+        if _CJK.search(token) or not all(_is_function_word(word, language) or word in _ASKING for word in words)
+    ]
 
 
 def _is_function_word(word: str, language: str | None) -> bool:
@@ -276,18 +276,16 @@ class Stretch:
     @property
     def text(self) -> str:
         """Passages, each under the headings that the previous one lacks."""
-        return "\n\n".join(self._texts())
-
-    def _texts(self) -> Iterator[str]:
-        before = self.above
+        texts, before = list[str](), self.above
         for passage in self.passages:
             first, path = passage.text.partition("\n")[0], passage.path
             known = len([*takewhile(lambda pair: pair[0] == pair[1], zip(path, before, strict=False))])
             for depth, heading in enumerate(path[known:], start=known + 1):
                 if heading not in first:
-                    yield f"{'#' * depth} {heading}"
-            yield passage.text
+                    texts.append(f"{'#' * depth} {heading}")
+            texts.append(passage.text)
             before = path
+        return "\n\n".join(texts)
 
 
 def expand_hits(
@@ -343,7 +341,9 @@ def _extend(
     low, high = reach
     while True:
         for place, beside in ((high + 1, high), (low - 1, low)):
-            if not (0 <= place < len(near) and _adjoin(near[place], near[beside]) and belongs(near[place])):
+            if not (0 <= place < len(near) and belongs(near[place])):
+                continue
+            if abs(near[place].number - near[beside].number) != 1 or near[place].page != near[beside].page:
                 continue
             # Without it a model thought that the table of the section above was missing.
             first, last = _section(near, place, depth) if depth else (place, place)
@@ -361,7 +361,3 @@ def _section(near: Sequence[FoundPassage], place: int, depth: int) -> tuple[int,
     before = takewhile(lambda at: near[at].path[:depth] == path, range(place, -1, -1))
     behind = takewhile(lambda at: near[at].path[:depth] == path, range(place, len(near)))
     return min(before), max(behind)
-
-
-def _adjoin(one: FoundPassage, other: FoundPassage) -> bool:
-    return abs(one.number - other.number) == 1 and one.page == other.page

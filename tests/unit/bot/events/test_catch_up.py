@@ -238,11 +238,11 @@ async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_cli
 async def test_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:
     clock = Clock()
     served = Served(redis_client, clock=clock)
-    await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, MAX_SERVED + 50)})
+    await redis_client.zadd(served.key("served"), {f"T:C:{n}": clock() - n for n in range(1, MAX_SERVED + 50)})
     async with redis_client.pipeline() as pipe:
         served.record(pipe, PLACE)
         await pipe.execute()
     await served.trim()
-    assert await redis_client.zcard(served.key) == MAX_SERVED
+    assert await redis_client.zcard(served.key("served")) == MAX_SERVED
     assert (await served.latest(2))[0] == PLACE
-    assert await redis_client.ttl(served.key) > 0
+    assert await redis_client.ttl(served.key("served")) > 0

@@ -40,7 +40,7 @@ class Lost:
 async def lost(at: GateScene, redis_client: Redis) -> Lost:
     place, ts = at.slack.ask()
     thread_modes = at.services.stores.thread_modes
-    await redis_client.set(thread_modes.since_key(), "9e9")
+    await redis_client.set(thread_modes.key("remembers_since"), "9e9")
     return Lost(at=at, place=place, ts=ts, thread_modes=thread_modes)
 
 

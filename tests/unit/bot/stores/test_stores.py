@@ -55,7 +55,7 @@ async def test_the_memory_begins_with_the_first_mention_that_redis_took(redis_cl
     thread_modes.record_message(lost, asked, new=True)  # Redis was away: Slack sends it again
     thread_modes.record_message(taken, asked, new=True)
     await taken.execute()
-    assert float(str(await redis_client.get(thread_modes.since_key()))) == BEGAN
+    assert float(str(await redis_client.get(thread_modes.key("remembers_since")))) == BEGAN
 
 
 async def test_the_memory_begins_once(redis_client: Redis) -> None:
@@ -86,7 +86,7 @@ async def test_the_thread_before_is_the_one_last_used_within_half_an_hour(redis_
     assert [await before(seconds) for seconds in (90 + MAX_CONTEXT_AGE_S - 1, 90 + MAX_CONTEXT_AGE_S)] == [first, None]
     assert await chats.previous_thread(second, thread(100).thread_ts) is None, "a reply goes on where it stands"
     assert await before(100, "C1") is None
-    assert 0 < await redis_client.ttl(chats.key(first)) <= DIRECT_CHAT_TTL_S
+    assert 0 < await redis_client.ttl(chats.key("direct", first.team, first.channel)) <= DIRECT_CHAT_TTL_S
 
 
 words = st.text(max_size=30)

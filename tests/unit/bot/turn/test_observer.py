@@ -48,10 +48,9 @@ async def test_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: P
 async def test_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
-        async with all_.turn(QUESTION, "t1", engine) as listen:
-            listen.record_wait(3.0)
-            async with listen.during_delivery(Answered(answer=plain_answer("Hello."))):
-                pass
+        outcome = Answered(answer=plain_answer("Hello."))
+        async with all_.turn(QUESTION, "t1", engine, waited_s=3.0) as listen, listen.during_delivery(outcome):
+            pass
         record = await all_.records.load("t1")
     assert record is not None
     assert record["timings_ms"]["total"] >= record["timings_ms"]["queued"] == 3_000.0
