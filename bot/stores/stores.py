@@ -46,7 +46,7 @@ _THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
 
 
 RecordKind = Literal[
-    "standing",  # a thread's mode
+    "standing",  # a thread's mode, under its old name, as in the next
     "standing_at",  # the mode that Slack's history gave before a message
     "remembers_since",  # when this Redis was first used, in seconds since 1970; without a TTL
     "stranger",  # a thread in which Orion never spoke
