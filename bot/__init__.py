@@ -1,1 +1,1 @@
-"""Slack's side: the only package that speaks to Slack."""
+"""The Slack side: the only package that talks to Slack."""

@@ -1,4 +1,4 @@
-"""Answers that people save: their files, who may save them, and proposals that wait for approval."""
+"""Answers that people save: their files, who may save them, and proposals awaiting approval."""
 
 import json
 import os
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 GIT_TIMEOUT_S: Final = 20.0
 PROPOSAL_TTL_S: Final = 90 * 86_400
-MAX_PROPOSALS: Final = 200  # of one workspace
+MAX_PROPOSALS: Final = 200  # per workspace
 Fault = Literal["empty", "long", "secret", "broadcast", "injection"]
 _RULES: Final[dict[str, Fault]] = {"no_secrets": "secret", "no_broadcast": "broadcast", "no_injection": "injection"}
 
@@ -33,7 +33,7 @@ def find_fault(answer: SavedAnswer) -> Fault | None:
         return "empty"
     if len(answer.question) > MAX_QUESTION_CHARS or len(answer.answer) > MAX_ANSWER_CHARS:
         return "long"
-    # The text is its own source here: an instruction counts as one only if a source contains it.
+    # Here the text is its own source, because an instruction counts as one only if a source contains it.
     verdict = check(Draft(text=text, sources=(Source(id=1, title=answer.question, text=text),)))
     return next((_RULES[each.rule] for each in verdict.errors if each.rule in _RULES), None)
 
@@ -80,7 +80,7 @@ class AnswerBook:
         return [file] if existed else []
 
     def answers(self) -> dict[str, SavedAnswer]:
-        """Return the saved answers by the names of their files."""
+        """Return the saved answers by file name."""
         found = AnswerFolder(folder=self.folder).answers()
         return {file.stem: answer for file, answer in found if isinstance(answer, SavedAnswer)}
 
@@ -131,7 +131,7 @@ class AnswerBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """An answer that a person who may not save proposed. ``replaces`` is the key of the answer it changes."""
+    """An answer proposed by a person who may not save. ``replaces`` is the key of the answer it changes."""
 
     answer: SavedAnswer
     proposer: str
@@ -154,7 +154,7 @@ class Proposals:
         return f"{self.prefix}:proposals:{team}"
 
     async def add(self, team: str, proposal: Proposal) -> bool:
-        """Keep a proposal, in place of an earlier one for the same question. Return False if too many wait."""
+        """Store a proposal, replacing an earlier one for the same question. Return False if too many are waiting."""
         key, name = self.key(team), proposal.answer.key
         if await self.redis.hlen(key) >= MAX_PROPOSALS and not await self.redis.hexists(key, name):
             return False
@@ -165,7 +165,7 @@ class Proposals:
         return True
 
     async def take(self, team: str, key: str) -> Proposal | None:
-        """Remove a proposal and return it. Only one of two clicks gets it."""
+        """Remove a proposal and return it. If two people click, only one gets it."""
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hget(self.key(team), key)
             pipe.hdel(self.key(team), key)
@@ -191,7 +191,7 @@ def parse_proposal(stored: bytes | str | None) -> Proposal | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedAnswers:
-    """The saved answers of an installation. ``sync`` reads them into the index; it blocks and raises nothing."""
+    """The saved answers of an installation. ``sync`` reads them into the index; it blocks and never raises."""
 
     book: AnswerBook
     proposals: Proposals
@@ -228,5 +228,5 @@ class SavedAnswers:
 
 
 def _is_of(answer: SavedAnswer, team: str) -> bool:
-    """Return whether an audience lies in this workspace. One that names no workspace was written by an admin."""
+    """Return whether an audience is in this workspace. If it names no workspace, an admin wrote it."""
     return all(team == place for place, slash, _ in (e.partition("/") for e in answer.audience.split(",")) if slash)

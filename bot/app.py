@@ -1,4 +1,4 @@
-"""Composition root: settings become clients, clients become Orion. Everything closes in reverse order."""
+"""Composition root: opens clients from the settings, and Orion from the clients. All close in reverse order."""
 
 import asyncio
 import math
@@ -74,19 +74,19 @@ from bot.turn.unasked import UnaskedAnswers
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
-PAGE_TIMEOUT_S = 2.0  # wait of a page for Redis or the index
+PAGE_TIMEOUT_S = 2.0  # how long a page waits for Redis or the index
 PROBE_BYTES = 4_096
 
 
 @dataclass(slots=True)
 class DiskProbe:
-    """Writes to a folder. After a failure it must take ``MIN_FREE_BYTES``, so that a full disk does not flap."""
+    """Tries to write to a folder. After a failure ``MIN_FREE_BYTES`` must be free, to avoid flapping."""
 
     folder: Path
     probe_bytes: int = PROBE_BYTES
 
     def takes_writes(self) -> bool:
-        """Write a file without a name, and let it go. Blocks."""
+        """Write an unnamed temporary file. Blocks."""
         try:
             with tempfile.TemporaryFile(dir=self.folder) as file:
                 file.write(bytes(self.probe_bytes))
@@ -119,7 +119,7 @@ class Orion(ProcessStatus):
     reporting: WeeklyReports | None = None
 
     async def is_paused(self) -> bool:
-        """Return True if an admin paused Orion. False also if Redis does not answer."""
+        """Return True if an admin paused Orion; False if not, or if Redis does not answer."""
         return self.pausing is not None and await _ask_briefly(self.pausing.current()) is not None
 
     def left_alone(self) -> list[str]:
@@ -140,7 +140,8 @@ class Orion(ProcessStatus):
         )
         if meaning := self.engine.meaning:
             metrics.search_by_meaning.set(not meaning.failure)
-        for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several breakers an open one is shown
+        # if there are several breakers, show an open one
+        for circuit in sorted(self.circuits, key=lambda one: one.is_open):
             metrics.circuit(circuit.name, is_open=circuit.is_open)
         return metrics.render()[0]
 
@@ -152,7 +153,7 @@ class Orion(ProcessStatus):
             with suppress(KnowledgeAwayError):
                 await asyncio.to_thread(self.engine.index.ping)
                 checks["knowledge"] = True
-        else:  # the index is a file there
+        else:  # there the index is a file
             checks["disk"] = bool(await _ask_briefly(asyncio.to_thread(self.disk.takes_writes)))
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
@@ -162,7 +163,7 @@ class Orion(ProcessStatus):
 
 
 async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
-    """Return the answer of Redis, the index or the disk, or None if it does not come in time."""
+    """Return the reply of Redis, the index or the disk, or None if it does not come in time."""
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             return await answer
@@ -171,7 +172,7 @@ async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
 
 
 async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identity: Identity | None) -> Redis:
-    """Open a Redis with everything that questions need, and join it. One that is down is joined later."""
+    """Open a Redis with everything that questions need, and join it; if it is down, join it later."""
     redis = await stack.enter_async_context(open_redis(settings))
     tasks = await stack.enter_async_context(background_tasks())
     joining = tasks.create_task(_join(redis, prefix, identity), name="join-redis")
@@ -192,7 +193,7 @@ async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identit
 
 
 async def _join(redis: Redis, prefix: str, identity: Identity | None) -> None:
-    """Take over the keys of an older version and, with an ``identity``, list this Orion. Retry while Redis is away."""
+    """Take over the keys of an older version and, with an ``identity``, list this Orion. Retry while Redis is down."""
     async for attempt in stamina.retry_context(RedisError, attempts=None, timeout=None, wait_max=30.0):
         with attempt:
             await (join_redis(redis, identity) if identity else take_over(redis, prefix, prefix))
@@ -206,13 +207,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     concurrency: int,
     socket: bool,
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-    identity: Identity | None = None,  # whose keys these are; a local workspace has only a prefix
+    identity: Identity | None = None,  # the owner of the keys; a local workspace has only a prefix
     prefix: str = DEFAULT_PREFIX,
-    drain_s: float = DRAIN_S,  # time for running turns once Orion was asked to end
-    mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; a test passes one with shorter leases
+    drain_s: float = DRAIN_S,  # time for running turns once Orion was asked to stop
+    mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; tests pass one with shorter leases
     timeouts: TurnTimeouts | None = None,
-    model_over: Callable[[Model], Model] | None = None,  # wraps the model of the settings
-    sync_first: bool = True,  # else ``syncing`` reads the documents once it runs
+    model_over: Callable[[Model], Model] | None = None,  # wraps the configured model
+    sync_first: bool = True,  # otherwise ``syncing`` reads the documents once it runs
 ) -> AsyncIterator[Orion]:
     """Open everything. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
     timeouts = timeouts or TurnTimeouts.of(settings)
@@ -224,7 +225,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
-        half = max(1, concurrency // 2) if settings.many_workspaces else 0  # per process, unless the settings say more
+        # per process, unless the settings allow more
+        half = max(1, concurrency // 2) if settings.many_workspaces else 0
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace or half)
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, limits_of(settings), prefix=prefix)
@@ -259,7 +261,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TeamBots:
-    """Parts of each workspace's ``TeamBot``. ``circuits`` grows with each."""
+    """Builds the parts of each workspace's ``TeamBot``. ``circuits`` gets one for each."""
 
     engine: Engine
     observers: Observers
@@ -274,7 +276,7 @@ class _TeamBots:
 
     @property
     def access(self) -> Access:
-        """The settings about access, which have the same names."""
+        """The access settings, which have the same names."""
         return Access(**{name: getattr(self.settings, name) for name in Access.__slots__})
 
     def open(self, client: AsyncWebClient) -> TeamBot:
@@ -303,7 +305,7 @@ class _TeamBots:
         return TeamBot(workspace=workspace, delivery=delivery, people=people, handler=flow)
 
     def syncing(self, *, at_start: bool) -> Syncing | None:
-        """Make the reader of documents, if there are any and they are read now or again."""
+        """Make the background sync, if there are documents to read now or again."""
         settings = self.settings
         if not (self.corpus.names and (settings.sync_minutes or at_start)):
             return None
@@ -314,7 +316,7 @@ class _TeamBots:
         )  # fmt: skip
 
     def reporting(self, workspaces: Workspaces) -> WeeklyReports | None:
-        """Make the poster of the weekly report, if a channel for it is named."""
+        """Make the weekly report, if a channel for it is configured."""
         if not self.settings.report:
             return None
         return WeeklyReports(

@@ -1,4 +1,4 @@
-"""Settings of single channels, from a TOML file that is read again when it changes.
+"""Settings of individual channels, from a TOML file that is read again when it changes.
 
 An unusable line is reported, and its channel keeps its last good settings. ``docs/people.md`` has an example.
 """
@@ -38,8 +38,8 @@ _WISHES: Final = {
 class ChannelSettings(BaseModel):
     """Settings of one channel.
 
-    ``documents`` are prefixes of document paths or sources; empty means all. ``instruction`` is an admin's wish about
-    the form of answers, never a source. ``handoff`` replaces ORION_HANDOFF. ``language`` is the one Orion speaks there.
+    ``documents`` are prefixes of document paths or sources; empty means all. ``instruction`` says how an admin wants
+    answers, and is never a source. ``handoff`` replaces ORION_HANDOFF. ``language`` is the one that Orion uses there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -60,7 +60,7 @@ class ChannelSettings(BaseModel):
 
 
 class ChannelSettingsError(ValueError):
-    """A table that cannot be used. The text is a sentence; ``field`` names the wrong line, if it is one."""
+    """A table that cannot be used. The text is a sentence; ``field`` names the line at fault, if it is a single one."""
 
     def __init__(self, why: str, field: str = "") -> None:
         super().__init__(why)
@@ -68,7 +68,7 @@ class ChannelSettingsError(ValueError):
 
 
 class ChannelFile:
-    """The file, and ORION_LISTEN, whose channels listen unless the file says otherwise."""
+    """The file, and ORION_LISTEN, in whose channels Orion listens unless the file says otherwise."""
 
     def __init__(self, path: Path, listen: frozenset[str] = frozenset()) -> None:
         self.path = path
@@ -100,7 +100,7 @@ class ChannelFile:
     def save(self, team: str, channel: str, settings: ChannelSettings) -> None:
         """Replace a channel's settings; the rest of the file stays as it is.
 
-        Raises ``OSError``, and ``ChannelSettingsError`` if the file is not one that can be changed.
+        Raises ``OSError``, and ``ChannelSettingsError`` if the file cannot be changed.
         """
         self._refresh()
         key = channel if channel in self._channels else f"{team}/{channel}"
@@ -133,7 +133,7 @@ class ChannelFile:
         self._stamp = stamp
         try:
             tables = tomllib.loads(self._read())
-        except (OSError, ValueError) as error:  # half written, or not TOML: the last good state stays
+        except (OSError, ValueError) as error:  # half written, or not TOML: keep the last good settings
             self.faults = (f"{self.path.name}: {error}",)
             log.warning("channel_settings_unreadable", reason=str(error))
             return
@@ -182,9 +182,9 @@ def _replace_table(text: str, key: str, values: Mapping[str, Any]) -> str:
         for end in (*(number for number in heads if number > start), len(old)):
             last = end
             while last > start + 1 and (not old[last - 1].strip() or old[last - 1].lstrip().startswith("#")):
-                last -= 1  # these lines are about what follows
+                last -= 1  # these lines belong to the next table
             new = "".join([*old[:start], table, *old[last:]])
-            # A line of a text or a list may look like a table's header: the result must contain the new settings.
+            # A line inside a text or list may look like a table header, so check that the result has the new settings.
             with suppress(ValueError):
                 if tomllib.loads(new) == wanted:
                     return new
@@ -192,5 +192,5 @@ def _replace_table(text: str, key: str, values: Mapping[str, Any]) -> str:
 
 
 def _toml_value(value: str | tuple[str, ...]) -> str:
-    # JSON's strings and lists are also TOML's, but for one control character (TOML 1.0, "String").
+    # JSON's strings and lists are valid TOML except for one control character (TOML 1.0, "String").
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The error for the person at the command line: what is wrong and how to fix it. Exit code 2."""
+"""An error for the person at the command line: what is wrong and how to fix it. Exit code 2."""
 
 
 class WrongUse(Exception):  # noqa: N818 - the command line prints its text as a sentence

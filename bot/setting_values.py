@@ -1,4 +1,4 @@
-"""Forms of settings: how the text of a variable becomes a value, and what it must look like."""
+"""Parses settings: how the text of a variable becomes a value, and which form it must have."""
 
 import os
 import re
@@ -56,7 +56,7 @@ def is_web_address(text: str) -> bool:
 
 
 def accept(is_right: Callable[[str], object], wish: str) -> AfterValidator:
-    """Return a check of a text. One that is neither empty nor right is refused: it must be as ``wish`` says."""
+    """Return a check for a text, which must be empty or of the form that ``wish`` describes."""
 
     def check(value: str) -> str:
         if value and not is_right(value):
@@ -84,7 +84,7 @@ Switch = Annotated[bool, BeforeValidator(to_switch)]
 Amount = Annotated[int, BeforeValidator(without_separators)]
 Entries = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_entries)]
 File = Annotated[Path | None, BeforeValidator(to_path)]
-# Any other host, a pattern or an address, would match no link, without a warning.
+# Any other host, such as a pattern or an address, would silently match no link.
 Host = Annotated[
     str,
     match(
@@ -103,14 +103,15 @@ SearxngUrl = Annotated[  # a login would be logged
         "an address such as http://localhost:8888, without a name, a password or a query",
     ),
 ]
-Environment = Annotated[  # Langfuse drops any other without a word
+Environment = Annotated[  # Langfuse silently drops any other
     str, match(r"(?!langfuse)[a-z0-9_-]{1,40}", "at most 40 of a-z, 0-9, - and _, and must not start with langfuse")
 ]
 SlackUrl = Annotated[str, address("https://slack.com/api/")]
 ServerUrl = Annotated[str, address("http://127.0.0.1:11434/v1")]
 AzureUrl = Annotated[str, address("https://my-resource.openai.azure.com")]
 LangfuseUrl = Annotated[str, address("https://cloud.langfuse.com")]
-PagesUrl = Annotated[str, address("https://wiki.example.com/")]  # this and the next ones: Slack links nothing else
+# this and the next ones, because Slack links nothing else
+PagesUrl = Annotated[str, address("https://wiki.example.com/")]
 CommitsUrl = Annotated[str, address("https://git.example.com/{repository}/commit/{commit}")]
 FilesUrl = Annotated[str, address("https://git.example.com/{repository}/blob/{ref}/{path}")]
 WorkspaceUrl = Annotated[str, address("https://acme.slack.com")]

@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     slack_client_id: str = _env("SLACK_CLIENT_ID", "")
     slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
     encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
-    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: no workspace may install it; *: each may
+    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: no workspace may install it; *: all may
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
     openai_base_url: ServerUrl = _env("OPENAI_BASE_URL", "")
     openai_org_id: str = _env("OPENAI_ORG_ID", "")
@@ -75,7 +75,7 @@ class Settings(BaseSettings):
     azure_openai_endpoint: AzureUrl = _env("AZURE_OPENAI_ENDPOINT", "")
     azure_openai_api_key: SecretStr = _env("AZURE_OPENAI_API_KEY", SecretStr(""))
     azure_openai_ad_token: SecretStr = _env("AZURE_OPENAI_AD_TOKEN", SecretStr(""))
-    openai_api_version: str = _env("OPENAI_API_VERSION", "2024-10-21")  # Azure's: the newest without "preview"
+    openai_api_version: str = _env("OPENAI_API_VERSION", "2024-10-21")  # Azure's newest version without "preview"
     model: str = _env("ORION_MODEL", "")
     write_model: str = _env("ORION_WRITE_MODEL", "")
     judge: Switch = _env("ORION_JUDGE", default=True)
@@ -128,7 +128,8 @@ class Settings(BaseSettings):
     sync_minutes: float = _env("ORION_SYNC_MINUTES", 60.0, ge=0)
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
-    turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)  # 0: half of a process where many are served
+    # 0: half of a process if many workspaces are served
+    turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", MAX_ATTEMPTS, ge=1, le=MAX_ATTEMPTS)
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
@@ -153,7 +154,7 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _unset(cls, value: Any, info: ValidationInfo) -> Any:
-        """Treat an empty variable as unset, as templates leave them. Only an empty ORION_TRACE_CONTENT means off."""
+        """Treat an empty variable, as in templates, as unset. Only an empty ORION_TRACE_CONTENT means off."""
         name = str(info.field_name)
         empty = isinstance(value, str) and not value.strip() and name != "trace_content"
         return cls.model_fields[name].get_default() if empty else value
@@ -180,7 +181,7 @@ class Settings(BaseSettings):
 
     @property
     def many_workspaces(self) -> bool:
-        """Return True if workspaces install Orion themselves. A bot token means one workspace."""
+        """Return True if workspaces install Orion themselves. With a bot token there is one workspace."""
         own_token = self.slack_bot_token.get_secret_value()
         return not own_token and bool(self.slack_client_id and self.slack_client_secret.get_secret_value())
 
@@ -212,15 +213,12 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def settings_complaint(faults: Mapping[str, str]) -> str:
-    """Message about invalid settings: each variable and its fault."""
+    """Return a message about invalid settings: each variable and its fault."""
     return "These settings cannot be used:\n" + "\n".join(f"  {name} {fault}" for name, fault in faults.items())
 
 
 def read_settings() -> tuple[Settings, dict[str, str]]:
-    """Read the settings, and the fault of each invalid variable.
-
-    An invalid variable gets its default.
-    """
+    """Read the settings, and the fault of each invalid variable. An invalid variable gets its default."""
     logging.getLogger("dotenv").setLevel(logging.ERROR)  # ``unreadable_lines`` reports each line already
     try:
         return Settings(), {}
@@ -239,7 +237,7 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
 
 
 def unreadable_lines() -> list[int]:
-    """Numbers of the lines of ``.env`` that are not ``NAME=value``. They are ignored."""
+    """Return the numbers of ``.env`` lines that are not ``NAME=value``. They are ignored."""
     try:
         text = Path(".env").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -284,7 +282,7 @@ def _describe_errors(error: ValidationError) -> dict[str, str]:
     return faults
 
 
-# All that a feed's program gets of the environment: enough to be found and to reach the network, and no secret.
+# The variables that a feed's program gets: enough to run and to reach the network, but no secrets.
 _SHARED_WITH_FEEDS: Final = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
     *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
@@ -292,14 +290,14 @@ _SHARED_WITH_FEEDS: Final = (
 
 
 def feed_environment() -> dict[str, str]:
-    """Return the environment for the programs in ORION_FEEDS; `orion` itself is found in it."""
+    """Return the environment for the programs in ORION_FEEDS, in which `orion` itself can be found."""
     shared = {name: os.environ[name] for name in _SHARED_WITH_FEEDS if name in os.environ}
     folder = str(Path(sys.executable).parent)
     return shared | {"PATH": os.pathsep.join([folder, shared.get("PATH", os.defpath)])}
 
 
 def environment_for_mcp() -> dict[str, str]:
-    """Return the variables that ``${NAME}`` in the file of MCP servers may name: the environment's and .env's."""
+    """Return the variables for ``${NAME}`` in the file of MCP servers: the environment's and .env's."""
     with suppress(OSError, UnicodeDecodeError):
         return {name: value for name, value in dotenv_values(".env").items() if value is not None} | dict(os.environ)
     return dict(os.environ)
@@ -329,7 +327,7 @@ def embedding_address(settings: Settings) -> tuple[ServerAddress, str] | None:
     model = settings.embed_model.strip()
     if model.lower() in _OFF or not (settings.uses_server or settings.embed_base_url):
         return None
-    if settings.embed_base_url:  # another server learns nothing of the model server's account
+    if settings.embed_base_url:  # another server must not see the model server's account
         headers = dict.fromkeys(_headers(settings))
         key = settings.embed_api_key.get_secret_value()
         return ServerAddress(base_url=settings.embed_base_url, api_key=key, headers=headers), model

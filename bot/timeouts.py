@@ -1,4 +1,4 @@
-"""Time-outs and pauses of a turn: model, judge, Slack."""
+"""Time-outs and pauses of a turn, for model, judge and Slack."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bot.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTimeouts:
-    """Seconds, all of them but ``failures``.
+    """All in seconds except ``failures``.
 
-    ``model_s``: wait for a model (or the documents' database) that is away, from its first failure until the person
-    is told. ``slack_s``: wait of a decided answer for a Slack that is away. Both retry every ``pause_least_s`` to
-    ``pause_most_s``. ``call_s`` bounds all tries of one Slack call, ``attempt_s`` each of them, ``first_pause_s`` is
-    the pause before the second. After ``failures`` failures in a row a service is not called for ``rest_s``, then for
-    twice as long. If Slack drops a new socket at once, the next one is requested after ``socket_pause_s``, then twice
-    as long.
+    ``model_s``: how long to wait for a model (or the documents' database) that is down, from its first failure until
+    the person is told. ``slack_s``: how long a decided answer waits while Slack is down. Both retry every
+    ``pause_least_s`` to ``pause_most_s``. ``call_s`` limits all tries of one Slack call, ``attempt_s`` each of them,
+    and ``first_pause_s`` is the pause before the second. After ``failures`` failures in a row a service is not called
+    for ``rest_s``, then for twice as long. If Slack drops a new socket at once, the next one is requested after
+    ``socket_pause_s``, then twice as long.
     """
 
     model: Timeouts = field(default_factory=Timeouts)
@@ -37,7 +37,7 @@ class TurnTimeouts:
 
     @classmethod
     def of(cls, settings: Settings) -> TurnTimeouts:
-        """Take the admin's settings. A judge has a third of a model's time: a claim that it leaves open is cut out."""
+        """Take the admin's settings. A judge gets a third of a model's time: a claim without its verdict is cut out."""
         reply = settings.model_timeout_s
         model = Timeouts(reply=reply, idle=reply)
         return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3, idle=reply))
@@ -47,5 +47,5 @@ class TurnTimeouts:
         return CircuitBreaker(service, failures=self.failures, first_pause_s=self.rest_s)
 
     def pause_s(self, waited_s: float) -> float:
-        """Pause before the next try. It grows with the wait, so that a service that comes back is not hammered."""
+        """Pause before the next try. It grows with the wait, so that a recovering service is not hammered."""
         return min(self.pause_most_s, max(self.pause_least_s, waited_s / 3))

@@ -92,7 +92,7 @@ def dead_letters(
         raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
 
     async def work(redis: Redis, prefix: str) -> dict[str, str]:
-        """Return a line for each letter; an empty one if it does not exist."""
+        """Return a line for each letter, or an empty one if it does not exist."""
         letters = DeadLetters(redis, prefix=prefix)
         newest = await letters.newest(MAX_DEAD_LETTERS)
         if action == "list":
@@ -196,7 +196,7 @@ async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | Non
     from observability.stats import Stats
 
     async with AsyncExitStack() as stack:
-        corpus = replace(corpus_of(settings), roots=(), sources=())  # as the last sync left it
+        corpus = replace(corpus_of(settings), roots=(), sources=())  # the state after the last sync
         index, _ = await stack.enter_async_context(open_index(corpus))
         places = await _places(stack, settings, redis, prefix, port)
         gathering = Gathering(
@@ -207,7 +207,7 @@ async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | Non
 
 
 async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefix: str, port: int | None) -> Places:
-    """Return the places as the report's channel sees them. While Slack is unreachable, no place counts as public."""
+    """Return the places as the report's channel sees them. If Slack is unreachable, no place counts as public."""
     from agent.thread.conversation import ThreadKey, Viewers
     from bot.reports.report import Places
     from bot.slack.client import SlackWorkspace, open_client
@@ -216,7 +216,7 @@ async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefi
     from bot.slack.web_api import DeliveryFailed, SlackCalls
 
     everyone = Viewers(team="", channel="")
-    if port is not None:  # a workspace for trying out
+    if port is not None:  # a local workspace
         return Places(viewers=everyone, all_open=True)
     token = settings.slack_bot_token.get_secret_value()
     if not token:

@@ -1,4 +1,4 @@
-"""`orion ask`: one turn of the real agent in the terminal, verified as in Slack. With a thread it continues there."""
+"""`orion ask`: one turn of the real agent in the terminal, verified as in Slack. It can continue a thread."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 NO_DOCUMENTS = (
     "There are no documents to answer from. Name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR."
 )
-TRACE_TIMEOUT_S = 2.0  # a person waits for the prompt
+TRACE_TIMEOUT_S = 2.0  # a person is waiting for the prompt
 
 Show = Callable[[dict[str, Any]], None]
 
@@ -40,17 +40,17 @@ Show = Callable[[dict[str, Any]], None]
 async def ask(
     settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str, show: Show | None = None
 ) -> dict[str, Any]:
-    """Answer one question, in the contract's fields. ``show`` gets the answer before its trace is sent."""
+    """Answer one question, in the fields of the public contract. ``show`` gets the answer before its trace is sent."""
     started, recorder, turn_id = time.monotonic(), Recorder(), uuid4().hex
     place = ThreadKey(team="terminal", channel="terminal", thread_ts=thread or "once")
     asked = Question(thread=place, user="terminal", text=question, ts=f"{time.time():.6f}")
-    # A question without a thread is a session of its own.
+    # A question without a thread is its own session.
     session = str(place) if thread else f"{place}:{turn_id}"
     with structlog.contextvars.bound_contextvars(thread=str(place), turn_id=turn_id):
         async with listen(settings, asked, turn_id, session, recorder) as (emit, end):
             async with AsyncExitStack() as stack:
                 engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
-                if docs is not None:  # an index of its own: no running Orion makes its vectors
+                if docs is not None:  # a separate index, for which no running Orion computes vectors
                     await make_vectors(engine.meaning)
                 recorder.timings["index"] = (time.monotonic() - started) * 1000
                 store = await _store(settings, stack) if thread else None
@@ -61,7 +61,7 @@ async def ask(
                 try:
                     if save is not None:
                         await save(state)
-                except StateNotSaved as error:  # the answer is valid all the same
+                except StateNotSaved as error:  # the answer is still valid
                     log.warning("conversation_not_kept", error_type=type(error).__name__)
                 documents = await available_documents(engine.index)
             recorder.timings["total"] = (time.monotonic() - started) * 1000
@@ -107,7 +107,7 @@ async def listen(
 
 
 def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
-    """Return the path of the source's document; empty if there is none, or if two look alike."""
+    """Return the path of the source's document; empty if there is none, or if it is ambiguous."""
     ids = [
         document.id
         for document in documents
@@ -118,7 +118,7 @@ def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
 
 
 def result_json(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Document]) -> dict[str, Any]:
-    """Return an answer in the fields of the outside contract."""
+    """Return an answer in the fields of the public contract."""
     answer, name = outcome.answer, outcome.name
     failed = any(violation.severity == "error" for violation in answer.violations)
     return {

@@ -119,7 +119,7 @@ def answers(
 
 
 def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
-    """Check before minutes of work that ``out`` can be written. Raises ``WrongUse``."""
+    """Check that ``out`` can be written, before minutes of work. Raises ``WrongUse``."""
     from bot.evals.files import same_file
 
     if any(same_file(file, out) for file in read):
@@ -177,7 +177,7 @@ def compare(
 
 
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
-    """Print reports as JSON, or each as a table with the figures first, then each kind."""
+    """Print reports as JSON, or as tables with the totals first, then each kind."""
     if as_json:
         output.print_json(report)
         return

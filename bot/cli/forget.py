@@ -1,7 +1,8 @@
 """`orion forget`: deletes everything that Orion stores about a person or a thread.
 
 Running turns are cancelled first, so that nothing is written back. A conversation that names the person is deleted as a
-whole; the next message rebuilds it from Slack. Event ids stay for a day, or the same event would count as new.
+whole; the next message rebuilds it from Slack. Event ids stay for a day, because otherwise a repeated event would count
+as new.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from bot.stores.stores import DirectChats, Served
 
 log = structlog.get_logger()
 
-Matches = Callable[[Incoming | None, str], bool]  # of a message (None: unreadable) and its thread
+Matches = Callable[[Incoming | None, str], bool]  # a message (None: unreadable) and its thread
 CANCEL_INTERVAL_S: Final = 0.1
-# A link of Slack's has the ts without its point.
+# Slack's links have the ts without its point.
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"
 )
@@ -56,7 +57,7 @@ _BAD_THREAD: Final = (
 
 
 class Key(NamedTuple):
-    """One of Orion's keys in Redis, with its ``kind`` and its subject."""
+    """One of Orion's keys in Redis, with its ``kind`` and subject."""
 
     name: str
     kind: str
@@ -69,7 +70,7 @@ def langfuse_user(user: str) -> str:
 
 
 async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgetting:
-    """Forget the person ``user``, else the ``thread``. Raises ``WrongUse`` and ``RedisError``."""
+    """Forget the person ``user``, or else the ``thread``. Raises ``WrongUse`` and ``RedisError``."""
     if user and not _USER.fullmatch(user):
         raise WrongUse(why="--user must be a Slack user id, such as U024BE7LH (profile, ⋮, Copy member ID).")
     async with aclosing(Mailbox(redis, prefix=prefix)) as mailbox:
@@ -85,13 +86,13 @@ class Forgetting:
     redis: Redis
     mailbox: Mailbox
     prefix: str = "orion"
-    patience_s: float = 30.0  # wait for a running turn: longer than the lease of a dead worker
+    patience_s: float = 30.0  # how long to wait for a running turn: longer than a dead worker's lease
     counts: Counter[str] = field(default_factory=Counter)  # deleted things by kind
     running: list[str] = field(default_factory=list)  # threads whose turn did not end in time
 
     async def person(self, user: str) -> None:
-        """Delete a person's questions, answers, clicks and spending."""
-        # With these borders U12 does not match in U123.
+        """Delete a person's questions, answers, clicks and token use."""
+        # With these boundaries U12 does not match in U123.
         mention = re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
         await self._messages(lambda incoming, _: incoming is not None and incoming.user == user)
         chats: set[str] = set()
@@ -134,7 +135,7 @@ class Forgetting:
             raise WrongUse(_BAD_THREAD)
         root = _ROOT.search(link["q"] or "")
         ts = root["ts"] if root else f"{link['s']}.{link['us']}"
-        # A link does not name the team, and a direct chat is one conversation for any of its messages.
+        # A link does not contain the team, and a direct chat is one conversation for all of its messages.
         ends = (f":{link['channel']}:{ts}", f":{link['channel']}:{link['channel']}")
         known = {":".join(key.about.split(":")[:3]) async for key in self._keys() if key.kind in {*_KINDS, "mb"}}
         return sorted(thread for thread in known if thread.endswith(ends))
@@ -144,7 +145,7 @@ class Forgetting:
         async for key in self._keys():
             if key.kind == "mb":
                 entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]
-                for entry in reversed(entries):  # the running one last, so that none of the others starts
+                for entry in reversed(entries):  # the running one last, so that no other one starts
                     if matches(Incoming.from_body(split_entry(entry).body), key.about):
                         await self._drop_letter(key, entry)
             elif key.kind == "dead":
@@ -184,7 +185,7 @@ class Forgetting:
             if own or (key.kind == "turn" and f'"thread":"{thread}"' in await self._text(key)):
                 await self._forget(key)
             elif whole_chat and key.kind == "pace" and key.about.endswith(f":{channel}"):
-                await self.redis.delete(key.name)  # how fast a person wrote is personal, too
+                await self.redis.delete(key.name)  # how fast a person wrote is personal data too
 
     async def _forget(self, key: Key) -> None:
         self.counts[_KINDS[key.kind]] += int(await self.redis.delete(key.name))
@@ -197,7 +198,7 @@ class Forgetting:
         return decompress(str(stored or ""))
 
     async def _keys(self) -> AsyncIterator[Key]:
-        """Every key of this Orion. Those of a thread have ``{shard}`` after the prefix."""
+        """All keys of this Orion. Keys of a thread have ``{shard}`` after the prefix."""
         start = f"{self.prefix}:"
         async for name in self.redis.scan_iter(match=f"{start}*", count=500):
             rest = name.removeprefix(start)

@@ -1,4 +1,4 @@
-"""`orion index`, `orion docs` and `orion feed`: sync the document index, list its contents, print pages of a wiki."""
+"""`orion index`, `orion docs` and `orion feed`: sync the document index, list its contents, print a wiki's pages."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class _Interrupted(Exception):  # noqa: N818 - not an error
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Show progress for each document, at a terminal in one line. Leaving the block stops the reading."""
+    """Show progress for each document, on one line at a terminal. Leaving the block stops the reading."""
     import asyncio
 
     from rich.text import Text

@@ -1,6 +1,6 @@
-"""`orion local`: opens the page first, and imports the Orion for it afterwards.
+"""`orion local`: opens the page first and then imports its Orion.
 
-A visitor may switch faults on: a slow model, a lost turn.
+A visitor can switch on faults: a slow model, a lost turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _READING: Final = "Orion is reading the documents. You can ask already; the answ
 HELPERS: Final = "#help"
 """Channel for "Ask a human" in the local workspace, unless the settings say otherwise."""
 SLOW_S: Final = 10.0
-LEASE_S: Final = 5.0  # short: a visitor who killed the worker waits this long for the next one
+LEASE_S: Final = 5.0  # short, because a visitor who killed the worker waits this long for the next one
 _NOTICE_S: Final = 8.0
 _WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is resumed."
 _KILLED: Final = "The answer broke off, as if its worker had died. It is resumed in a few seconds."
@@ -56,11 +56,11 @@ _ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at mos
 
 
 class FaultyModel:
-    """A model that decides ``seconds`` later. ``kill`` loses the next turn, as if its worker died."""
+    """A model whose decisions take ``seconds`` longer. ``kill`` loses the next turn, as if its worker had died."""
 
     def __init__(self, model: Model, tell: Callable[[str], None]) -> None:
         self.model, self.tell = model, tell
-        # Everything but decisions comes from the other model.
+        # Everything except decisions comes from the wrapped model.
         self.name, self.quotes_only = model.name, model.quotes_only
         self.write, self.generate = model.write, model.generate
         self.seconds = 0.0
@@ -98,7 +98,7 @@ class LocalOrion:
         return web.json_response({"ready": False, "checks": {"started": False}}, status=503)
 
     async def run(self, stopping: Stopping) -> None:
-        """Answer until ``stopping``, for this workspace only: another one in the same Redis has its own questions."""
+        """Answer until ``stopping``, only for this workspace: another one in the same Redis has its own questions."""
         from agent.texts.catalogue import SUGGESTED_PROMPTS
         from bot.app import open_orion
         from bot.cli.serve import run_until_stopped
@@ -110,7 +110,7 @@ class LocalOrion:
         state, port = self.workspace.workspace, urlsplit(self.workspace.url).port or 0
         settings = settings_for(self.settings, self.workspace).model_copy(
             update={
-                "streams": True,  # the page has a switch that hides them
+                "streams": True,  # the page has a switch to hide them
                 "handoff": self.settings.handoff or HELPERS,
                 "admins": self.settings.admins | {ADMIN},
             }
@@ -142,7 +142,7 @@ class LocalOrion:
 
 
 async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | None, browser: bool) -> None:
-    """Run the local workspace with an Orion in it. Without ``port``: the default one, or a free one if it is taken."""
+    """Run the local workspace with an Orion in it. ``port`` None: the default one, or a free one if it is in use."""
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     require_folders(folders)
     with handle_signals() as stopping:
@@ -156,7 +156,7 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
             if browser:
                 # A daemon thread: some browsers' commands return only when the person closes the browser.
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
-            await asyncio.to_thread(import_module, "bot.app")  # for seconds, while the page is already there
+            await asyncio.to_thread(import_module, "bot.app")  # takes seconds, while the page is already open
             await inside.run(stopping)
 
 
@@ -200,7 +200,7 @@ async def _start(workspace: LocalWorkspace, port: int | None) -> None:
 
 
 def _open_browser(url: str) -> None:
-    """Show the page, unless the only browser is one that would take over this terminal."""
+    """Show the page, unless the only browser would take over this terminal."""
     with suppress(webbrowser.Error):
         browser = webbrowser.get()
         if Path(getattr(browser, "name", "")).name not in TERMINAL_BROWSERS:

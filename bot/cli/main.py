@@ -1,4 +1,4 @@
-"""Every `orion` command. Each imports what it needs; wrong use ends with exit code 2 and a sentence."""
+"""All `orion` commands. Each imports what it needs; wrong use ends with exit code 2 and a sentence."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ app.add_typer(admin_app)
 EXIT_WRONG_USE = 2
 EXIT_OTHER = 3
 MAX_PORT = 65535
-# Characters: with the rule and its severity before them they fit a line of 80 columns.
+# In characters: with rule and severity in front this fits into 80 columns.
 MAX_WORDS = 60
-OBJECTS_OF_A_START = 100_000  # objects between two collections: imports make many and leave hardly any garbage
+OBJECTS_OF_A_START = 100_000  # objects between two collections: imports create many and leave hardly any garbage
 
 
 def print_version(asked: bool) -> None:  # noqa: FBT001 - the option's one value
@@ -119,7 +119,7 @@ def ask(
 
     if not question.strip():
         raise WrongUse(why='The question is empty. Write it in quotes: orion ask "How do I …?"')
-    # A person at a terminal reads the answer, not the log.
+    # A person at a terminal wants to read the answer, not the log.
     settings = output.configure(log="ERROR" if sys.stderr.isatty() else "WARNING")
     with output.terminal().status("Looking it up …", spinner_style="dim") as waiting:
 
@@ -282,7 +282,7 @@ def bench(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command, with sentences in place of stack traces for what a person can fix. Exits."""
+    """Run a command and exit. If a person can fix an error, show a sentence instead of a stack trace."""
     gc.set_threshold(OBJECTS_OF_A_START)
     # No collection at exit: it would take a fifth of a short command.
     atexit.register(gc.freeze)

@@ -1,7 +1,7 @@
 """`orion mcp`: the agent, the search and the verifier as an MCP server, for editors and other agents.
 
-A caller is a person of the workspace, under the same gates, budgets and audiences as in a direct chat, or the public,
-who see only documents for everyone.
+A caller is a person of the workspace, with the same access rules, budgets and audiences as in a direct chat, or the
+public, who see only public documents.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _TOKENS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackPeople:
-    """The people of the workspace of the bot token."""
+    """The people in the workspace of the bot token."""
 
     workspace: SlackWorkspace
     people: SlackDirectory
@@ -129,7 +129,7 @@ class McpAgent:
                     message = "The token budget of today is used up. Ask again tomorrow."
                     raise ToolError(message)
                 question = incoming.question()
-                if user == PUBLIC:  # not the workspace: documents for its members are not public
+                if user == PUBLIC:  # not the workspace, because documents for its members are not public
                     question = replace(question, thread=replace(question.thread, team=PUBLIC))
                 elif self.slack:
                     question = replace(question, memberships=await self.slack.memberships.of(question))
@@ -139,7 +139,7 @@ class McpAgent:
             yield question, turn_id, await stack.enter_async_context(self.budgets.count_turn(incoming))
 
     async def _incoming(self, user: str, text: str) -> Incoming:
-        """Return the call as a message: a person's in their direct chat, the public's in a channel without members."""
+        """Return the call as a message: in the person's direct chat, or for the public in a channel without members."""
         team = "mcp"
         if self.slack:
             try:
@@ -161,7 +161,7 @@ class McpAgent:
 
 @dataclass(frozen=True, slots=True)
 class CountedJudge:
-    """A judge whose tokens are counted."""
+    """A judge that counts its tokens."""
 
     judge_: Judge
     counter: TurnTokens
@@ -172,7 +172,7 @@ class CountedJudge:
         return self.judge_.name
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """Judge, and count what it cost."""
+        """Judge, and count the tokens."""
         opinion = await self.judge_.judge(context)
         self.counter.add(opinion.usage.tokens)
         return opinion
@@ -225,7 +225,7 @@ async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
 
 def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:
     """Build the server for one caller, or for callers with one of the tokens."""
-    # The SDK wants an issuer; the tokens are Orion's own, so it is never contacted.
+    # The SDK requires an issuer. The tokens are Orion's own, so it is never contacted.
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None) if tokens else None
     server = MCPServer("orion", token_verifier=tokens, auth=auth, log_level="WARNING")
 

@@ -28,7 +28,7 @@ FOUND_NONE = (
     "Name another folder."
 )
 EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
+EXIT_INTERRUPTED = 130  # 128 plus the number of SIGINT, as shells report it
 
 LocalOption = Annotated[
     int | None,
@@ -46,7 +46,7 @@ def local_prefix(port: int) -> str:
 
 
 def configure(*, log: str = "WARNING", **options: Any) -> Settings:
-    """Return the settings in force, and set up logging with them: JSON unless a person watches."""
+    """Return the settings and set up logging with them, in JSON unless a person watches."""
     from structlog import get_logger
 
     from bot.settings import find_unknown_names, load_settings, unreadable_lines
@@ -68,7 +68,7 @@ def log_at(level: str, settings: Settings) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text unchanged: not wrapped, not coloured, and without commands to the terminal."""
+    """Print a text without wrapping, colours or commands to the terminal."""
     _write(printable(text) + "\n")
 
 
@@ -85,14 +85,14 @@ def print_json(value: Any) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table as wide as the terminal. Its cells are text, not markup."""
+    """Print a table in the terminal's width. Its cells are text, not markup."""
     from rich.console import Console
 
     Console(markup=False, highlight=False, emoji=False).print(table)
 
 
 def note(text: str, style: str = "", *, to_stderr: bool = True) -> None:
-    """Write a line next to a command's output, without secrets, and in colour if a person watches."""
+    """Write a line to standard error, without secrets, and in colour if a person watches."""
     from observability.redaction import redact
 
     text = redact(text)  # an address in an error may carry a password
@@ -111,7 +111,7 @@ def terminal(*, to_stderr: bool = True) -> Console:
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a command's work. A failure of another service ends in a sentence and exit code 1."""
+    """Run a command's work. If another service fails, print a sentence and exit with code 1."""
     import asyncio
 
     try:
@@ -123,7 +123,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def _known_errors() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
-    """Return the errors that can end a command, with sentence and exit code. The imports take a fifth of a second."""
+    """Return the errors that can end a command, with sentence and exit code. This imports for a fifth of a second."""
     from redis.exceptions import RedisError
 
     from agent.knowledge.types import KnowledgeAwayError
@@ -142,7 +142,7 @@ def _known_errors() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
 
 
 def with_redis(work: Callable[[Redis, str], Awaitable[Result]], port: int | None = None) -> Result:
-    """Run ``work`` over the configured Redis and a key prefix: this Orion's, or the local workspace's on ``port``."""
+    """Run ``work`` with the configured Redis and a key prefix: this Orion's, or the local workspace's on ``port``."""
     from bot.install.identity import find_prefix
     from bot.redis.server import open_redis
 
@@ -175,7 +175,7 @@ def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, w
 
 
 def _write(text: str) -> None:
-    """Write UTF-8 in any terminal: JSON needs it, and half an emoji must not raise."""
+    """Write UTF-8 to any terminal: JSON needs it, and half an emoji must not raise."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()

@@ -25,13 +25,13 @@ from bot.slack.client import NotAuthorized
 log = structlog.get_logger()
 
 OBJECTS_OF_A_QUESTION = (
-    10_000  # objects between two collections while Orion serves: about as many as one question needs
+    10_000  # objects between two collections while Orion serves: about as many as one question creates
 )
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 
 
 async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:
-    """Take events in this ``mode`` and work on them unless ``concurrency`` is 0; without a mode, work only."""
+    """Take events in this ``mode``, and work on them unless ``concurrency`` is 0. Without a mode, only work."""
     _require(settings, mode)
     with handle_signals() as stopping:
         async with AsyncExitStack() as stack:
@@ -49,12 +49,12 @@ async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = 
 
 class _WaitingForSlack(ProcessStatus):
     async def checks(self) -> dict[str, bool]:
-        """Name Slack."""
+        """Name Slack as the part to check."""
         return {"slack": False}
 
 
 async def _wait_for_slack(settings: Settings, host: str) -> Identity:
-    """Wait until Slack, or else Redis, identifies the token. Until then only the pages are open."""
+    """Wait until Slack, or else Redis, identifies the token. Until then only the pages are available."""
     async with AsyncExitStack() as stack:
         await _open_pages(stack, _WaitingForSlack(), host, settings.port)
         async for attempt in stamina.retry_context(NotAuthorized, attempts=None, timeout=None, wait_max=30.0):
@@ -74,7 +74,7 @@ async def _recall(settings: Settings) -> Identity | None:
 
 
 async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, takes_events: bool = True) -> None:
-    """Serve until a signal says so, then drain."""
+    """Serve until a signal, then drain."""
     stopping.running = True
     async with asyncio.TaskGroup() as group:
         socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
@@ -82,10 +82,10 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
         report = group.create_task(orion.reporting.run(), name="report") if orion.reporting and work else None
         turns = group.create_task(_work(orion, work=work), name="turns")
-        if work:  # now that the pages are open, so that the first turn need not wait for its import
+        if work:  # load it now that the pages are open, so that the first turn does not wait for the import
             group.create_task(orion.observers.tracer.connect(), name="langfuse")
         gc.collect()
-        gc.freeze()  # objects from start-up live as long as the process: collections can skip them
+        gc.freeze()  # objects from the start live as long as the process, so collections can skip them
         gc.set_threshold(OBJECTS_OF_A_QUESTION)
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
@@ -97,7 +97,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
 
 
 async def _work(orion: Orion, *, work: bool) -> None:
-    """Start turns after the first sync, but do not wait long: then use the documents of the last run."""
+    """Start turns after the first sync. If that takes long, use the documents of the last run."""
     if orion.syncing:
         with suppress(TimeoutError):
             async with asyncio.timeout(SYNC_WAIT_S):

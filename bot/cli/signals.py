@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first one ends the start or drains, the second ends at once."""
+"""SIGTERM and SIGINT: the first one stops the start or drains, the second one exits at once."""
 
 import asyncio
 import signal
@@ -11,12 +11,12 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class EndedAtOnce(Exception):  # noqa: N818 - it names what happened
-    """A second signal came during an orderly end."""
+    """A second signal came during an orderly shutdown."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Stopping:
-    """State of an end by signal. The first signal sets ``asked``; work that must drain sets ``running``."""
+    """State of a shutdown by signal. The first signal sets ``asked``; work that must drain sets ``running``."""
 
     whole: asyncio.Task[Any]
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -25,7 +25,7 @@ class Stopping:
 
     def on_signal(self) -> None:
         """Handle one signal."""
-        # Before the start there is nothing to drain, and a second signal means not to wait: both end at once.
+        # Before the start there is nothing to drain, and a second signal means not to wait: exit at once.
         if self.asked.is_set() or not self.running:
             self.whole.cancel()
         else:
@@ -35,7 +35,7 @@ class Stopping:
 
 @contextmanager
 def handle_signals() -> Iterator[Stopping]:
-    """Handle signals while the block runs, which is the whole task. Raises ``EndedAtOnce`` after a second signal."""
+    """Handle signals during the block, which is the whole task. Raises ``EndedAtOnce`` after a second signal."""
     whole = asyncio.current_task()
     if whole is None:
         message = "signals are handled inside a task"
@@ -49,7 +49,7 @@ def handle_signals() -> Iterator[Stopping]:
     except asyncio.CancelledError:
         if not stopping.asked.is_set():
             raise
-        # We cancelled the task: callers that wait for it must not see a cancellation.
+        # We cancelled the task ourselves, so callers that wait for it must not see a cancellation.
         whole.uncancel()
         if stopping.running:
             raise EndedAtOnce from None

@@ -1,1 +1,1 @@
-"""Posts, streams and views that carry an answer to Slack."""
+"""Posts, streams and views that show an answer in Slack."""

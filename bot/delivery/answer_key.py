@@ -22,7 +22,7 @@ from bot.queue.queue import LEASE_S, Mailbox
 from bot.slack.history import NOT_STREAMED, Posted, StreamedMessage, age_s
 from bot.slack.web_api import LeaseCheck, no_lease
 
-_EMPTY_STREAM_S: Final = 10  # seconds after which an empty stream was left behind by a crashed worker
+_EMPTY_STREAM_S: Final = 10  # seconds after which an empty stream must be from a crashed worker
 Badge = Literal["partial", "quotes", "failed", "unasked"]  # a line of the footer
 
 
@@ -31,10 +31,10 @@ class AnswerKey:
     """The identity that makes an answer unique in Slack.
 
     ``may_exist`` is False only on the first try of a new question: nothing can have been posted, so Slack is not asked.
-    ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None for English.
-    ``stream`` showed the answer while it grew. ``streamed`` is the message that this turn or a crashed one streamed for
-    it. ``posted`` are the recorded messages of an earlier answer. ``posted_is_complete``: by our records no other
-    message can exist.
+    ``lease_check`` raises if the turn has lost its thread. ``language`` is the question's, None for English. ``stream``
+    showed the answer while it grew. ``streamed`` is the message that this turn or a crashed one streamed. ``posted``
+    are the recorded messages of an earlier answer. ``posted_is_complete``: according to our records no other message
+    can exist.
     """
 
     question_ts: str
@@ -43,7 +43,7 @@ class AnswerKey:
     lease_check: LeaseCheck = no_lease
     badges: tuple[Badge, ...] = ()
     language: str | None = None
-    ask_human: str = ""  # where people are asked; empty: no button
+    ask_human: str = ""  # place place where people are asked; empty: no button
     share_to: str = ""  # channel and thread_ts where the answer may be shared; empty: no button
     stream: AnswerStream | None = None
     streamed: StreamedMessage = NOT_STREAMED
@@ -52,9 +52,9 @@ class AnswerKey:
 
 
 def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
-    """Return a message for each part: the one this turn posted already, else one to update, else None.
+    """Return a message for each part: the one that this turn already posted, else one to update, else None.
 
-    An older note before the turn's own parts ("Orion is paused") must not shift them.
+    An older notice before the turn's own parts ("Orion is paused") must not shift them.
     """
     own: dict[int, Posted] = {}
     others: list[Posted] = []
@@ -67,7 +67,7 @@ def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> lis
 
 
 def message_to_reuse(messages: Sequence[Posted]) -> tuple[Posted, ...]:
-    """Return the message that an answer replaces: a stream with a part of it, else the earliest."""
+    """Return the message that an answer replaces: a stream with part of it, else the earliest."""
     return tuple(sorted(messages, key=lambda posted: not posted.stream)[:1])
 
 
@@ -96,7 +96,7 @@ def is_empty_stream(posted: Posted) -> bool:
 
 
 ENDS_SESSION: Final = "session"
-"""Used instead of a question's ts: end the place's agent session again."""
+"""Used instead of a question's ts: end the agent session again."""
 _MAX_RETRY_S: Final = 0.25
 _KEY: Final = "settle"  # the old name of a recheck, kept because rechecks are stored
 log = structlog.get_logger()

@@ -1,6 +1,6 @@
 """Render an answer as Slack messages: the verified chunks, one line with badges and sources, one row of buttons.
 
-No title of a source can end its link or start a mention.
+A source's title cannot end its link or start a mention.
 """
 
 import html
@@ -33,11 +33,11 @@ HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
 SHARE_ACTION = "orion_share"
 MAX_BLOCKS = 50
-MAX_MESSAGE_LENGTH = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
+MAX_MESSAGE_LENGTH = 12_000  # maximum for all blocks of a message together; Slack refuses more as msg_blocks_too_long
 MAX_TEXT_LENGTH = 2_900  # Slack allows 3,000 in a text object
 _MAX_TITLE_LENGTH = 120
 _SEPARATOR = "  ·  "
-_VERBATIM: Block = {"verbatim": True}  # so that Slack makes no links of hosts and no mentions of names
+_VERBATIM: Block = {"verbatim": True}  # so that Slack does not turn hosts into links or names into mentions
 _COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
 _MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
 _BADGES: dict[Badge, str] = {
@@ -52,7 +52,7 @@ _BADGES: dict[Badge, str] = {
 class Post:
     """One message: ``text`` for notifications and screen readers, ``blocks`` for display.
 
-    ``plain`` holds the same content in blocks that every Slack-compatible server accepts.
+    ``plain`` has the same content in blocks that every Slack-compatible server accepts.
     """
 
     text: str
@@ -80,7 +80,7 @@ def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
 
 
 def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
-    """Yield the chunks' blocks. Slack takes one table a message, so further tables become lists."""
+    """Yield the chunks' blocks. Slack allows one table per message, so further tables become lists."""
     free = True
     for chunk in chunks:
         for part in split_tables(chunk):
@@ -105,7 +105,7 @@ def section(text: str) -> Block:
 
 
 def context(lines: Sequence[str], language: str | None = None) -> Block:
-    """Return a context block with the lines in as few elements as fit. Lines without room are counted, not cut."""
+    """Return a context block with the lines in few elements. Lines that do not fit are counted, not cut."""
     elements: list[str] = []
     for line in join_lines(lines, _MAX_CONTEXT_LENGTH, language).split("\n"):
         if elements and len(elements[-1]) + len(line) < MAX_TEXT_LENGTH:
@@ -145,12 +145,12 @@ def input_block(name: str, label: str, element: Block, *, optional: bool = False
 
 
 def initial_value(text: str) -> Block:
-    """Return the field that fills an input in; no field for an empty text."""
+    """Return the field with an input's initial value; no field for an empty text."""
     return {"initial_value": text} if text else {}
 
 
 def confirmation(language: str | None, text: str, **parts: str) -> Block:
-    """Return the question that a button asks before it counts. ``parts`` name the texts of its title and buttons."""
+    """Return a button's confirmation dialog. ``parts`` name the texts of its title and buttons."""
     named = {part: plain_text(say(name, language)) for part, name in {"deny": "no", **parts}.items()}
     return {"confirm": {**named, "text": plain_text(text)}}
 
@@ -161,7 +161,7 @@ def plain_text(text: str) -> Block:
 
 
 def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
-    """Return the footer line and the buttons; none of either for a greeting or a question back."""
+    """Return the footer line and the buttons; neither for a greeting or a clarifying question."""
     tail = [context([line])] if (line := _footer_line(answer, key, today)) else []
     controls = _buttons(answer, key)
     return [*tail, {"type": "actions", "elements": controls}] if controls else tail
@@ -199,7 +199,7 @@ def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:
             lines.append(say("rules_badge", key.language))
         elif not set(key.badges) - {"unasked"}:
             lines.append(say("verified", key.language))
-    # Orion's own refusal already names the nearest documents in its text.
+    # Orion's own refusal already names the closest documents in its text.
     sources = answer.sources if answer.verified or citations(answer.text) else ()
     lines += [source_line(source, today, key.language) for source in sources]
     return join_lines(lines, MAX_TEXT_LENGTH - _COUNT_ROOM, key.language, _SEPARATOR)
@@ -225,7 +225,7 @@ def _count_characters(value: Any) -> int:
 
 
 def escape(text: str) -> str:
-    """Mask secrets, and escape the three characters that Slack reads as control characters."""
+    """Mask secrets, and escape the three characters that Slack treats as control characters."""
     return html.escape(mask_secrets(text), quote=False)
 
 

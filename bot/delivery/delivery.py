@@ -1,6 +1,6 @@
 """Post, update and delete Orion's messages in Slack.
 
-A question's answer appears in its thread once, also after a crash or a second worker. The lease is checked right
+A question's answer appears in its thread once, even after a crash or with a second worker. The lease is checked right
 before each call. Only an ``Answer``'s own text is posted.
 """
 
@@ -37,10 +37,10 @@ from verification.types import Answer
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 _DELETED: Final = frozenset({"message_not_found", "thread_not_found"})
 _CANNOT_UPDATE: Final = _DELETED | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
-_MAX_UPDATE_LENGTH: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
+_MAX_UPDATE_LENGTH: Final = 3_900  # chat.update accepts 4,000 characters of text, chat.postMessage ten times as many
 _BROKEN_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _DIRECT_MESSAGE_TRIES: Final = 4
-# A preview would fetch an address that a document chose, without a click.
+# A preview would fetch an address from a document without a click.
 _NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
 log = structlog.get_logger()
 
@@ -71,12 +71,12 @@ class Delivery:
         self.sessions = AgentSessions(self.calls)
 
     async def recheck_later(self, place: ThreadKey, question_ts: str) -> None:
-        """Look again later whether this question has one answer, or end the session (``ENDS_SESSION``)."""
+        """Check later that this question has only one answer, or end the session (``ENDS_SESSION``)."""
         if self.rechecks:
             await self.rechecks.add(place, question_ts)
 
     async def end_session(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
-        """End the agent session and with it the status; later if Slack is away. Raises what ``lease_check`` raises."""
+        """End the agent session and with it the status; later if Slack is down. Raises what ``lease_check`` raises."""
         try:
             await self.sessions.end(place, lease_check, title=title)
         except DeliveryFailed as failure:
@@ -111,7 +111,7 @@ class Delivery:
         return tuple(stamps)
 
     async def _find_posted(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
-        """Return the question's messages: those Slack has, and those recorded when they were posted."""
+        """Return the messages for the question: those in Slack, and those recorded when they were posted."""
         if not answer_key.may_exist:
             return ()
         try:
@@ -122,12 +122,12 @@ class Delivery:
                 raise
             messages = ()
         stamps = {posted.ts for posted in messages}
-        # Those of this answer that Slack does not return.
+        # Messages of this answer that Slack does not return.
         recorded = [Posted(ts=ts, part=part) for part, ts in enumerate(answer_key.posted, 1) if ts not in stamps]
         return tuple(sorted((*messages, *recorded), key=lambda posted: posted.part))
 
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
-        """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
+        """Return whether the answer's first post still waits in the rate limiter, so no part can be in Slack."""
         body = {**_address(place), "metadata": _metadata(answer_key, answer)}
         return self.calls.limits is not None and await self.calls.limits.is_waiting("chat.postMessage", body)
 
@@ -148,9 +148,9 @@ class Delivery:
         *,
         blocks: Sequence[Block] = (),
     ) -> None:
-        """Post a notice, once for what it is ``about``.
+        """Post a notice, once per ``about``.
 
-        ``about`` begins with the ts of the message that caused the notice. Anything older cannot be about it.
+        It begins with the ts of the message that caused the notice, so older posts cannot be the notice.
         """
 
         async def look() -> Reply | None:
@@ -172,11 +172,11 @@ class Delivery:
     ) -> int:
         """Delete the answer to a question, including the recorded messages ``posted``. Return how many.
 
-        With ``only_placeholders``, delete those that no answer replaced, also one whose post was cancelled halfway.
+        With ``only_placeholders``, delete those that no answer replaced, even one whose post was cancelled halfway.
         """
         key = AnswerKey(question_ts=question_ts, posted=tuple(posted), posted_is_complete=bool(posted))
         shown = self._placeholders.pop((place, question_ts), None)
-        if shown and shown.ts:  # first, by its ts: the history may be closed to Orion
+        if shown and shown.ts:  # first, by its ts, because Orion may not be allowed to read the history
             await self._delete(place.channel, shown.ts, lease_check)
         messages = [one for one in await self._find_posted(place, key) if not (shown and one.ts == shown.ts)]
         messages = [one for one in messages if one.placeholder or not only_placeholders]
@@ -187,16 +187,16 @@ class Delivery:
     async def set_status(
         self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, lease_check: LeaseCheck = no_lease
     ) -> None:
-        """Show the present activity; an empty text clears it. Slack removes it after two minutes."""
+        """Show the current activity; an empty text clears it. Slack removes it after two minutes."""
         body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
         await self.calls.call_once(STATUS_METHOD, {**body, **extra})
 
     async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
-        """Show the present activity as a message, if Slack has no status. The answer replaces it."""
+        """Show the current activity as a message, if Slack has no status. The answer replaces it."""
         key = (place, answer_key.question_ts)
-        content = {"text": text, "blocks": [section(text)]}  # a section: hosts that a step names must not become links
+        content = {"text": text, "blocks": [section(text)]}  # a section, so that hosts in a step do not become links
         if (shown := self._placeholders.get(key)) is not None:
             body = {"channel": place.channel, "ts": shown.ts, **content}
             await self.calls.write("chat.update", body, lease_check=answer_key.lease_check)
@@ -206,7 +206,7 @@ class Delivery:
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
-        """End the open streams, with a ``note`` or for the next answer to reuse. Return if the note shows."""
+        """End the open streams, with a ``note`` or for the next answer to reuse. Return whether the note is shown."""
         posts = await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed)
         streams = [posted for posted in posts if posted.stream]
         for posted in streams:
@@ -216,7 +216,7 @@ class Delivery:
         return bool(note and streams)
 
     async def delete_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
-        """Delete the question's streams; ``wordless``: only those without a word of an answer."""
+        """Delete the question's streams; ``wordless``: only those without any text of an answer."""
         for posted in await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed):
             if posted.stream and (not wordless or posted.blank or posted.planned):
                 await self.delete_post(place, posted, answer_key)
@@ -229,7 +229,7 @@ class Delivery:
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
         """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.
 
-        Retry if Slack limits the call: the person pressed a button and would see no reason for the silence.
+        Retry if Slack limits the call, because the person pressed a button and would not understand the silence.
         """
         body = {"channel": user, "text": text, **_NO_PREVIEWS}
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
@@ -258,7 +258,7 @@ class Delivery:
         if message:
             if message.stream:  # an open stream cannot be updated
                 await self._end_stream(place.channel, message, answer_key)
-            # A message of this turn was complete when it was posted; only a button press has no turn.
+            # A message of this turn was complete when it was posted. Only a button press has no turn.
             if answer_key.turn_id and message.turn_id == answer_key.turn_id:
                 return message.ts
             if await self._update({"channel": place.channel, "metadata": metadata}, post, message.ts, answer_key):
@@ -275,7 +275,7 @@ class Delivery:
     async def _update(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
         async def update(blocks: list[Block]) -> Reply:
             text = post.text
-            if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks hold the whole
+            if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks have the whole text
                 text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
             whole = {**body, "ts": ts, "text": text, "blocks": blocks}
             return await self.calls.write("chat.update", whole, lease_check=answer_key.lease_check)
@@ -289,7 +289,7 @@ class Delivery:
         return True
 
     def _look(self, place: ThreadKey, answer_key: AnswerKey, is_it: Callable[[Posted], bool]) -> Look:
-        """Return a look for the message that a post without a reply may have left."""
+        """Return a function that looks for the message of a post without a reply."""
 
         async def look() -> Reply | None:
             messages = await self.reader.find_posts(place, answer_key.question_ts)
@@ -326,7 +326,7 @@ class Delivery:
     async def delete_post(
         self, place: ThreadKey, posted: Posted, answer_key: AnswerKey, *, keep_ended: bool = False
     ) -> bool:
-        """Delete one message; ``keep_ended``: not a stream that its own turn has ended as an answer meanwhile."""
+        """Delete one message; ``keep_ended``: not a stream that its own turn has since ended as an answer."""
         if posted.stream and not await self._end_stream(place.channel, posted, answer_key) and keep_ended:
             return False
         await self._delete(place.channel, posted.ts, answer_key.lease_check)

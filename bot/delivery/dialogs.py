@@ -1,4 +1,4 @@
-"""The dialogs for feedback, a channel's settings and a saved answer, and their lists in App Home. Pure."""
+"""The dialogs for feedback, channel settings and saved answers, and their lists in App Home. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ MAX_COMMENT_LENGTH: Final = 1_000
 
 
 def feedback_modal(about: str, language: str | None = None) -> Block:
-    """Return the dialog as a view; ``about`` comes back with the submission."""
+    """Return the dialog as a view; ``about`` is returned with the submission."""
     options = [{"text": plain_text(say(f"wrong_{reason}", language)), "value": reason} for reason in REASONS]
     comment = {"type": "plain_text_input", "multiline": True, "max_length": MAX_COMMENT_LENGTH}
     inputs = [
@@ -46,24 +46,24 @@ def feedback_modal(about: str, language: str | None = None) -> Block:
 
 
 def read_complaint(body: object) -> tuple[tuple[str, ...], str]:
-    """Read the sent dialog: some of ``REASONS``, and the person's own words."""
+    """Read the submitted dialog: some of ``REASONS``, and the person's own words."""
     values = mapping(body, "view", "state", "values")
     chosen = {string(option, "value") for option in objects(values, REASONS_FIELD, REASONS_FIELD, "selected_options")}
     comment = string(values, COMMENT_FIELD, COMMENT_FIELD, "value").strip()[:MAX_COMMENT_LENGTH]
     return tuple(reason for reason in REASONS if reason in chosen), comment
 
 
-EDIT_CHANNEL: Final = "orion_channel"  # its value is the channel's id; empty: one that is chosen in the dialog
+EDIT_CHANNEL: Final = "orion_channel"  # its value is the channel's id; empty: the channel is chosen in the dialog
 CHANNEL_DIALOG: Final = "orion_channel_settings"
 WHICH, DOCUMENTS, INSTRUCTION, MODE = "which", "documents", "instruction", "mode"
 HANDOFF, LANGUAGE = "handoff", "language"
-_ASKERS: Final = "asker"  # Slack takes no empty value for an option
+_ASKERS: Final = "asker"  # Slack does not accept an empty value for an option
 _MAX_LISTED_CHANNELS: Final = 15
 _MAX_LINE_CHARS: Final = 300
 
 
 def channel_blocks(channels: Mapping[str, ChannelSettings], language: str | None) -> list[Block]:
-    """Return the section of App Home: a line and a button for each channel, and a button for another one."""
+    """Return the section of App Home: a line and a button for each channel, and a button for others."""
     blocks = [section(f"*{say('channel_heading', language)}*")]
     for channel, settings in list(channels.items())[:_MAX_LISTED_CHANNELS]:
         parts = [say(f"channel_{settings.mode}", language), settings.language, settings.handoff]
@@ -106,7 +106,7 @@ def channel_dialog(channel: str, settings: ChannelSettings, language: str | None
 
 
 def read_channel_dialog(body: object) -> tuple[str, dict[str, Any]]:
-    """Read a submitted dialog: the channel, and its table as it would be in the file."""
+    """Read a submitted dialog: the channel, and its table as in the file."""
     values = mapping(body, "view", "state", "values")
     texts = {name: string(values, name, name, "value").strip() for name in (DOCUMENTS, INSTRUCTION, HANDOFF)}
     picked = {name: string(values, name, name, "selected_option", "value") for name in (MODE, LANGUAGE)}
@@ -143,12 +143,12 @@ class SaveRequest:
     replaces: str = ""
 
     def to_json(self) -> str:
-        """Return the JSON that the dialog carries."""
+        """Return the JSON for the dialog's metadata."""
         return json.dumps(asdict(self))
 
 
 def audiences_at(place: ThreadKey, user: str, channel: str, language: str | None) -> dict[str, str]:
-    """Return the audiences that are no wider than the readers of a place, with their names, the default first."""
+    """Return the audiences that are not wider than the readers of a place, with their names, the default first."""
     own = {f"{place.team}/{user}": say("save_only_you", language)}
     if place.channel.startswith("D"):
         return own
@@ -158,7 +158,7 @@ def audiences_at(place: ThreadKey, user: str, channel: str, language: str | None
 def draft_of(messages: Sequence[ThreadMessage], ts: str, question: str = "") -> tuple[str, str]:
     """Return the question and the answer that a thread suggests for the message ``ts``.
 
-    Words of Orion's never become an answer: for one of its messages that is what people replied.
+    Orion's own words never become an answer: for one of its messages, people's replies do.
     """
     first = [message for message in messages[:1] if message.role == "user"]  # a hand-off post has no question before it
     before = [one for one in messages if one.role == "user" and sort_key(one.ts) < sort_key(ts)]

@@ -26,11 +26,11 @@ _HEADER: Final[Block] = {"type": "header", "text": {"type": "plain_text", "text"
 class HomeFigures:
     """Figures for App Home; ``stats`` are of the last ``days`` days.
 
-    ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 if it is not known;
-    ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model.
-    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers. So are
-    ``channels`` with their settings, and ``unread``, which names what was not read and why. ``refusal`` names the text
-    for a person without access, who sees nothing else.
+    ``documents`` are the newest of ``total`` that the person may see; ``size`` is in bytes, 0 if unknown; ``synced`` in
+    seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model. ``disliked``
+    and ``failures`` are turn records with ``at``, only for admins and None for others. So are ``channels`` with their
+    settings, and ``unread``, which says what was not read and why. ``refusal`` names the text for a person without
+    access, who sees nothing else.
     """
 
     documents: Sequence[Document] = ()
@@ -123,7 +123,7 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     nothing = [say("home_none", language)]
     disliked = []
     for record in figures.disliked:
-        # Each chosen complaint once. `orion report` shows the comments.
+        # Show each chosen complaint once. `orion report` shows the comments.
         chosen = {reason for complaint in objects(record, "complaints") for reason in complaint.get("reasons", [])}
         named = ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
         disliked.append(_record_line(record, named))

@@ -1,7 +1,7 @@
 """Convert a verified chunk of mrkdwn to Slack's ``rich_text`` and ``table`` blocks. Pure.
 
-The words, links and code are those of the chunk. A citation that a whole list or paragraph repeats is shown once.
-Aligned lines become a table, or a list of short lines: monospaced lines break in a narrow thread pane.
+Words, links and code stay the same. A citation that a whole list or paragraph repeats is shown once. Aligned lines
+become a table or a list of short lines, because monospaced lines wrap in a narrow thread pane.
 """
 
 import html
@@ -26,12 +26,12 @@ _MARK: Final = re.compile(r"[*_~]")
 _MAX_INDENT: Final = 8
 MAX_ROWS: Final = 100
 MAX_COLUMNS: Final = 20
-MAX_CELLS_LENGTH: Final = 10_000  # characters of all cells of a message's one table
+MAX_CELLS_LENGTH: Final = 10_000  # maximum characters in all cells of a message's only table
 _MAX_LIST_ROWS: Final = 60  # a longer list is harder to read than aligned lines
 
 
 class _Mark(NamedTuple):
-    """An emphasis mark, and if its neighbours allow it to open or close a span."""
+    """An emphasis mark, and whether its neighbours allow it to open or close a span."""
 
     sign: str
     opens: bool
@@ -53,7 +53,7 @@ def rich_text(chunk: str) -> Block:
 
 @dataclass(slots=True)
 class _Page:
-    """The block's elements so far. ``group`` are the sections of the present list or paragraph."""
+    """The block's elements so far. ``group`` has the sections of the current list or paragraph."""
 
     elements: list[Block] = field(default_factory=list)
     group: list[Block] = field(default_factory=list)
@@ -135,7 +135,7 @@ class _Page:
 
 
 def _split_lines(chunk: str) -> Iterator[list[Segment]]:
-    """Yield the segments of each line; a fence is a line of its own."""
+    """Yield the segments of each line; a fence is a separate line."""
     line: list[Segment] = []
     for segment in segments(chunk):
         if segment.kind == "fence":
@@ -227,7 +227,7 @@ def _token(inner: str) -> Block:
 
 
 def _cite_once(parts: Sequence[list[Block]]) -> None:
-    """Keep only the last citation if every part cites, and all of them the same one."""
+    """If all parts have the same citation, keep only the last one."""
     cited = [[one for one in part if _is_citation(one)] for part in parts]
     links = [one for part in cited for one in part]
     if not all(cited) or len({(one["url"], one["text"]) for one in links}) != 1:
@@ -247,7 +247,7 @@ def _is_citation(element: Block) -> bool:
 
 
 def _extend(elements: list[Block], more: Iterable[Block]) -> None:
-    """Add elements, texts of one style joined."""
+    """Add elements, and join texts of the same style."""
     for one in more:
         last = elements[-1] if elements else {}
         if one["type"] == last.get("type") == "text" and one.get("style") == last.get("style"):
@@ -261,7 +261,7 @@ def _text(text: str, style: dict[str, bool] | None = None) -> Block:
 
 
 class Part(NamedTuple):
-    """A part of a chunk. If it is a table, ``rows`` are its cells, header first."""
+    """A part of a chunk. If it is a table, ``rows`` has its cells, header first."""
 
     text: str
     rows: Sequence[Row] = ()

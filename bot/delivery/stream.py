@@ -1,4 +1,4 @@
-"""Slack's streams: a message that grows by verified blocks while the model writes.
+"""Slack's streams: a message to which verified blocks are added while the model writes.
 
 A stream's ts is stored before its first word. A piece that may have arrived is never sent again: ``delivery`` replaces
 the message with the whole answer.
@@ -25,9 +25,9 @@ from verification.markup.scanner import segments
 _MAX_LENGTH: Final = 11_000
 """Characters of one streamed message. A longer answer is posted as several messages."""
 _NO_TASKS: Final = frozenset({"invalid_arguments", "invalid_chunks", "no_text", "streaming_mode_mismatch"})
-"""Errors of a server that has streams but accepts no tasks in them."""
+"""Errors of a server that has streams but does not accept tasks in them."""
 _START: Final = "chat.startStream"
-_WORKSPACE, _TASKS = "", "tasks"  # keys next to the channels that refused
+_WORKSPACE, _TASKS = "", "tasks"  # keys for workspaces, next to channels that refused
 _OPEN: Final = frozenset({"pending", "in_progress"})
 log = structlog.get_logger()
 
@@ -53,7 +53,7 @@ def _loosen(bold: re.Match[str]) -> str:
 
 
 class StreamRecord(Protocol):
-    """Record of a stream's start, with which another worker can find and end the stream."""
+    """Records a stream's start, so that another worker can find and end the stream."""
 
     async def expect_start(self) -> None:
         """Record that a stream may begin."""
@@ -66,8 +66,8 @@ class StreamRecord(Protocol):
 class Streams:
     """Streaming support and pace of one workspace, as this process knows it.
 
-    Seconds: ``each_s`` between two pieces (Slack takes 100 a minute of a workspace), ``missing_s`` until a workspace or
-    channel that refused is tried again, ``limited_s`` after a rate limit; ``call_s`` a start or a piece may take.
+    In seconds: ``each_s`` between two pieces (Slack allows 100 a minute per workspace), ``missing_s`` until a workspace
+    or channel that refused is tried again, ``limited_s`` after a rate limit, and ``call_s`` for a start or a piece.
     """
 
     calls: SlackCalls
@@ -79,15 +79,15 @@ class Streams:
     _not_before: dict[str, float] = field(default_factory=dict, init=False)
 
     def may_be_tried(self, place: ThreadKey) -> bool:
-        """Return whether an answer can be streamed here: neither workspace nor channel refused lately."""
+        """Return whether an answer can be streamed here: neither workspace nor channel refused recently."""
         return self.calls.is_supported(_START) and self.accepts(_WORKSPACE) and self.accepts(place.channel)
 
     def accepts(self, what: str) -> bool:
-        """Return whether this kind of stream, or this channel, was not refused lately."""
+        """Return whether this kind of stream, or this channel, was not refused recently."""
         return self._not_before.get(what, 0.0) <= time.monotonic()
 
     def remember_refusal(self, place: ThreadKey, failure: DeliveryFailed) -> None:
-        """Remember that the channel refused a stream, or a rate limit. ``calls`` knows of a missing method."""
+        """Remember that the channel refused a stream, or a rate limit. ``calls`` remembers a missing method."""
         if failure.is_limited:
             self._not_before[_WORKSPACE] = time.monotonic() + self.limited_s
         elif self.calls.is_supported(_START):
@@ -113,8 +113,8 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
-    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``record`` is told before
-    the start and right after it. ``streamed`` is the message's present state.
+    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``record`` is called before the start
+    and right after it. ``streamed`` is the message's current state.
     """
 
     streams: Streams
@@ -136,7 +136,7 @@ class AnswerStream:
     _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def show_plan(self, tasks: Iterable[Task]) -> None:
-        """Queue the plan's present steps for the next update. Return at once."""
+        """Queue the plan's current steps for the next update. Return at once."""
         if not self._length and self.streams.accepts(_TASKS):
             self._queue_tasks(tasks)
 
@@ -160,7 +160,7 @@ class AnswerStream:
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """Send changes while the block runs."""
+        """Send changes during the block."""
         async with background_tasks() as group:
             keeper = group.create_task(self.send_changes(), name="stream")
             try:
@@ -184,19 +184,19 @@ class AnswerStream:
                 return
 
     async def stop_sending(self) -> None:
-        """Send nothing more and wait for calls under way. Afterwards the answer may close or replace the stream."""
+        """Send nothing more, and wait for running calls. Afterwards the answer may close or replace the stream."""
         self._stopped = True
         async with self._beginning, self._sending:
             pass
 
     async def close(self, text: str, blocks: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> bool:
-        """End the stream as the answer with this ``text``. Return False if it does not, or may not, show that text."""
+        """End the stream as the answer with this ``text``. Return False if it may not show that text."""
         async with self._sending:
             if not self.streamed.ts or self._broken or text.strip() != self._text.strip():
                 return False
             rest = self._content(self._waiting, self._unsent)
             self._waiting, self._unsent = "", {}
-            self._break("closed")  # nothing may be added any more, even if the call fails
+            self._break("closed")  # nothing more may be added, even if the call fails
             end = {"blocks": list(blocks), "metadata": metadata}
             body = {"channel": self.place.channel, "ts": self.streamed.ts, **rest, **end}
             try:
@@ -235,7 +235,7 @@ class AnswerStream:
         to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
         body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
         self.lease_check()
-        self.streamed = STREAM_UNKNOWN  # also if this call is cancelled
+        self.streamed = STREAM_UNKNOWN  # even if this call is cancelled
         try:
             reply = await self.streams.calls.call_once(_START, body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:

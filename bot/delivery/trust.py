@@ -20,7 +20,7 @@ _MAX_REMOVED: Final = 8
 _MAX_CLAIM_LENGTH: Final = 600
 _MAX_PASSAGE_LENGTH: Final = 600
 _MAX_SECTION_LENGTH: Final = 2_800
-# A removed sentence may be shown only if it broke one of these rules, never a rule of safety.
+# A removed sentence may be shown only if it broke one of these rules, never if it broke a safety rule.
 _REMOVAL_REASONS: Final = {
     "claim_supported": "reason_claim",
     "cites_sources": "reason_citation",
@@ -29,7 +29,7 @@ _REMOVAL_REASONS: Final = {
 _HEADING: Final = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 _ROW: Final = re.compile(r"^\|(.*)\|$", re.MULTILINE)
 QUOTING: Final = frozenset({"", ExtractiveModel.name})
-"""Models that only quote. A language model is named even if it quotes."""
+"""Models that only quote. A language model is named even when it quotes."""
 _CITATION: Final = re.compile(r"\s?\[\d+\]")
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 
@@ -37,7 +37,7 @@ _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 def trust_modal(
     record: Mapping[str, Any] | None, today: date, language: str | None = None, *, missing: str = "trust_unknown"
 ) -> Block:
-    """Return the dialog as a view. A record of an older version shows the fields it has.
+    """Return the dialog as a view. For a record from an older version, show the fields that it has.
 
     ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``). If it is
     None the text ``missing`` says why.
@@ -130,7 +130,7 @@ def _rich_words(parts: Iterable[tuple[str, bool]]) -> list[Block]:
 
 
 def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
-    """Yield the removed sentences, struck through, with reasons; none that broke a rule of safety."""
+    """Yield the removed sentences, struck through, with reasons, but none that broke a safety rule."""
     if string(record, "outcome") != "partial":
         return
     posted, removed = _plain_words(string(record, "answer")), {}

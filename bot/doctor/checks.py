@@ -55,13 +55,13 @@ class Problem(NamedTuple):
 
 
 Finding = str | Problem
-"""The state of one thing; an empty text if there is nothing to report."""
+"""The state of a part; an empty text if there is nothing to report."""
 Probe = Callable[[Settings, float], Coroutine[Any, Any, Finding | dict[str, Finding]]]
-"""Examines one thing, or several by their names, for at most so many seconds."""
+"""Examines one part, or several by name, for at most so many seconds."""
 
 
 class CheckLine(NamedTuple):
-    """A check by its name, left out if a variable of ``needs`` cannot be used."""
+    """A named check, which is left out if a variable in ``needs`` cannot be used."""
 
     name: str
     probe: Probe
@@ -119,11 +119,11 @@ async def _check_installations(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_events(settings: Settings, within_s: float) -> Finding:
-    """The transport of events. Without a bot token only that is reported."""
+    """The transport of events. If there is no bot token, only this is reported."""
     if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
         return ""
     token = settings.slack_app_token.get_secret_value()
-    # Socket Mode is for one workspace: many send their events over HTTP.
+    # Socket Mode is for one workspace; several send their events over HTTP.
     if token and not settings.many_workspaces:
         async with open_client("", api_url=settings.slack_api_url) as client:
             tried = await try_token(client, within_s, app_token=token)
@@ -143,7 +143,7 @@ def _token_fault(variable: str, tried: TokenTrial, settings: Settings, remedy: s
 
 
 async def check_channels(settings: Settings, within_s: float) -> Finding:
-    """Settings of single channels: their form, and whether Orion is in each channel that they name."""
+    """Settings of individual channels: their form, and whether Orion is in each channel that they name."""
     file = ChannelFile(settings.channels, settings.listen)
     channels = file.channels
     if file.faults:
@@ -160,7 +160,7 @@ async def check_places(names: Sequence[str], variable: str, settings: Settings, 
     try:
         async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
             for name in named:
-                # A person waits: no retry.
+                # Do not retry, because a person is waiting.
                 if wrong := await find_fault(SlackCalls(client, patience_s=0), name, variable):
                     return Problem(*wrong)
     except DeliveryFailed as failure:
@@ -195,7 +195,7 @@ async def check_redis(settings: Settings, within_s: float) -> Finding | dict[str
 
 
 async def _check_durability(opened: Redis, where: str) -> Finding:
-    """Check that a question is on disk before Slack gets its ack, and stays until it is answered."""
+    """Check that a question is on disk before Slack gets its ack, and that it stays until it is answered."""
     await opened.ping()
     try:
         # Hosted servers often forbid CONFIG: then there is nothing to report.
@@ -228,7 +228,7 @@ async def _check_pause(opened: Redis, prefix: str) -> Finding:
 
 
 async def check_knowledge(settings: Settings, within_s: float) -> Finding:
-    """The documents, and the first of those that could not be read."""
+    """The documents, and the first few that could not be read."""
     try:
         corpus = corpus_of(settings)
         async with open_index(corpus, wait_s=within_s) as (index, _):
@@ -276,7 +276,7 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
 
 async def _ask_langfuse(settings: Settings, within_s: float) -> tuple[int, str]:
     """Return the status for these keys, and the server's version, empty if it does not say."""
-    # By plain HTTP: the SDK takes a third of a second to import and retries for longer than a person waits.
+    # Use plain HTTP: the SDK takes a third of a second to import, and retries for longer than a person waits.
     host, secret = settings.langfuse_url, settings.langfuse_secret_key.get_secret_value()
     headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
     timeout = aiohttp.ClientTimeout(total=within_s)

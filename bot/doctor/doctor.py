@@ -26,7 +26,7 @@ from observability.redaction import known_secrets, redact
 if TYPE_CHECKING:  # the SDK takes a third of a second to import
     from agent.tools.mcp.client import McpConnection
 
-REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, short enough for a person to wait
+REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, and short enough for a person to wait
 _SLACK: Final = frozenset({"SLACK_API_URL"})
 _MODEL: Final = frozenset({"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"})
 
@@ -34,9 +34,9 @@ _MODEL: Final = frozenset({"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"})
 async def examine(
     settings: Settings, *, faults: Mapping[str, str] | None = None, within_s: float = REPLY_TIMEOUT_S
 ) -> list[Check]:
-    """Run every check, in the order in which a message passes through the parts. ``within_s`` bounds each wait.
+    """Run all checks, in the order in which a message passes through the parts. ``within_s`` limits each wait.
 
-    ``faults`` are variables that cannot be used. A check that needs one of them is left out.
+    ``faults`` are variables that cannot be used; a check that needs one of them is left out.
     """
     wrong = faults or {}
     lines = (
@@ -62,7 +62,7 @@ async def examine(
 async def run_checks(
     lines: Sequence[CheckLine], settings: Settings, within_s: float, findings: Sequence[tuple[str, Finding]] = ()
 ) -> list[Check]:
-    """Run these checks at once, and return those with something to report after the ``findings`` made before."""
+    """Run these checks at the same time, and return those with something to report after earlier ``findings``."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(line.probe(settings, within_s), name=line.name) for line in lines]
     found = list(findings)
@@ -127,7 +127,7 @@ async def _check_web_search(settings: Settings, within_s: float) -> Finding:
 
 
 async def _check_mcp(settings: Settings, within_s: float) -> Finding | dict[str, Finding]:
-    """Connect the MCP servers as Orion will, and return the finding about each by its name."""
+    """Connect to the MCP servers as Orion does, and return the finding about each by name."""
     try:
         servers = mcp_servers(settings)
     except WrongUse as error:

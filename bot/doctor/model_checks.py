@@ -21,8 +21,8 @@ from bot.settings import Settings, embedding_address
 from bot.turn.engine import open_model
 from verification.types import Claim, Source
 
-CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 of sources, the conversation, room for an answer
-_WORDS: Final = "the cat and the dog sat on the mat "  # one token each for any model
+CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 for sources, the conversation, room for an answer
+_WORDS: Final = "the cat and the dog sat on the mat "  # one token each in any model
 _CONTEXT: Final = (
     f"Give the server a context of at least {CONTEXT_NEEDED:,} tokens (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: "
     "--ctx-size, vLLM: --max-model-len)."
@@ -58,7 +58,7 @@ async def check_model(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_context(settings: Settings, within_s: float) -> Finding:
-    """Ask a self-hosted server for a decision on a long prompt: some drop its end, and others refuse it."""
+    """Ask a self-hosted server for a decision on a long prompt: some servers drop its end, and others refuse it."""
     if not settings.openai_base_url:
         return ""
     length = 0
@@ -76,7 +76,7 @@ async def check_context(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_write_model(settings: Settings, within_s: float) -> Finding:
-    """Ask the writing model for an answer, if it is another one: without it no answer can be written."""
+    """Ask the writing model for an answer, if it is a separate one: without it Orion cannot write answers."""
     if not settings.uses_server or settings.write_model in {"", settings.model_name}:
         return ""
 
@@ -89,7 +89,7 @@ async def check_write_model(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_judge(settings: Settings, within_s: float) -> Finding:
-    """Ask the judge about a claim. Without its answer every sentence that is not a quotation would be cut out."""
+    """Ask the judge about a claim. Without it every sentence that is not a quotation would be cut out."""
     if not settings.judge and settings.uses_server:
         return "turned off. Unset ORION_JUDGE: without a judge only numbers, dates, names and quotes are checked."
     if settings.judge_model in {"", settings.model_name}:
@@ -132,7 +132,7 @@ async def check_embedding(settings: Settings, within_s: float) -> Finding:
 
 
 async def _vector_counts(settings: Settings) -> str:
-    # The check of the documents syncs them; here they are only counted.
+    # The check of the documents syncs them; here we only count them.
     corpus = replace(corpus_of(settings), roots=(), sources=())
     async with open_index(corpus) as (index, _), open_meaning(settings, index) as meaning:
         having, every = await asyncio.to_thread(meaning.counts) if meaning else (0, 0)

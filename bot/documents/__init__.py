@@ -1,1 +1,1 @@
-"""The document index as the bot uses it: opening, syncing, figures."""
+"""The document index as the bot uses it: opens it, syncs it, gets its figures."""

@@ -1,6 +1,6 @@
-"""The documents that belong to the index; opening the index and syncing it.
+"""The documents of the index, and functions that open and sync it.
 
-The background sync loads little more than this module: import no model, Slack or Redis here.
+The background sync loads little more than this module, so do not import a model, Slack or Redis here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bot.errors import WrongUse
 log = structlog.get_logger()
 
 ONE_SOURCE_WAIT_S: Final = 30.0
-SYNC_WAIT_S: Final = 10.0  # for a sync, one's own or another process's: enough for folders, not for web sites
-SYNC_LOCK: Final = "lock"  # name of the lock on syncing an index; with SQLite also the suffix of a file
+SYNC_WAIT_S: Final = 10.0  # wait for a sync by this or another process: enough for folders, not for web sites
+SYNC_LOCK: Final = "lock"  # name of the lock for syncing an index; with SQLite also a file suffix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Corpus:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the folders and sources, under which their states are stored."""
+        """Names under which the states of folders and sources are stored."""
         return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
 
     def sources_to_read(self, *, fetch: bool) -> list[Path | DocumentSource | DeferredSource]:
@@ -58,7 +58,7 @@ class Corpus:
 
 
 def sync_index(corpus: Corpus, *, every_s: float, fetch: bool = True, wait_s: float = 0.0) -> IndexReport | None:
-    """Sync all sources. Return None if another process does it, or did in the last ``every_s`` seconds.
+    """Sync all sources. Return None if another process is syncing, or did so in the last ``every_s`` seconds.
 
     ``fetch`` includes web sites. ``wait_s`` is how long to wait for another process. Blocks. Raises ``WrongUse``,
     ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
@@ -70,7 +70,7 @@ def sync_index(corpus: Corpus, *, every_s: float, fetch: bool = True, wait_s: fl
 
 
 def sync_now(corpus: Corpus, key: str) -> None:
-    """Sync one source and leave the others as they are. A failure is logged: the next sync reads it. Blocks."""
+    """Sync one source and leave the others as they are. A failure is only logged: the next sync retries. Blocks."""
     sources: list[Path | DocumentSource | DeferredSource] = [DeferredSource(key=name) for name in corpus.names]
     for at, source in enumerate(corpus.sources, len(corpus.roots)):
         sources[at] = source if source.key == key else DeferredSource(key=source.key, part=source.part)

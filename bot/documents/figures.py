@@ -16,7 +16,7 @@ _KINDS: Final = ("answers", "feed", "git", "slack", "web")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFigures:
-    """One source: ``kind`` is ``folder`` or what precedes the colon of its name, ``where`` its path or address."""
+    """One source. ``kind`` is ``folder`` or the part of its name before the colon, ``where`` its path or address."""
 
     kind: str
     where: str
@@ -25,7 +25,7 @@ class SourceFigures:
 
     @property
     def unread_lines(self) -> tuple[str, ...]:
-        """Describe what was not read: documents with their reasons, then files by suffix, those with advice first."""
+        """Describe what was not read: documents with reasons, then files by suffix, those with advice first."""
         state = self.state
         more = state.failures - len(state.failed)
         skipped = sorted(state.skipped, key=lambda files: (not advice_for(files[0]), -files[1]))

@@ -1,6 +1,6 @@
-"""Search by meaning over an index: the embedding server, and making vectors in the background.
+"""Search by meaning over an index: the embedding server, and vectors computed in the background.
 
-Until a passage has a vector it is found by its words. Without a model server these modules are not imported.
+A passage without a vector is found by its words. Without a model server these modules are not imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOK_AGAIN_S: Final = 30.0
 
 @asynccontextmanager
 async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterator[Meaning | None]:
-    """Let the index rank by meaning too, if the settings name a server that embeds."""
+    """Let the index rank by meaning too, if an embedding server is configured."""
     found = embedding_address(settings)
     if found is None:
         yield None
@@ -46,7 +46,7 @@ async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterat
 
 
 async def make_vectors(meaning: Meaning | None, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-    """Make the missing vectors now. Return how many passages have one, and how many there are."""
+    """Compute the missing vectors now. Return how many passages have one, and how many there are."""
     if meaning is None:
         return 0, 0
     await _make(meaning, progress)
@@ -57,7 +57,7 @@ async def make_vectors(meaning: Meaning | None, progress: Callable[[int, int], N
 async def keep_vectors_current(
     meaning: Meaning | None, stats: Stats | None = None, *, again_s: float = LOOK_AGAIN_S
 ) -> AsyncIterator[None]:
-    """Make missing vectors while the block runs, and look for more every ``again_s`` seconds."""
+    """Compute missing vectors during the block, and look for more every ``again_s`` seconds."""
     if meaning is None:
         yield
         return
@@ -83,7 +83,7 @@ async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -
 
     try:
         await meaning.make(progress=progress)
-    except EmbedderError:  # logged once, by the ranker
+    except EmbedderError:  # the ranker logs it once
         return
     except (KnowledgeAwayError, sqlite3.Error, OSError) as error:
         log.warning("vectors_not_made", error_type=type(error).__name__)

@@ -1,4 +1,4 @@
-"""The documents and the index as the settings name them; the index is synced before it answers.
+"""The configured documents and index; the index is synced before it answers.
 
 `orion index` and `orion docs` start with this, so it imports no language model.
 """
@@ -48,7 +48,7 @@ _WRONG_AUDIENCE = (
 
 
 async def available_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
-    """Return all documents without text; nothing if the index cannot be reached."""
+    """Return all documents without text, or none if the index cannot be reached."""
     try:
         return await asyncio.to_thread(index.documents)
     except KnowledgeAwayError:
@@ -58,7 +58,7 @@ async def available_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
 def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: str | None = None) -> Corpus:
     """Return the configured folders, or those that a command names. Raises ``WrongUse`` for a missing folder.
 
-    Named folders get an index of their own, so that trying one out does not empty the index of a running Orion.
+    Named folders get their own index, so that trying one out does not empty the index of a running Orion.
     """
     roots = tuple(settings.docs if docs is None else docs)
     require_folders(roots)
@@ -116,7 +116,7 @@ async def open_index(
     wait_s: float = SYNC_WAIT_S,
     may_be_away: bool = False,
 ) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
-    """Open the index and sync it with its folders. Without folders it is used as it is.
+    """Open the index and sync it with its folders. Without folders, use it as it is.
 
     ``fetch`` syncs web sites too. If another process is syncing, wait up to ``wait_s`` seconds for it, then use the
     index as it is. Raises ``WrongUse`` if its file cannot be written and ``KnowledgeAwayError`` if its database
@@ -162,7 +162,7 @@ def _explain_write_errors(path: Path) -> Iterator[None]:
 
 
 def web_sources(settings: Settings) -> tuple[WebSource, ...]:
-    """Return one source for each site of ``ORION_WEB_DOCS``; only its hosts are ever asked. Raises ``WrongUse``."""
+    """Return one source for each site in ``ORION_WEB_DOCS``; only its hosts are ever contacted. Raises ``WrongUse``."""
     from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - only installations with web sites load it
 
     seen_by = sorted(settings.web_docs_audience)

@@ -33,15 +33,15 @@ FAILED = 1
 ELSEWHERE = 3
 _NICE = 10
 Result = Literal["synced", "elsewhere", "failed"]
-_JITTER_SHARE: Final = 0.1  # of the interval at most, so that machines started together do not sync together
+_JITTER_SHARE: Final = 0.1  # maximum share of the interval, so that machines started together do not sync together
 _MAX_JITTER_S: Final = 3.0
-_RETRY_S: Final = 60.0  # a run that did nothing is not repeated sooner
+_RETRY_S: Final = 60.0  # minimum time before a run that did nothing is repeated
 
 
 class SyncOrder(NamedTuple):
     """Corpus to sync, unless it was synced in the last ``every_s`` seconds, and how to log. See ``sync_index``.
 
-    The process reads it, pickled, from its standard input, which then stays open.
+    The process reads it, pickled, from its standard input, which stays open.
     """
 
     corpus: Corpus
@@ -73,7 +73,7 @@ def run_order(order: SyncOrder) -> int:
 
 
 def _end_with_parent() -> None:  # the parent holds the other end of standard input
-    # Read the descriptor: Python's own buffer would hold a lock until the exit.
+    # Read the descriptor, because Python's buffer would keep a lock until the exit.
     os.read(sys.stdin.fileno(), 1)
     os._exit(FAILED)
 
@@ -124,7 +124,7 @@ class Syncing:
 
     async def _run_process(self, *, every_s: float, fetch: bool = True, wait_s: float = 0.0) -> Result:
         began = time.monotonic()
-        # No thread: parsing would take the turns' time, and a thread cannot be ended (decision 13).
+        # Do not use a thread: parsing would slow down turns, and a thread cannot be ended (decision 13).
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot.documents.sync"),
             stdin=asyncio.subprocess.PIPE,

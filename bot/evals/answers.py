@@ -1,6 +1,6 @@
-"""Asks the whole agent labelled questions and counts what it answers and refuses as expected.
+"""Asks the whole agent labelled questions, and counts the expected answers and refusals.
 
-Rows of one thread are one conversation, in order. An expected text must be in the answer as a reader sees it.
+Rows of one thread are one conversation, in order. An answer must contain the expected text as a reader sees it.
 """
 
 import html
@@ -57,17 +57,17 @@ class LabelledQuestion(Row):
 
     @property
     def should_refuse(self) -> bool:
-        """True if the documents hold no answer."""
+        """True if the documents contain no answer."""
         return self.expect is None and not self.reference
 
 
 Result = Literal["answered", "refused", "wrong", "error"]
-"""Answered as expected, refused as expected, neither, or no verdict: the model, the documents or a budget failed."""
+"""Answered as expected, refused as expected, neither, or no verdict (the model, the documents or a budget failed)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalReply:
-    """The reply to one question. ``failed_rules`` are the rules that failed a draft, each once per attempt."""
+    """The reply to one question. ``failed_rules`` are the rules that a draft broke, once per attempt."""
 
     asked: LabelledQuestion
     outcome: OutcomeName
@@ -90,7 +90,7 @@ class EvalReply:
 
     @property
     def is_judged(self) -> bool:
-        """True if it counts in the pass rate: its answer passed, passed in part, or failed verification."""
+        """True if it counts in the pass rate: its answer passed, partly passed, or failed verification."""
         return self.outcome in {"answered", "partial"} or (self.outcome, self.reason) == ("failed", "verification")
 
     @property
@@ -130,7 +130,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> EvalRun:
         questions = await _read_questions(path, tracer)
         turn_ids = [f"{name} {number}" for number in range(len(questions))]
         async with open_engine(settings, corpus) as engine:
-            await make_vectors(engine.meaning)  # or the first questions would be asked without search by meaning
+            await make_vectors(engine.meaning)  # otherwise the first questions would be asked without search by meaning
             for asked, turn_id in zip(questions, turn_ids, strict=True):
                 # Rows of one thread continue each other; a single row starts a new one.
                 thread = asked.thread or f"only {asked.id}"
@@ -143,12 +143,12 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> EvalRun:
         about, figures = {"model": engine.model.name, "file": path.name}, count_results(replies)
         shares = {shown: figures[shown] for shown in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
         shares["as_expected_share"] = share(_right(replies), len(replies))
-        # Only now: no figure waits for Langfuse (decision 16).
+        # Only now, so that no figure waits for Langfuse (decision 16).
         pushed = await push_experiment(
             tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about)
         )
     finally:
-        await tracer.aclose(timeout_s=1.0)  # a Langfuse that hangs must not hold the report back
+        await tracer.aclose(timeout_s=1.0)  # a Langfuse that hangs must not delay the report
     return EvalRun(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
 
 

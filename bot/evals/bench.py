@@ -1,4 +1,4 @@
-"""`orion bench`: Orion next to the smallest useful bot, each in its own process, over one local Slack and model server.
+"""`orion bench`: Orion compared with the smallest useful bot, each in its own process, over a local Slack and model.
 
 A question is timed from the event that Slack sends to the answer in its thread. Processor time is that of the bot's
 own process. Absolute figures vary by machine, so both are asked in turn and compared.
@@ -32,7 +32,7 @@ from bot.redis.server import connect
 
 SERVED: Final = (sys.executable, "-m", "bot", "serve")
 HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # folder of the other bots in the repository
-CHANNELS: Final = 500  # questions rotate over these: Slack takes one post a second in each
+CHANNELS: Final = 500  # questions rotate over these channels, because Slack allows one post a second in each
 PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
 ANSWER: Final = "Each API key may make 600 requests a minute [1]."
 QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute?"
@@ -54,7 +54,7 @@ _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 
 
 
 class Sizes(NamedTuple):
-    """Sizes of a measurement."""
+    """Sizes of a run."""
 
     rounds: int = 7
     alone: int = 30  # questions to each bot in every round, one after the other
@@ -64,7 +64,8 @@ class Sizes(NamedTuple):
     warming: int = 30  # questions to each bot before the measurement
 
 
-QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, thinks_s=0.2, warming=3)  # for a quick look within seconds
+# for a quick result within seconds
+QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, thinks_s=0.2, warming=3)
 
 
 class BenchRow(NamedTuple):
@@ -126,7 +127,7 @@ def _chunk(delta: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class RunningBot:
-    """A bot in a workspace of its own. ``warm``: questions and Slack calls before the measurement."""
+    """A bot in its own workspace. ``warm``: questions and Slack calls before the measurement."""
 
     pid: int
     workspace: LocalWorkspace
@@ -140,7 +141,7 @@ class RunningBot:
     burst_s: list[float] = field(default_factory=list)
 
     async def watch(self) -> None:
-        """Note each answer, until cancelled."""
+        """Record each answer, until cancelled."""
         shown = self.workspace.workspace
         with shown.feed.watching() as updates:
             while update := await updates.get():
@@ -150,7 +151,7 @@ class RunningBot:
                     shown.feed.touch()
 
     async def ask(self, count: int, *, apart_s: float = 0.0) -> list[float]:
-        """Ask ``count`` questions at once or ``apart_s`` seconds apart; return the seconds to each answer."""
+        """Ask ``count`` questions at once or ``apart_s`` seconds apart; return the seconds until each answer."""
         asked = {}
         for _ in range(count):
             self.asked += 1
@@ -201,7 +202,7 @@ async def run_bot(
     warming: int = Sizes().warming,
 ) -> AsyncIterator[RunningBot]:
     """Start a bot, connect and warm it. ``events`` is its path over HTTP; without it, Socket Mode."""
-    workspace = LocalWorkspace(strictness=LENIENT)  # or only Slack's rate limits would be measured
+    workspace = LocalWorkspace(strictness=LENIENT)  # otherwise only Slack's rate limits would be measured
     for number in range(CHANNELS):
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
         workspace.workspace.roster.channels[place.id] = place
@@ -259,7 +260,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def orion(folder: Path, model_url: str) -> dict[str, str]:
-    """Return the environment of an Orion over one page."""
+    """Return the environment of an Orion with a single page."""
     docs = folder / "docs"
     docs.mkdir()
     (docs / "limits.md").write_text(PAGE, encoding="utf-8")
@@ -270,7 +271,7 @@ def orion(folder: Path, model_url: str) -> dict[str, str]:
 
 
 async def compare_bots(sizes: Sizes) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the figures of Orion, and those of the smallest bot. Orion is also asked while the model is slow."""
+    """Return the figures of Orion and the smallest bot. Orion is also measured with a slow model."""
     model = InstantModel()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))

@@ -49,7 +49,7 @@ def compare(before: Report, after: Report) -> dict[str, Any]:
     if any(name in after for name in _ROWS_THAT_WENT_WRONG):
         rows = {"better": better, "worse": worse, "still_wrong": len(was.keys() & now.keys())}
         return {"file": str(after["file"]), "is_worse": bool(worse), "figures": figures, **rows}
-    # Reports without rows have only figures. The machine's speed does not count.
+    # Reports without rows have only figures. Ignore the machine's speed.
     fell = any(change["change"] == "worse" and change["figure"] not in _TIMES for change in figures)
     return {"file": str(after["file"]), "is_worse": fell, "figures": figures}
 
@@ -87,7 +87,7 @@ def _changes(of: str, before: Report, after: Report) -> list[dict[str, Any]]:
 
 
 def _wrong(report: Report) -> dict[str, str]:
-    """Return the rows that went wrong by their ids, each with what became of it."""
+    """Return the rows that went wrong by their ids, each with its result."""
     rows = [
         row if isinstance(row, Mapping) else {"id": row, "as": name}
         for name in _ROWS_THAT_WENT_WRONG

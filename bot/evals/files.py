@@ -55,7 +55,7 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict in the fields of the outside contract."""
+    """Return a verdict in the fields of the public contract."""
     return {
         "passed": verdict.passed,
         "text": verdict.text,

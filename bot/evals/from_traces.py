@@ -16,7 +16,7 @@ MAX_BEFORE: Final = 5  # earlier turns included with a chosen one, if not all ar
 
 
 class AskedTurn(NamedTuple):
-    """One record, and the numbers of good and bad clicks on it."""
+    """One record, and the number of good and bad clicks on it."""
 
     record: dict[str, Any]
     judged: Counter[str]

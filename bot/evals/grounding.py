@@ -45,7 +45,7 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
     groups = [_group(judged) for judged in files]
     reports, lines = [], []
     for index, path in enumerate(paths):
-        # Fitted on the other files: no file may choose the threshold that it is measured with.
+        # Fitted on the other files, because no file may choose the threshold that it is measured with.
         others = [group for other, group in enumerate(groups) if other != index and group]
         threshold = fit_threshold(others)
         figures = {"threshold": threshold, "fitted_on": len(others)}

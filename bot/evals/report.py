@@ -1,4 +1,4 @@
-"""The HTML report on a run of labelled questions: one file without a script; the same run, the same bytes."""
+"""The HTML report on a run of labelled questions: one file without scripts, and the same bytes for the same run."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ def report_page(run: EvalRun) -> str:
     replies = run.replies
     return Template((_HERE / "report.html").read_text(encoding="utf-8")).substitute(
         style=style,
-        # This style and nothing else: the page shows texts that any person may have written.
+        # Allow this style and nothing else, because the page shows texts that anyone may have written.
         allowed=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         file=escape(run.file),
         model=escape(run.model),
@@ -41,7 +41,7 @@ def report_page(run: EvalRun) -> str:
         totals=_totals(replies),
         charts="\n".join((_by_kind(replies), _by_attempt(replies), _rules(replies))),
         heads="".join(f'<th scope="col">{name}</th>' for name in _COLUMNS),
-        # Wrong results come first: a person opens the page for them.
+        # Wrong results come first, because people open the page for them.
         questions="\n".join(
             map(_question, sorted(replies, key=lambda one: (one.result != "error", one.result != "wrong")))
         ),
@@ -49,7 +49,7 @@ def report_page(run: EvalRun) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape a text for the page: no markup, no quote that ends an attribute, no control character."""
+    """Escape a text for the page: markup, quotes that would end an attribute, and control characters."""
     return html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))
 
 

@@ -88,7 +88,7 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
 
 def validate(adapter: TypeAdapter[Read], value: Any, place: str) -> Read:
     """Return a JSON value as its type. Raises ``WrongUse`` with the first fault and its place."""
-    # JSON can spell half of a character, which UTF-8 cannot carry: it becomes a question mark here, once for all.
+    # JSON can contain half a character, which UTF-8 cannot encode, so replace it with a question mark here.
     whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     try:
         return adapter.validate_json(whole)

@@ -23,7 +23,7 @@ from verification.check import check
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.types import Draft, Verdict
 
-# Rows that wait for a judge at once; it takes seconds to answer.
+# Maximum rows that wait for a judge at the same time; it takes seconds to answer.
 _AT_ONCE = 8
 log = structlog.get_logger()
 
@@ -53,7 +53,7 @@ _TEXT_ROW: Final = TypeAdapter(TextRow)
 
 async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     """Return the verdict. A judge decides every claim that the rules leave open."""
-    if judge is None or not draft.sources:  # without sources a judge has nothing to read
+    if judge is None or not draft.sources:  # without sources there is nothing to judge
         return check(draft)
     verdict = check(replace(draft, has_judge=True))
     claims = open_claims(verdict)
@@ -70,7 +70,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
 
 
 async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:
-    """Write one verdict per line, in order, in constant memory. Return a sentence on rows without one, or nothing."""
+    """Write one verdict per line, in order, in constant memory. Return a sentence about rows without one, or None."""
     if same_file(rows, out):
         raise WrongUse(why=f"{out} is read and cannot be written at the same time. Name another file for the verdicts.")
     count = failed = 0

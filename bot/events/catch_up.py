@@ -1,6 +1,6 @@
-"""Catches up after an outage: questions asked meanwhile are looked up in Slack and stored as if they had just come.
+"""Catches up after an outage: finds questions in Slack that were asked meanwhile, and stores them as if just asked.
 
-Each message is stored under the same keys as its event, so a late event, or a second replica, stores nothing. The
+Each message gets the same keys as its event, so a late event or a second replica stores nothing. The
 heartbeat is written only after the missed messages are stored.
 """
 
@@ -27,7 +27,7 @@ from bot.stores.stores import Stores
 
 BEAT_S: Final = 15.0
 MIN_ABSENCE_S: Final = 300.0
-"""After a shorter absence there is nothing to catch up: Slack resends an event for about six minutes."""
+"""After a shorter outage there is nothing to catch up on, because Slack resends events for about six minutes."""
 OVERLAP_S: Final = 60.0
 MAX_AGE_S: Final = 3_600.0
 HEARTBEAT_TTL_S: Final = 30 * 86_400
@@ -65,7 +65,7 @@ class CatchUp:
         return f"{self.stores.prefix}:listened_at"
 
     async def run(self) -> None:
-        """Beat until cancelled. Outages of Redis and Slack are waited out."""
+        """Beat until cancelled, and wait out outages of Redis and Slack."""
         while True:
             try:
                 await self.beat()
@@ -126,7 +126,7 @@ class CatchUp:
     async def _catch_up_in(self, place: ThreadKey, oldest: str) -> int:
         """Take the unanswered messages since ``oldest`` (a ts). Return their number.
 
-        In a direct chat each message that has replies is a thread of its own.
+        In a direct chat each message with replies is its own thread.
         """
         reader = (await self.workspaces.delivery_of(place.team)).reader
         own = await reader.workspace.identity()
@@ -148,7 +148,7 @@ class CatchUp:
 
 
 def _envelope(place: ThreadKey, message: Mapping[str, Any], own: BotIdentity) -> dict[str, Any]:
-    """Build the event that Slack would have sent. An edited message counts as a new one with its present words.
+    """Build the event that Slack would have sent. An edited message counts as a new one with its current words.
 
     A thread's first message had no replies when it was sent, so it gets no ``thread_ts``.
     """

@@ -1,4 +1,4 @@
-"""People's actions in Slack other than writing, read as a ``Click``: a button, a dialog, a shortcut, an opened page.
+"""People's actions in Slack other than writing, parsed as a ``Click``: a button, a dialog, a shortcut, an opened page.
 
 Fields missing from a payload are empty, so that no payload raises. ``Services`` are the collaborators of all listeners.
 """
@@ -31,7 +31,7 @@ from bot.turn.job import Visibility
 from bot.turn.observer import Observers
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
-# A fault in the view for one click must not end the process that takes everyone's questions.
+# An error in the view for one click must not end the process that takes everyone's questions.
 _FAULTS: Final = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 log = structlog.get_logger()
 Body = dict[str, Any]
@@ -41,7 +41,7 @@ Body = dict[str, Any]
 class Services:
     """The collaborators of the listeners. Work after an ack runs in ``tasks``.
 
-    Without ``saved_answers`` no answer can be saved. Only ``admins`` change settings of channels.
+    Without ``saved_answers`` no answer can be saved. Only ``admins`` can change channel settings.
     """
 
     access: Access
@@ -84,7 +84,7 @@ class Click:
         return string(self.body, "trigger_id")
 
     async def refusal(self, channel: str | None = None) -> str:
-        """Return the reason to show this person nothing here, or an empty text. Refuse if Slack does not reply soon."""
+        """Return the reason to refuse this person here, or an empty text. Refuse if Slack does not reply soon."""
         channel = self.place.channel if channel is None else channel
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
@@ -96,7 +96,7 @@ class Click:
             return "unknown_person"
 
     async def language(self, user: str = "") -> str | None:
-        """Return the language this person, or another ``user``, uses Slack in; None if Slack does not reply soon."""
+        """Return this person's language in Slack, or another ``user``'s; None if Slack does not reply soon."""
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(self.team)
@@ -106,9 +106,9 @@ class Click:
             return None
 
     def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
-        """Do the work that Slack need not wait for, or that a modal's trigger cannot wait for."""
+        """Do work for which Slack need not wait, or a modal's trigger cannot wait."""
 
-        async def run() -> None:  # what matters of the click is stored and acknowledged: a failure is tolerated
+        async def run() -> None:  # the important part is stored and acknowledged, so a failure is tolerated
             try:
                 await show(await self.services.workspaces.delivery_of(self.team))
             except DeliveryFailed as failure:
@@ -119,7 +119,7 @@ class Click:
         self.services.tasks.create_task(run(), name="after_ack")
 
     async def show_home(self, delivery: Delivery) -> None:
-        """Show App Home as it is now to this person."""
+        """Show this person App Home as it is now."""
         user, language = self.user, await self.language()
         await delivery.publish_home(user, await self.services.home.figures(self.team, user, language), language)
 
@@ -151,7 +151,7 @@ def acknowledge_after(services: Services, handle: ClickHandler) -> Callable[...,
 
 
 def as_message(click: Click, kind: Kind) -> Incoming | None:
-    """Return a click on an answer's button as a message, the same one for every click on that answer.
+    """Return a click on an answer's button as a message, which is the same for every click on that answer.
 
     The button's value is the turn's id. None if the click is malformed.
     """
@@ -165,7 +165,7 @@ def as_message(click: Click, kind: Kind) -> Incoming | None:
 
 
 def read_shortcut(body: Mapping[str, Any]) -> Incoming | None:
-    """Read a ``message_action``: the message becomes a question of the person who used the shortcut, in its thread."""
+    """Read a ``message_action``: the message becomes a question from the person who used the shortcut."""
     team, channel, user = (string(body, name, "id") for name in ("team", "channel", "user"))
     message = mapping(body, "message")
     ts, files = string(message, "ts") or string(body, "message_ts"), bool(shared_files(message))

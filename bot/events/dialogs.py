@@ -1,4 +1,4 @@
-"""Listeners of the dialogs that teach Orion: saving an answer, its lists in App Home, and the settings of a channel."""
+"""Listeners for dialogs: saving an answer, the lists of answers in App Home, and channel settings."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -44,7 +44,7 @@ from bot.slack.history import ANSWER_EVENT, is_direct
 from bot.slack.web_api import DeliveryFailed
 
 Publish = Callable[[Delivery, bool], Awaitable[None]]
-"""Callback for a published answer; it gets whether Git accepted it."""
+"""Callback for a published answer; its argument says whether Git accepted it."""
 _READABLE: Final = frozenset({"", "file_share", "thread_broadcast"})
 _DELETED: Final = "thread_not_found"
 log = structlog.get_logger()
@@ -97,7 +97,7 @@ class Saving:
     async def _dialog(
         self, delivery: Delivery, click: Click, request: SaveRequest, draft: SavedAnswer, language: str | None
     ) -> Block:
-        """Return the dialog for the message of a click, without facts that Slack does not send soon."""
+        """Return the dialog for a click's message, without facts that Slack does not return soon."""
         place, channel = request.place, ""
         record = await self.services.records.load(request.turn_id) if request.turn_id else None
         draft = replace(draft, question=string(record, "question"))
@@ -128,7 +128,7 @@ class Saving:
     async def _carry_out(
         self, saved: SavedAnswers, request: SaveRequest, answer: SavedAnswer, click: Click
     ) -> dict[str, str]:
-        """Save or propose. Return the name of a text for each faulty block; nothing is saved then."""
+        """Save or propose. If a block is faulty, save nothing and return the name of a text for each."""
         team, user = request.place.team, click.user
         old = (await asyncio.to_thread(saved.editable, team, user)).get(request.replaces)
         if refusal := await click.refusal(request.place.channel):
@@ -183,7 +183,7 @@ class Saving:
         return {}
 
     async def _name(self, team: str, user: str) -> str:
-        """Return this person's display name; their id if Slack does not reply soon."""
+        """Return this person's display name, or their id if Slack does not reply soon."""
         with suppress(DeliveryFailed, TimeoutError):
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(team)
@@ -213,7 +213,7 @@ class Saving:
         return (await asyncio.to_thread(saved.editable, click.team, click.user)).get(click.value)
 
     async def on_withdraw(self, click: Click) -> None:
-        """Delete a saved answer, and index that."""
+        """Delete a saved answer, also from the index."""
         saved, answer = self.services.saved_answers, await self._editable(click)
         if not (saved and answer):
             return
@@ -226,7 +226,7 @@ class Saving:
         click.after_ack(publish)
 
     async def on_decide(self, click: Click, *, approved: bool) -> None:
-        """Save or drop a proposal, and tell its author. Only one of two clicks counts."""
+        """Save or drop a proposal, and tell its author. If two people click, only one click counts."""
         saved = self.services.saved_answers
         waiting = await saved.waiting_for(click.team, click.user) if saved and not await click.refusal() else []
         proposal = next((one for one in waiting if one.answer.key == click.value), None)
@@ -250,7 +250,7 @@ class Saving:
             click.after_ack(lambda delivery: delivery.send_direct_message(click.user, text))
 
     def offer(self, click: Click) -> None:
-        """Offer to save the first reply of a person in a thread that was handed over. Only they see the offer."""
+        """Offer to save a person's first reply in a thread that was handed over. Only they see the offer."""
         event = mapping(click.body, "event")
         user, thread_ts, channel = (string(event, name) for name in ("user", "thread_ts", "channel"))
         place = ThreadKey(team=click.team, channel=channel, thread_ts=thread_ts)
@@ -271,7 +271,7 @@ class Saving:
 
 
 async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, question: str, answer: str) -> tuple[str, str]:
-    """Return question and answer as the thread has them. Raises ``DeliveryFailed``, also if the answer is gone."""
+    """Return question and answer from the thread. Raises ``DeliveryFailed``, also if the answer is gone."""
     if is_direct(place):  # outside a thread the question may be anywhere
         if answer and not (await delivery.reader.find_message(place, ts))[0]:
             raise DeliveryFailed(_DELETED, permanent=True)
@@ -293,7 +293,7 @@ async def _notify(delivery: Delivery, place: ThreadKey, user: str, text: str) ->
 
 @dataclass(frozen=True, slots=True)
 class ChannelDialogs:
-    """One method for each click. People who are not ``admins`` change nothing."""
+    """One method for each click. Only ``admins`` can change anything."""
 
     services: Services
 
@@ -314,7 +314,7 @@ class ChannelDialogs:
         channels, language = self.services.channels, await click.language()
         if click.user not in self.services.admins:
             return {}
-        if refusal := await click.refusal():  # also if Slack is slow: an admin must not take it for saved
+        if refusal := await click.refusal():  # even if Slack is slow: an admin must not think that it was saved
             return {DOCUMENTS: say(refusal, language)}
         channel, table = read_channel_dialog(click.body)
         if channel in channels.channels_of(click.team) and not string(click.body, "view", "private_metadata"):

@@ -23,13 +23,13 @@ SHOWN_DAYS: Final = 14
 _MAX_LISTED: Final = 10
 _MAX_FOR_ADMINS: Final = 5
 _MAX_QUESTIONS: Final = 3
-_MAX_TRIED: Final = 12  # documents that are searched for a heading to ask about
+_MAX_TRIED: Final = 12  # documents in which to look for a heading to ask about
 _MAX_HEADING_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePage:
-    """Gathers App Home for one person. ``prompts`` other than the usual ones are questions with known answers."""
+    """Gathers App Home for one person. ``prompts``, if not the usual ones, are questions with known answers."""
 
     engine: Engine
     observers: Observers
@@ -49,7 +49,7 @@ class HomePage:
         synced, size, unread = None, 0, list[str]()
         if known := await available_figures(index):
             synced = known.synced
-            size = known.size if known.documents == len(documents) else 0  # of all documents, or not at all
+            size = known.size if known.documents == len(documents) else 0  # only if it covers all documents
             unread = [line for source in known.sources for line in source.unread_lines] if admin else []
         answers = AnswerList()
         if saved := self.saved_answers:

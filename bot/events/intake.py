@@ -1,7 +1,7 @@
-"""Takes messages in before Slack's ack: an event is parsed, stored, and cancels the turns it replaces.
+"""Takes in messages before Slack's ack: an event is parsed and stored, and cancels the turns that it replaces.
 
-Parsing is pure and never raises: an unreadable event is ``Ignored("malformed")``. ``parse_event`` decides as far as the
-payload alone allows, ``apply_thread_mode`` decides the rest. A mention in a channel may come as ``app_mention``, as
+Parsing is pure and never raises: an unreadable event is ``Ignored("malformed")``. ``parse_event`` decides as much as
+possible from the payload alone, ``apply_thread_mode`` the rest. A mention in a channel may come as ``app_mention``, as
 ``message`` or as both. Both carry the same ``msg:`` key, so the queue keeps one of them. No step waits for a model.
 """
 
@@ -24,7 +24,7 @@ from bot.slack.message import Access, AccessDenied, Addressed, BotIdentity, Comm
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores, read_facts
 
-# A person writes in these four. Joins, topics, pins, bot_message and the rest are not for Orion.
+# People write messages of these four subtypes. Joins, topics, pins, bot_message and the rest are not for Orion.
 _SPOKEN: Final = frozenset({"", "file_share", "me_message", "thread_broadcast"})
 _TS: Final = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -43,15 +43,15 @@ _COMMANDS: Final[Mapping[str, Command]] = {
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 DELETED: Final = "deleted"
 TWIN_WAIT_S: Final = 0.2
-"""Wait of a mention without its files for the ``message`` event of the same message."""
+"""How long a mention without files waits for the ``message`` event of the same message."""
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _Reading:
-    """An event in hand: where it happened, the message it is about, and what that message says.
+    """An event being read: where it happened, the message it is about, and what that message says.
 
-    ``message`` is the same object as ``event`` but for edits and deletions.
+    ``message`` is the same object as ``event`` except for edits and deletions.
     """
 
     event: Mapping[str, Any]
@@ -70,12 +70,12 @@ class _Reading:
 
     @property
     def brings_more(self) -> bool:
-        """Return whether a file or another message came with it."""
+        """Return whether a file or another message is attached to it."""
         return self.content.shares or bool(shared_files(self.message))
 
 
 def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
-    """Return an Events API envelope as a message, or why it is ignored. Follow-ups still need ``apply_thread_mode``."""
+    """Return an Events API envelope as a message, or why to ignore it. Follow-ups still need ``apply_thread_mode``."""
     event = mapping(envelope, "event")
     kind = string(event, "type")
     if kind == "agent_session_stopped":
@@ -98,8 +98,8 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
     """Decide by the mode of the thread: a follow-up counts if Orion was addressed there and not muted.
 
-    An edit that mentions Orion for the first time is a question: nothing was asked before. In a thread that may have
-    been lost with an earlier Redis, a question counts until Slack says otherwise.
+    An edit that mentions Orion for the first time is a question: nothing was asked before. In a thread whose data may
+    have been lost with an earlier Redis, a question counts until Slack says otherwise.
     """
     if incoming.addressed == "mention":
         first = incoming.kind == "edit" and thread_mode in {"unknown", "lost"}
@@ -108,20 +108,20 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
         return replace(incoming, unproven=True)
     if incoming.addressed == "follow_up" and thread_mode in {"unknown", "lost"}:
         return Ignored(reason="not_addressed")
-    # An edit passes: it may change a question that was answered before (``bot.turn.answer`` knows).
+    # An edit passes, because it may change a question that was answered before (``bot.turn.answer`` knows).
     if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
         return Ignored(reason="muted")
     return incoming
 
 
 def attached_files(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return the fields needed to read a message's files: previews and shares may be thirty times as long."""
+    """Return only the fields needed to read a message's files: previews and shares can be thirty times as long."""
     return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message))
 
 
 def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
     """Fill in the team and the keys, and refuse messages that the lists forbid."""
-    # In a channel shared between workspaces the envelope may name the other team. The authorization is ours.
+    # In a shared channel the envelope may name the other team, but the authorization is ours.
     ours = next(iter(objects(envelope, "authorizations")), {})
     team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
     ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
@@ -130,7 +130,8 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     keys, event_id = [], string(envelope, "event_id")
     if event_id:
         keys.append(f"evt:{team}:{event_id}")
-    if incoming.kind != "stop" or incoming.text:  # a press of the button has no message; both events of a mention do
+    # a press of the button has no message; both events of a mention have one
+    if incoming.kind != "stop" or incoming.text:
         version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
         keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
     shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
@@ -166,7 +167,7 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
     if same or not string(message, "edited", "ts"):
         return Ignored(reason="not_an_edit")
     incoming = _build_incoming(reading)
-    # After a bare mention only a greeting was posted, and no turn ran.
+    # After a mention without text only a greeting was posted, and no turn ran.
     bare = earlier.own.user in earlier.content.mentioned and not earlier.content.own_words
     if isinstance(incoming, Incoming) and incoming.kind == "edit" and bare:
         if incoming.addressed == "follow_up" and reading.addresses_another:
@@ -189,7 +190,7 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
         return Ignored(reason="self")
     if (user == "USLACKBOT" or (string(message, "bot_id") and not user)) and not is_allowed_bot:
         return Ignored(reason="bot")
-    # app_mention comes without a channel_type: the first letter of the id tells it.
+    # app_mention has no channel_type, but the first letter of the id shows it.
     channel_type = string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
     token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
     addressed: Addressed = "direct" if channel_type == "im" else "follow_up"
@@ -212,7 +213,7 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
         event_ts=string(event, "event_ts") or string(message, "ts"),
         channel_type=channel_type,
         mentioned=content.mentioned - {own.user},
-        # Not every app_mention brings its files: without any, only the message itself can tell.
+        # Not every app_mention includes its files: if it has none, only the message itself can tell.
         files="some" if shared_files(message) else "unknown" if string(event, "type") == "app_mention" else "none",
         attached=attached_files(message),
         through_app=through_app,
@@ -233,7 +234,7 @@ def _kind(reading: _Reading) -> Kind:
 
 
 def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:
-    """Return the thread of a message, else the one it opens. In a direct chat each message opens its own, too."""
+    """Return the thread of a message, or the one that it opens. In a direct chat each message also opens one."""
     thread_ts = string(message, "thread_ts") or string(event, "thread_ts")
     ts = thread_ts or string(message, "ts") or string(event, "event_ts")
     return ThreadKey(team="", channel=string(event, "channel"), thread_ts=ts)
@@ -246,7 +247,7 @@ def _is_allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Stores messages in the queue, and carries out an admin's "pause" and "resume" at once and only once."""
+    """Stores messages in the queue, and carries out an admin's "pause" and "resume" at once, but only once."""
 
     stores: Stores
     cancel: Cancel
@@ -277,7 +278,7 @@ class Intake:
         )  # fmt: skip
         if new and incoming.kind == "edit":
             await self._cancel_outdated_turn(incoming)
-        # Also for a repeated event: the first one may have failed before this line.
+        # Do this for a repeated event too: the first one may have failed before this line.
         async with self.stores.redis.pipeline(transaction=False) as pipe:
             if incoming.addressed != "overheard":
                 self.stores.served.record(pipe, incoming.thread, incoming.ts)
@@ -304,9 +305,9 @@ class Intake:
         return True
 
     async def _cancel_outdated_turn(self, incoming: Incoming) -> None:
-        """Cancel the turn over the words before an edit, unless another message was asked after them.
+        """Cancel the turn for the words before an edit, unless another message was asked after them.
 
-        It continues if the edit would not be answered now: then its answer is the only one.
+        If the edit would not be answered now, the turn continues, because its answer is the only one.
         """
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.list_messages(thread)
@@ -322,7 +323,7 @@ class Intake:
     async def _cancel_deleted_turn(self, incoming: Incoming) -> None:
         """Cancel the turn of a deleted question. The event is stored too, so that its answer is deleted.
 
-        A turn that waits for an outage to end is ended now.
+        A turn that waits for the end of an outage is ended now.
         """
         await self.stores.cancellations.record_deletion(incoming)
         thread = str(incoming.thread)
@@ -335,8 +336,8 @@ class Intake:
 def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     """Return the order (``pause`` or ``resume``) and its reason; two empty texts for any other message.
 
-    ``pause: REASON`` gives a reason. More words without the colon are a question. An app cannot give orders in a
-    person's name.
+    ``pause: REASON`` gives a reason. With more words but no colon, the message is a question. An app cannot give orders
+    in a person's name.
     """
     typed = incoming.kind == "question" and incoming.channel_type == "im" and not incoming.by_app
     if not typed or incoming.user not in admins:

@@ -1,8 +1,8 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
-While Redis is away nothing can be stored: ``take`` raises, ``on_error`` answers 500, and Slack sends the event again
-for about six minutes. Later ``bot.events.catch_up`` looks for lost messages in the threads and chats it knows. The
-app must run with ``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
+While Redis is down nothing can be stored: ``take`` raises, ``on_error`` answers 500, and Slack resends the event for
+about six minutes. Later ``bot.events.catch_up`` looks for lost messages in the threads and chats it knows. The app must
+run with ``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Listeners:
             self.services.observers.slack_event(incoming.reason)
             return
         if not await self.services.intake.store_or_carry_out(incoming):
-            # A mention in a channel comes as two events: the second one is not worth a line.
+            # A mention in a channel comes as two events; the second one needs no log line.
             log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
             self.services.observers.slack_event("known_already")
             return
@@ -188,7 +188,7 @@ class Listeners:
         click.after_ack(ask_what_was_wrong)
 
     async def on_complaint(self, click: Click) -> None:
-        """Store the dialog that asks what was wrong, then thank its author alone."""
+        """Store the reply to the dialog that asks what was wrong, then thank its author privately."""
         turn_id, channel, thread_ts, *_ = [*string(click.body, "view", "private_metadata").split(" "), "", "", ""]
         click = replace(click, place=replace(click.place, channel=channel, thread_ts=thread_ts))
         if (record := await self._judged_record(click, turn_id)) is not None:
@@ -199,7 +199,7 @@ class Listeners:
             _thank(click, record)
 
     async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
-        """Return the record of an answer of this channel; None if it is unknown, or the person has no access."""
+        """Return the record of an answer in this channel, or None if it is unknown or the person has no access."""
         record = await self.services.records.load_for(turn_id, click.place)
         if reason := "turn_unknown" if record is None or not click.user else await click.refusal():
             log.info("judgement_ignored", reason=reason)
@@ -207,7 +207,7 @@ class Listeners:
         return record
 
     async def on_trust(self, click: Click) -> None:
-        """Show the stored record in a modal, as far as this person may see its sources now."""
+        """Show the stored record in a modal, with the sources that this person may see now."""
         place, services = click.place, self.services
 
         async def show(delivery: Delivery) -> None:
@@ -227,7 +227,7 @@ class Listeners:
         await self._store(as_message(click, kind), kind)
 
     async def on_shortcut(self, click: Click) -> None:
-        """Store the message that the shortcut was used on as a question."""
+        """Store the message on which the shortcut was used as a question."""
         await self._store(read_shortcut(click.body), "shortcut")
 
     async def _store(self, incoming: Incoming | None, what: str) -> None:
@@ -236,7 +236,7 @@ class Listeners:
             self.services.observers.slack_event(what)
 
     async def on_try(self, click: Click) -> None:
-        """Handle a button of App Home: ask its question in the direct chat. Without a question Orion says hello."""
+        """Handle a button in App Home: ask its question in the direct chat. Without a question Orion says hello."""
 
         async def ask(delivery: Delivery) -> None:
             refusal, question = await click.refusal(), click.value
@@ -293,7 +293,7 @@ class Listeners:
         await ack()
 
     async def on_error(self, error: Exception) -> BoltResponse:
-        """Answer 500 for a listener that failed, so that Slack sends the event again. The error's text may quote."""
+        """Answer 500 for a listener that failed, so that Slack resends the event. Do not log the error's text."""
         cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
         log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")

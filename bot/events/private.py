@@ -53,7 +53,7 @@ class PrivateAsking:
         click.after_ack(ask)
 
     async def on_share(self, click: Click) -> None:
-        """Post the answer in the thread it was asked about, once, or explain why not."""
+        """Post the answer once in the thread that it is about, or explain why not."""
         user, chat = click.user, click.place
         turn_id, channel, thread_ts = [*click.value.split(" "), "", ""][:3]
         place = ThreadKey(team=chat.team, channel=channel, thread_ts=thread_ts)
@@ -82,14 +82,14 @@ class PrivateAsking:
         if await people.channel_name(place.team, place.channel):  # a public one
             return True
         named = await people.channel_name(place.team, place.channel, within=place.channel)
-        # One kind: an admin may have refused the scope of the other.
+        # Ask for one kind, because an admin may have refused the scope for the other.
         return place.channel in await people.channels_of(user, "private_channel" if named else "mpim")
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return a text naming the sources that not everyone in the place may see; empty if all may."""
         sources, viewers = sources_of(record), Viewers(team=place.team, channel=place.channel)
         visible = await self.services.visibility.visible_sources(sources, viewers)
-        # The words of the direct chat stay there: such a source is stored as public.
+        # Words from the direct chat must stay there, although such a source is stored as public.
         open_ids = {source.id for source in visible if source.origin != "thread"}
         hidden = [f"• {escape(source.title)}" for source in sources if source.id not in open_ids]
         return "\n".join([say("share_hidden", language), *hidden]) if hidden else ""

@@ -1,6 +1,6 @@
 """Decide whether a person may ask, or see something, at a place, and whether Orion may answer now.
 
-A question, App Home, a button and a dialog all ask ``find_refusal``. Orion may be paused, or a budget used up. An
+Questions, App Home, buttons and dialogs all call ``find_refusal``. Orion may also be paused, or a budget used up. An
 answer that was already decided is still delivered.
 """
 
@@ -21,7 +21,7 @@ from bot.turn.job import Job, TeamServices
 
 log = structlog.get_logger()
 
-NOTICE_AFTER_S: Final = 20.0  # after this time without a reply from Slack, the person gets a notice
+NOTICE_AFTER_S: Final = 20.0  # if Slack does not reply for this long, the person gets a notice
 MAX_LOOKUP_WAIT_S: Final = 6 * 3600.0
 PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 _CHANNEL_REFUSALS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
@@ -32,8 +32,8 @@ _REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "exte
 class Visit:
     """A person in a place, according to a message or a click. ``channel`` is empty for App Home.
 
-    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are Slack's
-    replies within the last hour, None if it was not asked.
+    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are replies
+    from Slack in the last hour, None if there are none.
     """
 
     team: str
@@ -80,7 +80,7 @@ async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> 
 
 
 def cached_refusal(visit: Visit, access: Access) -> str | None:
-    """Return the same without a call to Slack; None if only Slack could tell."""
+    """Like ``find_refusal``, but without a call to Slack; None if only Slack knows."""
     needs_channel, needs_person = _needs_channel(visit, access), _needs_person(visit, access)
     unknown = (needs_channel and visit.shared is None) or (needs_person and visit.person is None)
     return (
@@ -94,7 +94,7 @@ def cached_refusal(visit: Visit, access: Access) -> str | None:
 def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
     if visit.through_app and person.bot:
         return "bot"
-    if person.deactivated:  # a question from before, or a token of `orion mcp`
+    if person.deactivated:  # an older question, or a token of `orion mcp`
         return "user_refused"
     if person.external:
         return "" if access.allow_external else "external_person"
@@ -102,13 +102,13 @@ def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
 
 
 def _needs_channel(visit: Visit, access: Access) -> bool:
-    """Return whether other organisations could read along, and that matters."""
+    """Return whether it matters if people of other organisations can read the channel."""
     private = not visit.channel or visit.channel.startswith("D")
     return not (access.allow_external or visit.channel_checked or private)
 
 
 def _needs_person(visit: Visit, access: Access) -> bool:
-    """Return whether the account matters. An allowed bot (``B…``) has none; a listed person is allowed by name."""
+    """Return whether the account matters. An allowed bot (``B…``) has none, and a listed person is allowed anyway."""
     if visit.through_app:
         return True
     allows_everyone = access.allow_guests and access.allow_external
@@ -118,7 +118,7 @@ def _needs_person(visit: Visit, access: Access) -> bool:
 async def check_access(job: Job, at: TeamServices) -> Ending | None:
     """End a message of a person who may not ask here, and say why, in a message that only this person sees.
 
-    The notice comes once a day, in a direct chat once a thread. The message waits while Slack cannot be asked.
+    They get the notice once a day, or once per thread in a direct chat. The message waits while Slack is down.
     """
     incoming = job.incoming
     try:
@@ -144,7 +144,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     direct = incoming.thread.channel.startswith("D")
     subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal
-    if direct:  # in a direct chat silence looks like a failure: one notice a thread
+    if direct:  # in a direct chat silence looks like a failure, so send one notice per thread
         subject = f"{refusal}:{incoming.thread.thread_ts}"
     # Never reply to a person who did not address Orion.
     if incoming.addressed != "follow_up" and not incoming.through_app:
@@ -158,7 +158,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
 
 
 async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
-    """Let the message pass, let it wait for the end of a pause, or say that a budget is used up.
+    """Let the message pass, make it wait for the end of a pause, or say that a budget is used up.
 
     A message that was not addressed to Orion gets no notice.
     """
@@ -170,7 +170,7 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
             if job.addressed:
                 await _post_pause_notice(job, at, facts.pause)
-            return give_back(job.gate_wait_s)  # not left unclaimed: deletions go on (decision 5)
+            return give_back(job.gate_wait_s)  # it is claimed, so that deletions still work (decision 5)
         if facts.exhausted is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.exhausted)
@@ -195,7 +195,7 @@ async def _post_budget_notice(job: Job, at: TeamServices, holder: Holder) -> Non
 
 
 async def _post_pause_notice(job: Job, at: TeamServices, pause: Pause) -> None:
-    """Post once a thread and pause, for an edit to its author alone. The answer is still to come."""
+    """Post once per thread and pause; for an edit only to its author. The answer comes later."""
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.get_mark(job.claimed.thread, name) is not None:
         return

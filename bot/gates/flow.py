@@ -1,7 +1,7 @@
-"""Leads a claimed message of one workspace through the gates, in order, to its answer.
+"""Passes a claimed message of one workspace through the gates, in order, to its answer.
 
-Here are the gates for messages without a mention, where the thread or the channel decides, and for late questions. If a
-thread is older than the data in Redis, Slack is asked whether Orion spoke there.
+This module has the gates for messages without a mention, for which the thread or channel decides, and for late
+questions. If a thread is older than the data in Redis, Orion asks Slack whether it spoke there.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
     """Let a follow-up pass only if Orion was addressed in its thread and not muted since.
 
-    If Redis does not know the thread, Slack is asked until it answers. A thread where Orion never spoke is left alone
+    If Redis does not know the thread, ask Slack until it replies. If Orion never spoke in a thread, do not ask again
     for an hour.
     """
     incoming = job.incoming
@@ -65,7 +65,7 @@ async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
 
 
 async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMode:
-    """Return the thread's mode as it was when the message was written. A later mention proves nothing for it."""
+    """Return the thread's mode when the message was written. A later mention does not count."""
     thread_modes, thread = at.stores.thread_modes, incoming.thread
     mode = await thread_modes.get(thread)
     if mode in {"unknown", "muted"}:
@@ -84,7 +84,7 @@ async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMod
 
 
 async def check_pending(job: Job, at: TeamServices) -> Ending | None:
-    """Note a bystander's message while Orion waits for an answer, and tell them once how to ask.
+    """Record a bystander's message while Orion waits for an answer, and tell them once how to ask.
 
     A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
     """
@@ -106,7 +106,7 @@ async def check_pending(job: Job, at: TeamServices) -> Ending | None:
 
 
 def is_emoji(text: str) -> bool:
-    """Return whether a message is nothing but emoji, as characters or as Slack's ``:names:``."""
+    """Return whether a message is only emoji, as characters or as Slack's ``:names:``."""
     rest = "".join(_SHORTCODE.sub("", text).split())
     signs = (
         unicodedata.category(sign) in _EMOJI_PARTS or sign in "‼⁉〰〽" for sign in rest.replace("\ufe0f\u20e3", "")
@@ -115,7 +115,7 @@ def is_emoji(text: str) -> bool:
 
 
 async def check_replay(job: Job, at: TeamServices) -> Ending | None:
-    """End a late question if the thread or Slack shows that it was answered. A shortcut may use any old message."""
+    """End a late question if the thread or Slack shows that it was answered. A shortcut works on any old message."""
     incoming, state = job.incoming, job.facts.state
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
     if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
@@ -154,7 +154,7 @@ async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
 
 
 Gate = Callable[[Job, TeamServices], Awaitable[Ending | None]]
-"""Returns how the message ends; None lets it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
+"""Returns the message's ending, or None to let it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
 
 _MAY_ANSWER: Final = (check_access, check_allowance)
 GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
@@ -193,7 +193,7 @@ class Flow:
                 if left := defer_to_newer_version(job.claimed, schema, job.facts.state_schema):
                     return left
                 overheard = job.incoming.addressed == "overheard"
-                # A newer version's message may be of another kind: it passes, and nothing is done.
+                # A newer version's message may be of an unknown kind: it passes, and nothing happens.
                 for gate in self.gates.get("overheard" if overheard else job.incoming.kind, ()):
                     if (ending := await gate(job, self.answering.at)) is not None:
                         return ending
@@ -204,7 +204,7 @@ class Flow:
             return give_back()  # cancelled before its turn began: the next try says so
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell the person that the message was given up, if Orion may talk to them and they talked to Orion.
+        """Tell the person that the message was given up, if Orion may talk to them and they had addressed Orion.
 
         Raises ``DeliveryFailed``.
         """
@@ -224,7 +224,7 @@ class Flow:
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
             await self.answering.at.stores.budgets.release(turn_id, incoming)
         facts = await read_facts(self.answering.at.stores, incoming, turn_id)
-        if incoming.costs_tokens:  # the time of an admin's pause does not count as an outage
+        if incoming.costs_tokens:  # the time of a pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
         spoken = self.answering.at.channels.of(incoming.thread.team, incoming.thread.channel).language
@@ -232,7 +232,7 @@ class Flow:
 
 
 def read_body(body: str) -> tuple[int, Incoming | Recheck | None]:
-    """Return the schema of a stored body (1 if it names none) and the message, None if it cannot be read."""
+    """Return the schema of a stored body (1 if it has none) and the message, or None if it cannot be read."""
     try:
         fields = parse_json(body)
     except ValueError:
@@ -246,7 +246,7 @@ def read_body(body: str) -> tuple[int, Incoming | Recheck | None]:
 
 
 def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:
-    """Give the message back, uncounted, if it or its thread's state has a newer schema: a deploy is under way."""
+    """Give the message back, uncounted, if it or its thread's state has a newer schema, as during a deploy."""
     if message_schema <= MESSAGE_SCHEMA and state_schema <= SCHEMA:
         return None
     about = {"message_id": claimed.id, "message_schema": message_schema, "state_schema": state_schema}

@@ -1,7 +1,7 @@
-"""Hands a question over to people: a click on "Ask a human" posts it where the admin's people will see it.
+"""Hands a question over to people: a click on "Ask a human" posts it where the admin wants it.
 
-People are asked once, however often the button is pressed, even after a crash between the post and its record. The
-mention of the user group is made here, from the configured id, and is the only one that Orion ever posts.
+People are asked once, no matter how often the button is pressed, even after a crash between the post and its record.
+The user group's mention, from the configured id, is the only mention that Orion ever posts.
 """
 
 import re
@@ -28,7 +28,7 @@ from verification.text.language import detect_language
 
 log = structlog.get_logger()
 
-MAX_WAIT_S: Final = 3_600.0  # how long Slack may be away before the person hears that it failed
+MAX_WAIT_S: Final = 3_600.0  # how long Slack may be down before the person is told that it failed
 RETRY_S: Final = 15.0
 MARK_TTL_S: Final = 30 * 86_400
 _MAX_QUESTION_CHARS: Final = 2_500
@@ -52,7 +52,7 @@ class HumanRequest:
 
 
 async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
-    """Ask people: the message is a click on the button."""
+    """Ask people. The message is a click on the button."""
     incoming = job.incoming
     record = await at.observers.records.load_for(incoming.text, incoming.thread) or {}
     language, handoff = detect_language(string(record, "question")), at.handoff.in_channel(incoming.thread)
@@ -89,8 +89,8 @@ async def _ask_people(request: HumanRequest) -> None:
         log.info("handed_off", answered_turn=incoming.text)
         people = {incoming.user, string(request.record, "user")}
         await at.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
-        await at.stores.thread_modes.mute(incoming.thread)  # messages there are for people from now on
-    with suppress(DeliveryFailed):  # people were asked, so a button that stays as it is does not matter
+        await at.stores.thread_modes.mute(incoming.thread)  # from now on messages there are for people
+    with suppress(DeliveryFailed):  # people were asked, so it does not matter if the button stays as it is
         await _mark_button(request)
     with suppress(DeliveryFailed):
         where = f"<!subteam^{request.handoff.name}>" if request.handoff.is_group else f"<#{place.channel}>"
@@ -111,7 +111,7 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
     sources = await at.visibility.visible_sources(sources_of(request.record), readers)
     if near := [source_line(source, today, language) for source in sources]:
         blocks.append(context([say("nearest", language), *near], language))
-    if place != incoming.thread:  # the channel may be the same one: its reader still looks for the thread
+    if place != incoming.thread:  # the channel may be the same one, but readers still look for the thread
         permalink = await at.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
         blocks.append(section(link(permalink, say("hand_off_where", language))))
     if at.saves_answers:

@@ -1,6 +1,6 @@
 """Stops the questions of a thread: the word "stop", or Slack's button.
 
-A person who may not ask cannot stop another person's turn. If Slack must first identify them, the stop is stored like a
+A person who may not ask cannot stop another person's turn. If Slack must identify them first, the stop is stored like a
 question and takes effect after the access gate.
 """
 
@@ -31,17 +31,17 @@ async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> b
     """Cancel all earlier questions of the thread. Return whether there were any. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
     await stores.cancellations.record_stop(incoming)
-    stored = await mailbox.list_messages(thread)  # after the note: it also reaches a turn whose worker died
+    stored = await mailbox.list_messages(thread)  # after the record, which also reaches a turn whose worker died
     if not any(_is_cancelled_by(one, incoming) for one in stored):
         return False
     if _is_cancelled_by(stored[0], incoming):
         await cancel(Cancellation(thread=thread, reason=STOPPED, message_id=stored[0].id))
-    await mailbox.make_due_now(thread)  # a turn that waits for an outage to end is ended now
+    await mailbox.make_due_now(thread)  # a turn that waits for the end of an outage is ended now
     return True
 
 
 def turn_at_head(stored: list[MailboxEntry]) -> tuple[str, Incoming] | None:
-    """Return the id and message of the turn that runs or waits in a thread, if its first message is one."""
+    """Return the id and message of the turn that runs or waits in a thread, if there is one."""
     incoming = Incoming.from_body(stored[0].body) if stored else None
     return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 
@@ -52,14 +52,14 @@ def _is_cancelled_by(stored: MailboxEntry, stop: Incoming) -> bool:
 
 
 async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
-    """Stop at once, before the ack, if the person surely has access. Else store the stop. Raises ``RedisError``."""
+    """Stop before the ack if the person certainly has access. Otherwise store the stop. Raises ``RedisError``."""
     if await stores.cancellations.was_handled(incoming):
         return
-    # At the top of a direct chat the word opens a thread of its own, and means the one before.
+    # At the top of a direct chat the word opens its own thread, but it means the one before.
     before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts) if incoming.text else None
     stop = replace(incoming, thread=before) if before else incoming
     if not (await _may_stop(stop, stores, access) and await cancel_thread(stop, stores, cancel)):
-        # In a mailbox of its own: after the turn that it should stop it would come too late.
+        # It has its own mailbox, because after the turn that it should stop it would come too late.
         keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
         await stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
     await stores.cancellations.mark_handled(incoming)
@@ -75,13 +75,13 @@ async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
 
 
 async def handle_stop(job: Job, at: TeamServices) -> Ending:
-    """Carry out a stored stop, or tell its author alone that nothing runs."""
+    """Carry out a stored stop, or tell only its author that nothing is running."""
     incoming = job.incoming
     if await cancel_thread(incoming, at.stores, at.stores.mailbox.cancel):
         return OK
     if not incoming.text:  # the button was pressed after its turn ended
         await at.delivery.end_session(incoming.thread, job.lease.require)
-    # In a muted thread the word is meant for others, unless it mentions Orion.
+    # In a muted thread the word is meant for other people, unless it mentions Orion.
     for_us = incoming.addressed == "mention" or await at.stores.thread_modes.get(incoming.thread) != "muted"
     if for_us and not await _drop_pending_question(job, at):
         await at.notify_person(incoming, say("nothing_runs", await at.people.notice_language(incoming)))

@@ -1,4 +1,4 @@
-"""The identity of this Orion among those that share a Redis: its key prefix, the list of all, and older keys.
+"""The identity of this Orion among those that share a Redis: its key prefix, the list of all Orions, and older keys.
 
 The prefix names the workspace and the bot user, or the OAuth app, so that no Orion reads or claims another one's work.
 The list remembers each token's owner, for a start while Slack is down. Keys of the previous version began with
@@ -32,7 +32,7 @@ _TEAM: Final = re.compile(r"(?:^|:)([TE][A-Z0-9]{2,})(?=:|$)")
 _INSTALL_KINDS: Final = frozenset(
     {"install", "installs", "install_lock", "oauth_state", "oauth_begun", "install_key_check"}
 )
-# The queue's own structure: rebuilt from the mailboxes, entry by entry.
+# The queue's own structure, which is rebuilt from the mailboxes entry by entry.
 _STRUCTURE: Final = frozenset({"lease", "teams", "ready", "bell", "fence", "swept", "swept_to", "replicated", "orions"})
 DEFAULT_PREFIX: Final = "orion"
 ORIONS_KEY: Final = "orion:orions"
@@ -58,9 +58,9 @@ async def take_over(redis: Redis, source: str, target: str, team: str = "") -> N
                     if new := _new_name(old, source, target, team):
                         (mailboxes if ":mb:" in new else moves)[old] = new
             await _rename(redis, moves)
-            with suppress(NoPermissionError):  # a user that may not see the old keys never had any
+            with suppress(NoPermissionError):  # a Redis user that may not see the old keys never had any
                 await _move_shared(redis, source, target, team)
-                # Mailboxes come last: a thread that is claimed finds its state and marks.
+                # Mailboxes come last, so that a claimed thread finds its state and marks.
                 await _rename(redis, mailboxes)
                 await _make_ready(redis, target, mailboxes)
     except LockError:
@@ -84,12 +84,12 @@ def _new_name(old: str, source: str, target: str, team: str) -> str:
 
 
 async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
-    """Rename keys. One that expired meanwhile, whose new name is taken, or that is not ours to see, is left out."""
+    """Rename keys. Skip a key that has expired, whose new name is taken, or that we may not see."""
     for old, new in moves.items():
         try:
             if not isinstance(redis, Cluster):
                 await redis.renamenx(old, new)
-            elif (value := await redis.dump(old)) is not None:  # its nodes rename no key across slots
+            elif (value := await redis.dump(old)) is not None:  # its nodes cannot rename a key across slots
                 await redis.restore(new, max(0, await redis.pttl(old)), value)
                 await redis.delete(old)
         except ResponseError as error:
@@ -187,7 +187,7 @@ async def join_redis(redis: Redis, identity: Identity) -> None:
 
 
 async def find_prefix(redis: Redis, settings: Settings) -> str:
-    """Find the key prefix that a command means. Raises ``WrongUse`` if it is ambiguous, ``RedisError``."""
+    """Find the key prefix for a command. Raises ``WrongUse`` if it is ambiguous, and ``RedisError``."""
     if settings.many_workspaces or settings.slack_bot_token.get_secret_value():
         identity = await recall_identity(redis, settings) or await identify(settings)
         if identity is not None:

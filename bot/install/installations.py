@@ -3,8 +3,8 @@
 A state works once, for ten minutes, in the browser that got it. No data of Slack or the browser is logged.
 
 Tokens are encrypted. The first key encrypts, all keys decrypt, and an entry under an older key is encrypted again when
-it is read. An entry that no key opens stays as it is and counts as an outage: with the right key it works again. A
-known text sealed under the key reveals a wrong one at the start.
+it is read. An entry that no key can decrypt stays as it is and counts as an outage: with the right key it works again.
+A known text, encrypted with the key, reveals a wrong key at the start.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, await_reply
 from observability.loopback import is_loopback
 
-# A refresh may take this long before another process tries. A call to Slack ends long before.
+# A refresh may take this long before another process tries. A call to Slack takes much less.
 REFRESH_LOCK_TTL_S: Final = 60.0
 _KNOWN_TEXT: Final = "Orion's installations"
 INSTALL_PATH: Final = "/slack/install"
 COOKIE: Final = "orion_install"
-STATE_TTL_S: Final = 600  # Slack's own codes live as long
-MAX_STATES_PER_MINUTE: Final = 120  # for all browsers: a public page must not fill Redis
+STATE_TTL_S: Final = 600  # Slack's own codes are valid as long
+MAX_STATES_PER_MINUTE: Final = 120  # for all browsers, so that a public page cannot fill Redis
 _ENTROPY: Final = 32  # bytes: a state cannot be guessed within its ten minutes, or ever
 _CALL_TIMEOUT_S: Final = 20.0
 _ORG_WIDE_REASON: Final = "org_wide"
@@ -47,7 +47,7 @@ _INCOMPLETE_REASON: Final = "incomplete_reply"
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "Cache-Control": "no-store",  # neither framed nor cached
-    "Referrer-Policy": "no-referrer",  # the address of this page holds the code
+    "Referrer-Policy": "no-referrer",  # the address of this page contains the code
     "X-Content-Type-Options": "nosniff",
 }
 _HTML: Final = """<!doctype html>
@@ -86,7 +86,7 @@ class Installation:
 
 
 class UnreadableInstallation(DeliveryFailed):
-    """No key opens this installation, or it was changed. It may be readable again later."""
+    """No key can decrypt this installation, or it was changed. It may be readable again later."""
 
     def __init__(self) -> None:
         super().__init__("installation_unreadable", permanent=False)
@@ -105,7 +105,7 @@ class Seal:
         return self._keys.encrypt(text.encode()).decode()
 
     def open(self, sealed: str, *, first: bool = False) -> str | None:
-        """Decrypt the text. None if no key (``first``: the first one) opens it or it was changed."""
+        """Decrypt the text. None if no key (``first``: not the first one) can decrypt it, or it was changed."""
         try:
             return (self._first if first else self._keys).decrypt(sealed).decode()
         except InvalidToken:
@@ -113,7 +113,7 @@ class Seal:
 
 
 class Installations:
-    """The installations of every workspace. Every method raises ``RedisError`` when Redis is away.
+    """The installations of all workspaces. Every method raises ``RedisError`` if Redis is down.
 
     Those that read one raise ``UnreadableInstallation``.
     """
@@ -136,7 +136,7 @@ class Installations:
         return Lock(self._redis, name, timeout=ttl_s, blocking_timeout=ttl_s / 2)
 
     async def has_right_key(self) -> bool:
-        """Return whether a key opens the known text; without one, whether a key opens one of the installations."""
+        """Return whether a key decrypts the known text; without one, whether a key decrypts an installation."""
         sealed = await self._redis.get(self._known_text_key)
         if sealed is not None:
             return self._seal.open(str(sealed)) == _KNOWN_TEXT
@@ -144,7 +144,7 @@ class Installations:
         return not any(stored) or any(self._seal.open(one) is not None for one in stored)
 
     async def keep_known_text(self) -> None:
-        """Store the known text sealed under the first key."""
+        """Store the known text, encrypted with the first key."""
         await self._redis.set(self._known_text_key, self._seal.close(_KNOWN_TEXT))
 
     async def teams(self) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class Installations:
         return found if fresh else await self.replace(found, found) or await self.find(team)
 
     async def save(self, installation: Installation) -> None:
-        """Store the installation of a workspace, also a repeated one."""
+        """Store the installation of a workspace, even a repeated one."""
         await self._redis.set(self.key(installation.team), self._encrypt(installation))
         await self._redis.sadd(self._teams_key, installation.team)
 
@@ -191,7 +191,7 @@ class Installations:
 
 @dataclass(frozen=True, slots=True)
 class OAuthCalls:
-    """``oauth.v2.access``, by the app's own credentials, with a ``client`` that has no token."""
+    """``oauth.v2.access`` with the app's own credentials and a ``client`` that has no token."""
 
     client: AsyncWebClient
     client_id: str
@@ -200,7 +200,7 @@ class OAuthCalls:
     async def exchange(self, code: str) -> Installation:
         """Exchange the OAuth code for a bot token. Raises ``DeliveryFailed``."""
         granted = _parse_grant(await self._access(code=code))
-        # The grant lacks the bot's ids, which identify its own messages.
+        # The grant does not contain the bot's ids, which identify its own messages.
         identity = await _call("auth.test", self.client.auth_test(token=granted.bot_token))
         return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
 
@@ -216,7 +216,7 @@ class OAuthCalls:
         await _call("auth.revoke", self.client.auth_revoke(token=token))
 
     async def _access(self, **params: str) -> Mapping[str, Any]:
-        # Not the SDK's ``oauth_v2_access``: it signs in with a class that aiohttp has given up.
+        # Not the SDK's ``oauth_v2_access``: it signs in with a class that aiohttp has deprecated.
         sign_in = {"Authorization": aiohttp.encode_basic_auth(self.client_id, self.client_secret)}
         return await _call("oauth.v2.access", self.client.api_call("oauth.v2.access", data=params, headers=sign_in))
 
@@ -243,13 +243,13 @@ def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """OAuth states in Redis. Every method raises ``RedisError`` when Redis is away."""
+    """OAuth states in Redis. Every method raises ``RedisError`` if Redis is down."""
 
     redis: Redis
     prefix: str = "orion"
 
     def key(self, state: str) -> str:
-        """Redis key of a state: its digest, so that no browser chooses a key."""
+        """Redis key of a state: its digest, so that a browser cannot choose a key."""
         return f"{self.prefix}:oauth_state:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
     async def begin(self) -> str | None:
@@ -323,7 +323,7 @@ class InstallPages:
             return _CANCELLED
         found = await self.calls.exchange(query["code"])
         if self.teams and found.team not in self.teams:
-            # Slack has issued the token already: revoke it, since this workspace is not served.
+            # Slack has already issued the token: revoke it, since this workspace is not served.
             await self.calls.revoke(found.bot_token)
             log.warning("install_not_allowed", team=found.team)
             return _NOT_ALLOWED
@@ -334,7 +334,7 @@ class InstallPages:
 
 def _bind(response: web.StreamResponse, request: web.Request, state: str, seconds: int) -> None:
     secure = not is_loopback(str(request.url))  # behind a proxy the browser uses TLS although we see plain HTTP
-    # Lax, not Strict: the browser must send it when it returns from Slack's site.
+    # Lax, not Strict, because the browser must send it when it returns from Slack's site.
     response.set_cookie(
         COOKIE, state, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"
     )

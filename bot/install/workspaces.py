@@ -41,9 +41,10 @@ from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
 OTHER_TEAM: Final = "other_team"
-RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that expires within this time is refreshed: Slack's live for twelve hours
-MIN_REMAINING_S: Final = 60.0  # with less the token could expire before the answer is posted
-RETRY_AFTER_S: Final = 30.0  # outages of Slack last minutes; each try costs one call
+# a token that expires within this time is refreshed; Slack's tokens live for twelve hours
+RENEW_BEFORE_S: Final = 2 * 3600.0
+MIN_REMAINING_S: Final = 60.0  # with less time the token could expire before the answer is posted
+RETRY_AFTER_S: Final = 30.0  # Slack's outages last minutes; each try costs one call
 _KEYS: Final = (
     "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
     "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
@@ -104,7 +105,7 @@ class Workspaces(ABC):
         return (await self.of(team)).delivery
 
     async def people_of(self, team: str) -> SlackDirectory:
-        """Return the look-up of a team's people. Raises ``DeliveryFailed``."""
+        """Return the directory of a team's people. Raises ``DeliveryFailed``."""
         return (await self.of(team)).people
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
@@ -135,14 +136,14 @@ class OneWorkspace(Workspaces):
     team_bot: TeamBot
 
     async def of(self, team: str) -> TeamBot:
-        """Return its bot. Raises ``DeliveryFailed`` for another Orion's work, or the token of another workspace."""
+        """Return its bot. Raises ``DeliveryFailed`` for work of another Orion or for another workspace's token."""
         own = await self.team_bot.workspace.identity()
         if team and own.team not in {"", team}:
             raise DeliveryFailed(OTHER_TEAM, permanent=False)
         return self.team_bot
 
     async def teams(self) -> Sequence[str]:
-        """Return one id, empty: Slack need not be asked for it."""
+        """Return one empty id, for which no call to Slack is needed."""
         return ("",)
 
 
@@ -159,7 +160,8 @@ class InstalledWorkspaces(Workspaces):
 
     async def of(self, team: str) -> TeamBot:
         """Return the team's bot with its stored token. Raises ``DeliveryFailed`` (``not_installed``, no refresh)."""
-        allowed = team and (not self.allowed_teams or team in self.allowed_teams)  # a team may be taken off the list
+        # a team may have been taken off the list
+        allowed = team and (not self.allowed_teams or team in self.allowed_teams)
         found = await self.installations.find(team) if allowed else None
         if found is None:
             # The bot of a workspace that uninstalled must not keep its token.
@@ -192,7 +194,7 @@ class InstalledWorkspaces(Workspaces):
             return found
 
     async def _refresh_once(self, team: str) -> Installation | None:
-        """Refresh under the lock, unless another process just did. A new installation takes precedence."""
+        """Refresh under the lock, unless another process has just done so. A new installation takes precedence."""
         async with self.installations.refresh_lock(team):
             found = await self.installations.find(team)
             if found is None or not _expires_within(found, RENEW_BEFORE_S):
@@ -216,7 +218,7 @@ def register_uninstall_listeners(app: AsyncApp, installations: Installations) ->
             log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
     async def on_revoke(body: dict[str, object]) -> None:
-        if mapping(body, "event", "tokens").get("bot"):  # people may revoke tokens of their own
+        if mapping(body, "event", "tokens").get("bot"):  # people may revoke their own tokens
             await on_uninstall(body)
 
     app.event("app_uninstalled")(on_uninstall)
@@ -267,7 +269,7 @@ def seal_of(settings: Settings) -> Seal:
 
 
 async def require_right_key(installations: Installations) -> None:
-    """Raise ``WrongUse`` with what to do if none of the keys is the one that workspaces installed Orion under."""
+    """Raise ``WrongUse`` with what to do if no key is the one with which workspaces installed Orion."""
     if not await installations.has_right_key():
         raise WrongUse(_WRONG_KEY.format(keys=installations.key("").rstrip(":") + "*"))
 

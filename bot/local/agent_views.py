@@ -1,8 +1,8 @@
 """An agent app's own views: statuses, sessions, suggested prompts, modals and App Home.
 
 A status disappears after two minutes, with the app's next message in its thread, when it is set to an empty text, or
-when the session is no longer processing. As in Slack, setting a status makes the session processing, an empty status
-makes it active.
+when the session stops processing. As in Slack, setting a status makes the session ``processing``, and an empty status
+makes it ``active``.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ ThreadId = tuple[str, str]  # channel id and ``thread_ts``
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A status line such as "is searching …", the messages that rotate while it shows, and the timer that ends it."""
+    """A status line such as "is searching …", the messages that rotate meanwhile, and the timer that ends it."""
 
     text: str
     loading_messages: list[str]
@@ -47,7 +47,7 @@ class AgentThreads:
     status_seconds: float
     statuses: dict[ThreadId, Status] = field(default_factory=dict)
     sessions: dict[ThreadId, AgentSession] = field(default_factory=dict)
-    prompts: dict[str, Json] = field(default_factory=dict)  # suggested ones and their title, by direct chat
+    prompts: dict[str, Json] = field(default_factory=dict)  # suggested prompts and their title, by direct chat
 
     def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
         """Show a status, or remove it if ``text`` is empty."""
@@ -61,7 +61,7 @@ class AgentThreads:
         self.feed.publish("status", **self._status_payload(thread))
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
-        """Set a session's state. A new session is created if needed; ``title`` counts only then."""
+        """Set a session's state. Create the session if needed; ``title`` is used only then."""
         session = self.sessions.setdefault(thread, AgentSession(status=status, title=title))
         session.status = status
         if status != "processing":
@@ -125,7 +125,7 @@ class Views:
         return trigger
 
     def exchange(self, trigger: str) -> str:
-        """Return the person of a trigger, and use the trigger up."""
+        """Return a trigger's person, and use up the trigger."""
         if trigger in self._used:
             raise ApiError(error="exchanged_trigger_id")
         if trigger not in self._triggers:

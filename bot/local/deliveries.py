@@ -79,7 +79,7 @@ class SocketMode:
         """The body of the ack of one envelope. Raises ``NotAcknowledged`` without one, in ``timeout`` seconds."""
         if not self.connections:
             raise NotAcknowledged(reason="connection_failed")
-        # Slack picks any connection; rotate, so that a test with two of them uses both.
+        # Slack picks any connection. Rotate, so that a test with two of them uses both.
         self._turn += 1
         socket, waiting = list(self.connections.items())[self._turn % len(self.connections)]
         envelope_id, events = str(uuid.uuid4()), kind == "events_api"
@@ -175,7 +175,7 @@ class HttpEvents:
 
 @dataclass(slots=True, kw_only=True)
 class EventDelivery:
-    """The delivery of one event. ``reasons`` are those of the failed tries."""
+    """The delivery of one event. ``reasons`` says why tries failed."""
 
     event_id: str
     event: Json
@@ -209,7 +209,7 @@ class Deliveries:
         """Deliver an Events API payload in the background."""
         self._begin(payload)
         if self.faults.duplicate_events > 0:
-            # Both copies carry one event id, as when Slack sends again what was acknowledged too late.
+            # Both copies have the same event id, as when Slack resends an event that was acknowledged too late.
             self.faults.duplicate_events -= 1
             self._begin(payload)
 
@@ -222,7 +222,7 @@ class Deliveries:
             task.add_done_callback(self._tasks.discard)
 
     async def interaction(self, payload: Json) -> Json | None:
-        """Deliver a click or a view once; the body of the ack, if it has one. Raises ``NotAcknowledged``."""
+        """Deliver a click or a view once, and return the body of the ack, if it has one. Raises ``NotAcknowledged``."""
         return await self._send("interactive", payload, 0, "")
 
     async def _send(self, kind: str, payload: Json, attempt: int, reason: str) -> Json | None:

@@ -1,4 +1,4 @@
-"""Shows the documents that answers cite as pages under ``/docs/<path>``: files inside the given folders, cleaned."""
+"""Shows the documents that answers cite as cleaned pages under ``/docs/<path>``, from files in the given folders."""
 
 import html
 import re
@@ -57,7 +57,7 @@ def find_document(roots: Sequence[Path], path: str) -> Path | None:
     if "\0" in path or any(part.startswith(".") for part in Path(path).parts):
         return None
     for candidate, root in _candidates([root.expanduser().resolve() for root in roots], path):
-        real = candidate.resolve()  # first: a link inside a folder must not lead out of it
+        real = candidate.resolve()  # check this first: a link inside a folder must not lead out of it
         if real.is_relative_to(root) and real.is_file():
             return real
     return None
@@ -69,7 +69,7 @@ def _candidates(roots: Sequence[Path], path: str) -> Iterator[tuple[Path, Path]]
             yield root, root
         elif root.is_dir():
             yield root / path, root
-    # If two folders have the same path, the second folder's name is put in front.
+    # If two folders have a file with the same path, the second folder's name is put in front.
     first, _, rest = path.partition("/")
     for root in roots:
         if root.name == first and rest:
@@ -108,9 +108,10 @@ def document_html(text: str, suffix: str) -> str:
 
 
 def safe_html(source: str) -> str:
-    """Return the document's body with permitted elements only. An image becomes its description: pages load nothing.
+    """Return the document's body with permitted elements only.
 
-    HTML that is nested too deeply is shown as its source: cleaning it takes quadratic time.
+    An image becomes its description, because pages load nothing. HTML that is nested too deeply is shown as source,
+    because cleaning it takes quadratic time.
     """
     if _depth(source) > MAX_DEPTH:
         return f'<pre class="plain">{html.escape(source)}</pre>'

@@ -39,7 +39,7 @@ def message_event(shown: Json, channel: Channel) -> Json:
 
 def mention_event(shown: Json, channel: Channel) -> Json:
     """The ``app_mention`` twin: the same message without channel type, files and subtype."""
-    # Slack often lists the files in the message event only (decision 8).
+    # Slack often lists the files only in the message event (decision 8).
     left_out = ("files", "subtype", "reply_count", "reply_users", "latest_reply")
     kept = {key: value for key, value in shown.items() if key not in left_out}
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}

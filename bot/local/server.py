@@ -26,14 +26,14 @@ from bot.local.workspace import Setup, WorkspaceState, load, save
 HOST: Final = "127.0.0.1"
 STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
-# A stream changes the workspace many times a second; a crash may cost a visitor three seconds.
+# A stream changes the workspace many times a second. In a crash a visitor may lose three seconds.
 _KEEP_S: Final = 3.0
 _FOR_APPS: Final = ("/api/", "/link/", "/files-pri/")
-"""Paths for apps: a token, a ticket or a secret key protects them, and apps may use any name of this machine."""
+"""Paths for apps. A token, a ticket or a secret key protects them, and apps may use any host name of this machine."""
 
 
 class LocalWorkspace(PersonActions):
-    """One workspace with its server. What people do in it comes from ``PersonActions``."""
+    """One workspace with its server. People's actions come from ``PersonActions``."""
 
     def __init__(self, **setup: Any) -> None:
         """``setup`` are fields of ``Setup``."""
@@ -63,7 +63,7 @@ class LocalWorkspace(PersonActions):
         return len(self.workspace.sockets.connections)
 
     async def start(self, port: int = 0, *, or_free: bool = False) -> None:
-        """Open the port (0 = any free one; with ``or_free`` also where it is taken) and begin to deliver events."""
+        """Open the port (0: a free one; with ``or_free`` also if it is in use) and begin to deliver events."""
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         self.workspace.deliveries.group = group
         runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
@@ -85,7 +85,7 @@ class LocalWorkspace(PersonActions):
             self._stack.callback(keeper.cancel)
 
     async def stop(self) -> None:
-        """Close sockets and the port, and end running work."""
+        """Close sockets and the port, and stop running work."""
         self.workspace.faults.clear()
         self.workspace.feed.close()
         self.workspace.threads.close()
@@ -136,7 +136,7 @@ class LocalWorkspace(PersonActions):
         """Refuse requests to another host name, and actions that another page sends."""
         headers, own, port = request.headers, f"http://{request.host}", self.url.rpartition(":")[2]
         names = {f"{HOST}:{port}", f"localhost:{port}"}
-        # A site that points its name at this machine must not read documents through a visitor's browser.
+        # A site whose name points to this machine must not read documents through a visitor's browser.
         if not request.path.startswith(_FOR_APPS) and request.host not in names:
             raise web.HTTPForbidden(text="not by this name")
         elsewhere = headers.get("Sec-Fetch-Site") == "cross-site" or headers.get("Origin", own) != own
@@ -145,7 +145,7 @@ class LocalWorkspace(PersonActions):
         return await handler(request)
 
     async def _download(self, request: web.Request) -> web.Response:
-        """A private file: with the bot's token its bytes, without it the sign-in page, as Slack does."""
+        """Serve a private file: its bytes with the bot's token, otherwise the sign-in page, as Slack does."""
         if request.headers.get("Authorization") != f"Bearer {self.bot_token}":
             raise web.HTTPFound(location="/")
         if stored := self.workspace.files.get(request.match_info["file"].rpartition("-")[2]):

@@ -1,6 +1,6 @@
-"""State behind the server: each change goes to the page through the feed and to the app as events.
+"""State of the workspace: each change goes to the page through the feed and to the app as events.
 
-The Web API and the page's API check permissions before. ``save`` and ``load`` keep the conversations over a restart.
+The Web API and the page's API check permissions first. ``save`` and ``load`` keep the conversations across a restart.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _FIELDS: Final = {field.name for field in fields(LocalMessage)} - {"streaming", 
 class Setup:
     """Initial settings of a workspace. ``examples`` are questions offered in the empty direct chat.
 
-    ``clock`` gives the time of new messages, in unix seconds. ``kept`` is the folder that keeps the conversations over
-    a restart.
+    ``clock`` gives the time of new messages, in unix seconds. ``kept`` is the folder that stores the conversations
+    across restarts.
     """
 
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
@@ -114,7 +114,7 @@ class WorkspaceState:
             self.deliveries.event(events.envelope(event, channel, self.setup.team))
 
     def add_message(self, message: LocalMessage) -> None:
-        """Store a new message and notify everybody."""
+        """Store a new message and notify everyone."""
         message.blocks = events.with_block_ids(message.blocks)
         self.log.add(message)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
@@ -133,7 +133,7 @@ class WorkspaceState:
         self._send(events.message_event(shown, channel), channel)
 
     def rewrite(self, message: LocalMessage, **parts: object) -> None:
-        """Replace a message's content, and notify everybody of the edit."""
+        """Replace a message's content, and notify everyone of the edit."""
         before = self.log.payload_of(message, metadata=True)
         for name, value in parts.items():
             setattr(message, name, value)
@@ -141,14 +141,14 @@ class WorkspaceState:
         self.publish_change(message, before)
 
     def publish_change(self, message: LocalMessage, before: Json) -> None:
-        """Notify everybody that a message changed; ``before`` is its old payload."""
+        """Notify everyone that a message changed; ``before`` is its old payload."""
         message.blocks = events.with_block_ids(message.blocks)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         facts = {"message": self.log.payload_of(message, metadata=True), "previous_message": before}
         self._send_hidden("message_changed", message, facts)
 
     def _send_hidden(self, subtype: str, message: LocalMessage, facts: Json) -> None:
-        """``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``."""
+        """Send ``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``."""
         if message.ephemeral_for:
             return
         channel, ts = self.roster.channels[message.channel], self.log.next_ts()
@@ -197,7 +197,7 @@ def _write(workspace: WorkspaceState, file: Path) -> None:
         for key, one in workspace.files.items()
     }
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Renamed when complete: a crash in the middle leaves the previous file.
+    # Rename it when complete, so that a crash in the middle leaves the previous file.
     part = file.with_suffix(".part")
     part.touch(mode=0o600)
     part.write_text(json.dumps({"messages": messages, "files": files}), encoding="utf-8")

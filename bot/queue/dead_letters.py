@@ -16,7 +16,7 @@ _ENTRY_ID = re.compile(r"(?:(?P<shard>\d{1,4})/)?(?P<place>\d{1,20}-\d{1,20})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A message that was given up, with the reason. ``id`` is the message's, ``entry_id`` that of its stream entry.
+    """A message that was given up, with the reason. ``id`` is the message's id, ``entry_id`` that of its stream entry.
 
     ``died_at`` and ``enqueued_at`` are seconds since 1970 by Redis' clock.
     """

@@ -30,15 +30,16 @@ def raise_if_cancelled() -> None:
 
 
 class LeaseLost(Exception):  # noqa: N818 (a fact, not an error: the turn may cause no further effect)
-    """Another worker has this thread, or may have it."""
+    """Another worker has, or may have, this thread."""
 
 
 @dataclass(slots=True, eq=False)
 class Lease:
     """A lease as this worker knows it: its last confirmed start plus its length, in seconds of ``now()``.
 
-    It errs on the safe side: the start is read before Redis is asked. Check it right before each outside effect. Once
-    Redis refused it, it is ``lost`` for good. ``stopped`` is why a person stopped this turn (button, word or edit).
+    It errs on the safe side: the start is taken before the call to Redis. Check it right before each outside effect.
+    Once Redis has refused it, it is ``lost`` for good. ``stopped`` says how a person stopped this turn (button, word or
+    edit).
     """
 
     until: float
@@ -46,7 +47,7 @@ class Lease:
     stopped: str | None = None
 
     def is_held(self) -> bool:
-        """Return True while no other worker can have claimed the thread."""
+        """Return True as long as no other worker can have claimed the thread."""
         return not self.lost and now() < self.until
 
     def require(self) -> None:
@@ -113,7 +114,7 @@ def give_back(after_s: float = 0.0) -> Ending:
 
 
 def give_up(reason: str) -> Ending:
-    """Give the message up. ``reason`` is for the operator. The person is told first."""
+    """Give up the message. ``reason`` is for the operator. The person is told first."""
     return Ending(verb="dead", reason=reason)
 
 

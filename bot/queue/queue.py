@@ -5,9 +5,9 @@ A message is stored when ``enqueue`` returns. Only then may Slack get its ack. I
 
 Theory of operation. Each thread has a list of messages (``mb``) and, once its head was tried, a hash about that head
 (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its workspace's
-``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts, by
-Redis' clock. A workspace's keys carry one hash tag, so that one script sees all of its work, also in a cluster.
-Structural keys vanish when empty. All others but the token counter have a TTL.
+``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts that
+use Redis' clock. A workspace's keys have one hash tag, so that one script sees all of its work, even in a cluster.
+Structural keys disappear when empty. All others except the token counter have a TTL.
 """
 
 import json
@@ -34,12 +34,13 @@ UNREADABLE_ID = "unreadable"
 MAX_BELL_ENTRIES = 64
 LEASE_S = 15.0
 MAX_TRIES = 5
-# A message that was tried too often is claimed a few times more, only to notify the person who asked.
+# A message that was tried too often is claimed a few more times, only to notify the person who asked.
 EXTRA_NOTIFY_TRIES = 3
-# A message under which workers died gets its last tries without another such message on the same worker.
+# A message that workers died on gets its last tries on a worker without another such message.
 SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
-MARK_TTL_S = SEEN_TTL_S  # an effect can be repeated while its message can return: as long as its event ids are known
+# an effect can be repeated as long as its message can return, that is, while its event ids are known
+MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
 _MILLISECONDS = re.compile("[0-9]{1,15}")
@@ -52,7 +53,7 @@ def load_script(redis: Redis, name: str) -> AsyncScript:
 
 
 def shard_tags(prefix: str, shards: int) -> list[str]:
-    """Hash tags of all shards. Every key of a shard begins with its tag."""
+    """Return the hash tags of all shards. Every key of a shard begins with its tag."""
     return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
 
 
@@ -76,19 +77,19 @@ def split_entry(entry: str) -> MailboxEntry:
 class Wakeup:
     """The list that idle workers block on. With one shard the scripts push to it in the same step as the change.
 
-    With several shards one command cannot block on lists of several nodes. All shards then share one list, pushed to
-    after the script.
+    With several shards one command cannot block on lists of several nodes, so all shards share one list, which is
+    pushed to after the script.
     """
 
     def __init__(self, redis: Redis, *, prefix: str, shards: int) -> None:
         self._redis = redis
         self._shared = shards > 1
         self.key = f"{prefix}:{{{'bell' if self._shared else 0}}}:bell"
-        # 0 for a script that must not ring the bell itself.
+        # 0 for a script that must not wake a worker itself.
         self.ttl_in_scripts = 0 if self._shared else BELL_TTL_S
 
     async def ring_if_asked(self, answer: int) -> bool:
-        """Ring the shared bell if the script's reply is 2 or -2. Return whether the reply is above 0."""
+        """Wake a worker if the script's reply is 2 or -2. Return whether the reply is above 0."""
         if abs(answer) > 1 and self._shared:
             with suppress(RedisError):
                 await self.ring()
@@ -104,7 +105,7 @@ class Wakeup:
 
 
 class Depth(NamedTuple):
-    """Size of the queue: messages waiting or in work, threads leased, dead letters."""
+    """Size of the queue: messages waiting or being handled, leased threads, dead letters."""
 
     messages: int
     leased: int
@@ -112,7 +113,7 @@ class Depth(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A message that has waited for a while, at this place in the queue; at 0 for the running turn of its thread."""
+    """A message that has waited for a while, and its place in the queue (0: its thread's turn is running)."""
 
     thread: str
     id: str
@@ -121,9 +122,9 @@ class Waiting(NamedTuple):
 
 
 class Mailbox:
-    """The queue over one Redis. Times in seconds. Every method raises ``RedisError`` when Redis is away.
+    """The queue over one Redis. Times are in seconds. Every method raises ``RedisError`` if Redis is down.
 
-    ``per_team`` is how many turns a workspace may have at once over all workers. 0 means no limit.
+    ``per_team`` is how many turns a workspace may have at once across all workers. 0 means no limit.
     """
 
     def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
@@ -143,7 +144,7 @@ class Mailbox:
         self._prefix = prefix
         self._shards = shards or shards_of(redis)
         self._redis = redis
-        # A beat must be quick: a client that retries an old beat delays the next one.
+        # A beat must be quick: retrying an old beat would delay the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
         self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting, self._probe = (
             load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting", "probe")
@@ -155,11 +156,11 @@ class Mailbox:
         self._first_shard = 0
 
     def shard_of(self, thread: str) -> str:
-        """Hash tag that all keys of this thread begin with."""
+        """Hash tag with which all keys of this thread begin."""
         return hash_tag(thread, prefix=self._prefix, shards=self._shards)
 
     def ready_key(self, thread: str) -> str:
-        """Sorted set that lists this thread while it has messages and no worker."""
+        """Sorted set that contains this thread while it has messages and no worker."""
         return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
 
     def seen_key(self, thread: str, event_id: str) -> str:
@@ -188,11 +189,11 @@ class Mailbox:
         hold_s: float = 0.0,
         fuller: bool = False,
     ) -> bool:
-        """Store a message. Return False when any of ``event_ids`` was seen in the last 24 h: it is stored already.
+        """Store a message. Return False if any of ``event_ids`` was seen in the last 24 h, so it is already stored.
 
         All of ``event_ids`` are known afterwards in either case, so a chain of twins stays closed. ``said`` (Slack's
-        ts) puts the message before those that were said later. It is not claimed for ``hold_s`` unless a ``fuller``
-        event about the same message arrives, whose body then replaces it.
+        ts) puts the message before later ones. It is not claimed for ``hold_s`` unless a ``fuller`` event about the
+        same message arrives, whose body then replaces it.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is not a duplicate
         # Half an emoji in a cut text has no UTF-8 form. If it were refused, Slack would send it again and again.
@@ -214,7 +215,7 @@ class Mailbox:
         missed: RedisError | None = None
         lease_ms, last_try = round(self.lease_s * 1000), self.max_tries + EXTRA_NOTIFY_TRIES
         limits = [last_try, MAX_DEAD_LETTERS, DEAD_TTL_S, max(1, self.max_tries - SOLO_TRIES), self._per_team]
-        # Start with another shard each time, or the first one would always be served first.
+        # Start with a different shard each time, or the first one would always be served first.
         self._first_shard = (self._first_shard + 1) % len(self._tags)
         for shard in self._tags[self._first_shard :] + self._tags[: self._first_shard]:
             if limit <= len(claimed):
@@ -239,7 +240,8 @@ class Mailbox:
     async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
         """Renew these leases in Redis and locally. Those that Redis refuses are lost.
 
-        Uses a client of its own, with short time-outs and without retries. An unreachable shard affects no other.
+        Uses a client of its own, with short time-outs and without retries. An unreachable shard does not affect the
+        others.
         """
         missed: RedisError | None = None
         by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}
@@ -262,7 +264,7 @@ class Mailbox:
     async def finish(
         self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", deletes_mark: str = ""
     ) -> bool:
-        """End the turn as its ``Ending`` says. Return False and change nothing if another worker took over.
+        """End the turn with this ``Ending``. Return False and change nothing if another worker took over.
 
         ``ok`` and ``dead`` remove the message (``dead`` keeps it with ``reason``). ``retry`` leaves it in place for
         ``after_s``. ``give_back`` leaves it for any worker (after ``after_s``) and does not count this try.
@@ -274,7 +276,7 @@ class Mailbox:
         return await self._wakeup.ring_if_asked(await self._finish(keys=[self.shard_of(thread)], args=arguments))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
-        """Record once that an effect happened. Return the recorded value, ours or an earlier one.
+        """Record once that an effect happened. Return the recorded value, which may be an earlier one.
 
         Raises ``LeaseLost`` when the lease expired or was taken over: this worker may not cause the effect.
         """
@@ -291,11 +293,11 @@ class Mailbox:
         return None if value is None else str(value)
 
     async def cancel(self, wish: Cancellation) -> None:
-        """Ask all workers to interrupt the turn of this message, and no later turn of its thread."""
+        """Ask all workers to interrupt the turn of this message, but no later turn of its thread."""
         await self._redis.publish(self.cancel_channel, json.dumps(asdict(wish)))
 
     async def make_due_now(self, thread: str) -> None:
-        """Make a message of this thread that waits for a retry due now: a person withdrew it."""
+        """Make a message of this thread that waits for a retry due now, because a person withdrew it."""
         if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
             await self._wakeup.ring()
 
@@ -304,7 +306,7 @@ class Mailbox:
         return await self._redis.zscore(self.ready_key(thread), thread) is not None
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
-        """Yield what any worker passes to ``cancel``, from when ``listening`` is called. Raises ``RedisError``."""
+        """Yield what any worker passes to ``cancel``, from the call of ``listening`` on. Raises ``RedisError``."""
         await self._redis.initialize()  # a cluster's client must know its nodes before it can subscribe to one
         async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
             await pubsub.subscribe(self.cancel_channel)
@@ -320,9 +322,9 @@ class Mailbox:
         await self._redis.brpop([self._wakeup.key], timeout=timeout_s)
 
     async def list_waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
-        """List what has waited for ``for_s``, to be claimed or for its thread's running turn.
+        """List messages that have waited for ``for_s``, to be claimed or for their thread's running turn.
 
-        A message is listed once in ``again_s``. One process in all gets a list in ``each_s``.
+        Each is listed once per ``again_s``. Only one process gets a list per ``each_s``.
         """
         found: list[Waiting] = []
         for shard in self._tags:
@@ -333,12 +335,12 @@ class Mailbox:
         return found
 
     async def list_messages(self, thread: str) -> list[MailboxEntry]:
-        """List a thread's messages in order. A running turn is that of the first."""
+        """List a thread's messages in order. A running turn belongs to the first."""
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
         return [split_entry(str(entry)) for entry in entries]
 
     async def probe(self) -> bool:
-        """Try every command that the queue needs, on keys of its own. Return True, or raise ``RedisError``."""
+        """Try all commands that the queue needs, on test keys. Return True, or raise ``RedisError``."""
         self._first_shard = (self._first_shard + 1) % len(self._tags)
         shard = self._tags[self._first_shard]
         await self._probe(keys=[shard])

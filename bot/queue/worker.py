@@ -1,7 +1,7 @@
 """The worker: claims messages, runs their turns, and ends each as ok, retry, dead or given back.
 
-A turn is cancelled the moment its lease is lost. A handler that crashes is caught here and tried again; in
-the end the person is told. ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
+A turn is cancelled the moment its lease is lost. If a handler crashes, the message is tried again; in the end the
+person is told. ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ MAX_CLAIM = 8
 MAX_CLAIM_WHEN_BUSY = 2
 LAG_S = 0.02
 MAX_BUSY_WAIT_S = 0.5
-# The loops over an outage are no stamina: `stop` must wake them at once, and shortens their time limit.
+# The loops during an outage do not use stamina: `stop` must wake them at once, and shortens their time limit.
 OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
 REPORT_TIMEOUT_S = 60.0
@@ -51,7 +51,7 @@ CANCEL_AGAIN_S = 3.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
 
-# Why a turn was interrupted: a person (or an edit) wanted it, its lease is lost, or the process shuts down.
+# Reasons to interrupt a turn: a person (or an edit) wanted it, its lease is lost, or the process shuts down.
 Interruption = Literal["stopped", "lease_lost", "drained"]
 
 
@@ -71,7 +71,7 @@ class Handler(Protocol):
     async def handle(self, claimed: Claimed, lease: Lease, /) -> Ending:
         """Handle a message. Check ``lease.require()`` right before each outside effect.
 
-        When this is cancelled, ``lease.stopped`` says why a person wanted that.
+        If this is cancelled, ``lease.stopped`` says how a person stopped it.
         """
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str, /) -> None:
@@ -120,18 +120,18 @@ class Turn:
             self.interrupt("lease_lost")
 
     def ending(self, *, stopping: bool) -> Ending | None:
-        """Ending for the mailbox once the task is done. None if there is nothing to report."""
+        """Ending for the mailbox once the task is done, or None if there is nothing to report."""
         if not self.task.done():
             return None  # the task ignores its cancellation: keep the lease, or the next holder would run beside it
         if not self.task.cancelled():
             ending = self.task.result()
-            # Withdrawn while it was about to wait: there is nothing to wait for.
+            # It was withdrawn while it was about to wait, so there is nothing to wait for.
             return replace(ending, after_s=0.0) if self.lease.stopped else ending
         if self.why == "stopped":
             return OK  # the person no longer wants an answer
         if not self.lease.is_held():
             return None
-        if self.why is not None or stopping:  # also if the lease had expired and a late beat renewed it
+        if self.why is not None or stopping:  # even if the lease had expired and a late beat renewed it
             return give_back()
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
@@ -159,7 +159,7 @@ class Turns:
         return len(self._running)
 
     def stop(self) -> None:
-        """Begin to drain. ``run`` returns when every turn is ended or given back. To end at once, cancel ``run``."""
+        """Begin to drain. ``run`` returns when all turns are ended or given back. To end at once, cancel ``run``."""
         self._stopping.set()
         self._changed.set()
 
@@ -175,7 +175,7 @@ class Turns:
         await self.mailbox.cancel(wish)
 
     async def run(self) -> None:
-        """Work until ``stop``. Wait while Redis is away. Any exception is a bug or our own cancellation."""
+        """Work until ``stop``. Wait while Redis is down. Any exception is a bug or our own cancellation."""
         lease_s = self.mailbox.lease_s
         async with asyncio.TaskGroup() as service:
             helpers = [
@@ -188,7 +188,7 @@ class Turns:
                     try:
                         await self._claim_until_stopped(turns)
                         await self._drain()
-                    finally:  # also when we are cancelled: turns cancelled from here on are given back
+                    finally:  # even when we are cancelled: turns cancelled from here on are given back
                         self._stopping.set()
             finally:
                 for helper in helpers:
@@ -236,8 +236,8 @@ class Turns:
     async def _busy(self) -> bool:
         """Wait a moment for running turns to leave processor time. Return True if they do not.
 
-        More turns at once would finish none sooner. In Redis a message can still be overtaken by a direct chat or
-        another workspace. A claimed one shares the processor with them.
+        More turns at once would not finish any of them sooner. In Redis a direct chat or another workspace can still
+        overtake a message; once claimed, it shares the processor with them.
         """
         until = now() + MAX_BUSY_WAIT_S
         # So few leave enough time, and the check would cost a single question some milliseconds.
@@ -263,7 +263,7 @@ class Turns:
             turn.interrupt("drained")
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Run the handler and return an ending for any outcome. Cancellation and a lost lease pass as cancellation.
+        """Run the handler and return an ending for any outcome. A cancellation or lost lease is raised as cancellation.
 
         ``OUTAGES`` are fewer than the ``RedisError`` that a handler may raise. A full Redis, MISCONF and any other
         ``ResponseError`` end as a crash, which counts as a try. An outage does not, and a lost turn does.
@@ -271,7 +271,7 @@ class Turns:
         tries, most = claimed.tries, self.mailbox.max_tries
         try:
             lease.require()
-            # A message tried too often kills its worker: do not run it again, only notify the person.
+            # A message that was tried too often kills its worker: do not run it again, only notify the person.
             spent = give_up(f"no end after {most} tries") if tries > most else None
             ending = spent or await self.handler.handle(claimed, lease)
             if ending.verb == "dead":
@@ -285,12 +285,13 @@ class Turns:
         except Exception as error:  # noqa: BLE001 (a wall: docs/architecture.md)
             what = type(error).__name__
             log.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
-            # The very last try ends here even if the person was not notified. An earlier one leaves that to the next.
+            # The very last try ends here even if the person could not be notified. An earlier one leaves that to the
+            # next.
             return give_up(f"crashed: {what}") if tries >= most + EXTRA_NOTIFY_TRIES else retry(backoff(tries))
         return ending
 
     async def _supervise(self, turn: Turn) -> None:
-        """Wait for the handler, then report to the mailbox, also while we are cancelled ourselves."""
+        """Wait for the handler, then report to the mailbox, even while we are cancelled ourselves."""
         began = now()
         try:
             await asyncio.wait({turn.task})
@@ -310,7 +311,7 @@ class Turns:
                 self._changed.set()
 
     async def _report_ending(self, claimed: Claimed, ending: Ending, *, seconds: float) -> None:
-        """Report an ending, through an outage if necessary: an answered question must not be answered again."""
+        """Report an ending, even through an outage, because an answered question must not be answered again."""
         began = now()
         while True:
             try:

@@ -1,7 +1,7 @@
-"""The Redis clients: what REDIS_URL may name, the connections behind it, and the wait for a replica.
+"""The Redis clients: the forms of REDIS_URL, connections, and the wait for a replica.
 
-``client_of`` opens one server, a primary behind Sentinels, or a cluster. All clients raise ``RedisError`` only.
-``impatient`` returns a second client of the same servers that answers in time or fails.
+``client_of`` opens one server, a primary behind Sentinels, or a cluster. All clients raise only ``RedisError``.
+``impatient`` returns a second client of the same servers, which answers in time or fails.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ AnyConnection = TypeVar("AnyConnection", bound=AbstractConnection)
 OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
-SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one: fail-over waits for it
-# Settings of every client: replies are ``str``, short hiccups are retried, nothing hangs for long.
+SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one, because the fail-over waits for it
+# Settings of all clients: replies are ``str``, short hiccups are retried, nothing hangs for long.
 PATIENT: dict[str, Any] = {
     "decode_responses": True,
-    "encoding_errors": "replace",  # one damaged entry must not fail a reply that holds others
+    "encoding_errors": "replace",  # one damaged entry must not fail a reply with other entries
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "health_check_interval": 30,
@@ -45,10 +45,10 @@ PATIENT: dict[str, Any] = {
     # Without this each new connection reads redis-py's version from the disk to send it: most of its cost.
     "driver_info": None,
 }
-# A burst of events waits for one of these. A connection per event would cost more than its commands, and a file.
+# A burst of events shares these. A connection per event would cost more than its commands, and a file descriptor.
 WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
-REFUSING: dict[str, Any] = {"max_connections": 2_000}  # redis-py's own 100 are refused in a burst
-# Causes for the log and `orion doctor`, by the first word of the reply or by the error's type.
+REFUSING: dict[str, Any] = {"max_connections": 2_000}  # with redis-py's own 100, bursts are refused
+# Causes for the log and `orion doctor`, by the first word of the reply or the type of the error.
 PLAIN_CAUSES = {
     "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
     "WRONGPASS": "Redis refuses the user or password of REDIS_URL",
@@ -67,8 +67,8 @@ PLAIN_CAUSES = {
 # Errors that pass once Redis is back or has a primary again. A turn counts any other, such as a full Redis, as a crash.
 OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
 CONFIRM_TIMEOUT_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
-REPLICA_COUNT_TTL_S = 10.0  # INFO per question would be a round trip more; a new replica may be noticed late
-MARK_TTL_S = 60  # never read: the mark only serves as the later write
+REPLICA_COUNT_TTL_S = 10.0  # INFO per question would cost a round trip; it is fine to notice a new replica late
+MARK_TTL_S = 60  # never read: the mark only has to be a later write
 
 
 class DirectWrites(AbstractConnection):
@@ -80,7 +80,7 @@ class DirectWrites(AbstractConnection):
             await self.connect_check_health(check_health=False)
         if check_health:
             await self.check_health()  # type: ignore[no-untyped-call]  # redis-py's own
-        # A connection serves one caller at a time, so this change is safe.
+        # A connection serves one caller at a time, so this is safe.
         seconds, self.socket_timeout = self.socket_timeout, None
         try:
             async with asyncio.timeout(seconds):
@@ -93,7 +93,7 @@ class DirectWrites(AbstractConnection):
 
 
 def with_direct_writes(connection_class: type[AnyConnection]) -> type[AnyConnection]:
-    """Return this class of redis-py's, with direct writes."""
+    """Return this redis-py class with direct writes."""
     return type(connection_class.__name__, (DirectWrites, connection_class), {})
 
 
@@ -116,7 +116,7 @@ def _raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callabl
 
 
 class Cluster(RedisCluster):
-    """The client. ``made_of`` holds its nodes and settings, to make another one like it."""
+    """The client. ``made_of`` keeps its nodes and settings, so that another one can be made."""
 
     initialize = _raising_outages(RedisCluster.initialize)
     execute_command = _raising_outages(RedisCluster.execute_command)
@@ -124,18 +124,18 @@ class Cluster(RedisCluster):
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
         super().__init__(startup_nodes=[ClusterNode(host, port) for host, port in nodes], **settings)
-        # redis-py takes no class here; later nodes read this one
+        # redis-py does not accept a class here; later nodes read this one
         own = with_direct_writes(self.connection_kwargs["connection_class"])
         self.connection_kwargs["connection_class"] = own
         for node in self.startup_nodes:
             node.connection_class = own
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)
-        """Pipeline of commands. Those of a transaction must live in one slot."""
+        """Pipeline of commands. The keys of a transaction must be in one slot."""
         return Pipeline(self, transaction)  # type: ignore[abstract]  # an annotation of redis-py's base that it never sets
 
     def pubsub(self, *args: Any, **options: Any) -> ClusterPubSub:
-        """Subscription. Every node hears what is published on any."""
+        """Subscription. Every node gets what is published on any node."""
         return Subscription(self, *args, **options)
 
     async def holder_of(self, key: str) -> ClusterNode:
@@ -172,7 +172,7 @@ class Subscription(ClusterPubSub):
 
 @asynccontextmanager
 async def client_of(url: str) -> AsyncIterator[Redis]:
-    """Open a client of what ``url`` names, without contacting it. Raises ``ValueError`` for an unknown form."""
+    """Open a client for ``url`` without connecting. Raises ``ValueError`` for an unknown form."""
     parts = urlsplit(url)
     if parts.scheme.endswith(CLUSTER):
         settings = _settings(parts, CLUSTER)
@@ -256,14 +256,14 @@ def impatient(client: Redis, *, timeout_s: float) -> Redis:
 
 
 def plain_cause(error: RedisError) -> str:
-    """Cause of an error in plain words, without its text, which may quote arguments or the URL."""
+    """Return the cause of an error in plain words, without its text, which may quote arguments or the URL."""
     first = "NOPERM" if "ACL failure in script" in str(error) else str(error).partition(" ")[0]
     kind = type(error).__name__
     return PLAIN_CAUSES.get(first) or PLAIN_CAUSES.get(kind) or kind
 
 
 class NotReplicated(RedisError):  # noqa: N818 - a fact, not an error: the write is stored, but on one server only
-    """No replica has the write yet. A fail-over now would lose it."""
+    """No replica has the write yet, so a fail-over now would lose it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -276,14 +276,15 @@ class Replication:
     _replicas: dict[str, tuple[float, int]] = field(default_factory=dict, init=False)
 
     async def confirm(self, shard: str) -> None:
-        """Wait until a replica, if any is connected, has what was written to this shard. Raises ``NotReplicated``.
+        """Wait until a replica, if one is connected, has everything written to this shard. Raises ``NotReplicated``.
 
         A write of our own goes first: a replica that has the later write also has the earlier one from any connection.
         """
         if not await self._has_replicas(shard):
             return
         mark = f"{shard}:replicated"
-        # One replica, no majority: each ack would take longer, and Slack waits three seconds (decision 6).
+        # Wait for one replica, not a majority: each ack would take longer, and Slack waits only three seconds (decision
+        # 6).
         commands = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, round(self.within_s * 1000))
         if isinstance(self.redis, Cluster):  # WAIT counts what its own connection wrote
             replies = await self.redis.on_one_connection(mark, *commands)

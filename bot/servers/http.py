@@ -1,7 +1,7 @@
 """The HTTP pages of every mode (``/healthz``, ``/readyz``, ``/metrics``), and Slack's events in HTTP mode.
 
 A request from Slack needs a fresh signature over its raw bytes, at most 1 MiB. Bodies are never logged. Connections
-have limits of their own: aiohttp closes one only after its first request, so idle ones could use up all descriptors.
+have separate limits: aiohttp closes them only after their first request, so idle ones could use up all descriptors.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class ConnectionLimits:
     _idle: dict[asyncio.BaseTransport, asyncio.TimerHandle] = field(default_factory=dict)
 
     def open(self, transport: asyncio.Transport) -> bool:
-        """Admit a connection, in place of the one that is idle for longest if there are too many."""
+        """Admit a connection. If there are too many, close the one that has been idle for longest."""
         if len(self._busy) + len(self._idle) >= self.limit:
             for closed in [each for each in (*self._busy, *self._idle) if each.is_closing()]:
                 self._forget(closed)
@@ -103,7 +103,7 @@ class LimitedProtocol(asyncio.Protocol):
         self._limits = limits
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Decide once; all that follows on the connection goes to the handler."""
+        """Decide once; everything after that goes to the handler."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a TCP server makes no other
         if not self._limits.open(transport):
             transport.abort()
@@ -113,7 +113,7 @@ class LimitedProtocol(asyncio.Protocol):
 
 
 class ProcessStatus:
-    """Content of the pages; empty here. A pause or a failing service does not fail a check: questions are stored."""
+    """Content of the pages; empty here. A pause or a failing service fails no check, as questions are stored."""
 
     async def checks(self) -> Mapping[str, bool]:
         """Check what must be up before questions can be answered."""
@@ -212,13 +212,13 @@ def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes, cl
         return False
     try:
         return SignatureVerifier(secret, clock or Clock()).is_valid_request(body, headers)
-    except (ValueError, TypeError, OverflowError):  # Slack never sends these: a number too long, not UTF-8
+    except (ValueError, TypeError, OverflowError):  # Slack never sends these: a number that is too long, or not UTF-8
         return False
 
 
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
     try:
-        # A client that sends a byte a minute must not hold a connection for ever.
+        # A client that sends a byte a minute must not keep a connection forever.
         async with asyncio.timeout(intake.body_s):
             body = await request.read()  # 413 above client_max_size
     except TimeoutError:
@@ -226,7 +226,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     if not has_valid_signature(intake.signing_secret, request.headers, body):
         stamp, fault = request.headers.get("X-Slack-Request-Timestamp", ""), dict[str, int | str]()
         then = _ClockAt(int(stamp)) if _STAMP.fullmatch(stamp) else None
-        if then and has_valid_signature(intake.signing_secret, request.headers, body, then):  # but for its age
+        if then and has_valid_signature(intake.signing_secret, request.headers, body, then):  # except for its age
             fault = {"seconds_off": round(time.time()) - then.stamp, "remedy": SET_CLOCK}
         log.warning("slack_signature_refused", body_length=len(body), **fault)
         return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses

@@ -1,7 +1,7 @@
-"""Socket Mode: one WebSocket to Slack, opened again by the SDK whenever it breaks.
+"""Socket Mode: one WebSocket to Slack, which the SDK reopens whenever it breaks.
 
-If Slack accepts sockets and drops them (``too_many_websockets``), the SDK asks hundreds of times a second. Here the
-pauses grow. ``ready`` means that Slack said hello on the socket that is open now.
+If Slack accepts sockets and drops them (``too_many_websockets``), the SDK asks hundreds of times a second; here the
+pauses grow. ``ready`` means that Slack said hello on the open socket.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from agent.json_data import string
 from bot.slack.client import library_logger
 from observability.loopback import proxy_for
 
-MAX_PAUSE_S: Final = 30.0  # not a burden for Slack, and people hardly wait once Slack is back
-_CLOSE_TIMEOUT_S: Final = 2.0  # of a deploy's 25 seconds; the turns need the rest
+MAX_PAUSE_S: Final = 30.0  # no burden for Slack, and people hardly wait once Slack is back
+_CLOSE_TIMEOUT_S: Final = 2.0  # out of a deploy's 25 seconds; the turns need the rest
 log = structlog.get_logger()
 
 
 class SocketClosingError(ConnectionError):
-    """Orion shuts down and opens no further socket."""
+    """Orion is shutting down and opens no further socket."""
 
 
 class PacedClient(SocketModeClient):
@@ -65,7 +65,7 @@ class PacedClient(SocketModeClient):
                     await self.closing.wait()
                 message = "Orion shuts down"
                 raise SocketClosingError(message)
-        # Counted before the request: a socket without a hello counts as well.
+        # Count before the request, so that a socket without a hello counts as well.
         self._ungreeted += 1
         try:
             url = await super().issue_new_wss_url()
@@ -77,7 +77,7 @@ class PacedClient(SocketModeClient):
         return url
 
     async def _dispatch(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        """Handle one envelope as Bolt's own adapter does. The ack goes out when the listeners are done."""
+        """Handle one envelope as Bolt's own adapter does. The ack is sent when the listeners are done."""
         began = time()
         await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
 
@@ -107,7 +107,7 @@ class SocketFront:
         return self._client is not None and await self._client.is_greeted()
 
     async def run(self) -> None:
-        """Connect and stay connected until cancelled. Retry for ever while Slack is away."""
+        """Connect and stay connected until cancelled. Keep retrying while Slack is down."""
         self._client = client = PacedClient(self)
         try:
             await client.connect()  # type: ignore[no-untyped-call]  # the library left it unannotated

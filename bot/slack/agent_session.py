@@ -1,7 +1,7 @@
 """Agent sessions: Slack shows "processing" and a Stop button until the app ends the session.
 
-Setting a status also begins a session. An answer does not end it: Slack would show the button for another hour. So the
-call that ends it is retried like a post.
+Setting a status also begins a session. An answer does not end it, and Slack would show the button for another hour. So
+the call that ends it is retried like a post.
 """
 
 from contextlib import suppress
@@ -37,12 +37,12 @@ class AgentSessions:
                 log.info("session_not_set", reason=failure.reason)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
-        """End the session, under this title if there is one. Raises ``DeliveryFailed`` if Slack does not allow it now.
+        """End the session, under this title if there is one.
 
-        Raises what ``lease_check`` raises, too.
+        Raises ``DeliveryFailed`` if Slack does not allow it now, and whatever ``lease_check`` raises.
         """
         if title and self.calls.is_supported(SESSION_METHOD):
-            # A title sent with a status names only a session that begins, and this one has begun.
+            # A title sent with a status counts only when a session begins, and this one has begun.
             with suppress(DeliveryFailed):
                 await self.calls.call_once(RENAME_METHOD, _body(place, title=mask_secrets(title)[:MAX_TITLE_CHARS]))
         lease_check()

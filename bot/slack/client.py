@@ -1,7 +1,7 @@
 """The Bolt app and the Web API clients: one HTTP session, no hidden retries.
 
 Bolt's own check answers 200 when Slack is away, which would lose the event. Here an event that cannot be authorised is
-not acknowledged. The log lines of the libraries quote whole payloads, so only their place and kind are logged.
+not acknowledged. The libraries' log lines quote whole payloads, so only their place and kind are logged.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
 REPLY_TIMEOUT_S: Final = 5.0
-_CALL_TIMEOUT_S: Final = 20.0  # for calls without a bound of their own; ``SlackCalls`` ends an attempt after 15 s
-_MAX_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
+_CALL_TIMEOUT_S: Final = 20.0  # for calls without their own limit; ``SlackCalls`` ends a try after 15 s
+_MAX_CONNECTIONS: Final = 1_000  # for all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 
 log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
-    """Slack did not identify Orion. The event must come again."""
+    """Slack did not identify Orion, so the event must be sent again."""
 
 
 def _remove_text(record: logging.LogRecord) -> bool:
@@ -51,13 +51,13 @@ def library_logger() -> logging.Logger:
     """Return the logger for Bolt and the SDK. Its level is explicit: without one they format every payload."""
     logger = logging.getLogger("orion.slack_library")
     logger.setLevel(logging.ERROR)
-    logger.addFilter(_remove_text)  # a function is added once
+    logger.addFilter(_remove_text)  # adding the same function twice has no effect
     return logger
 
 
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
-    """Open a Web API client with a session of its own. ``api_url`` may name another Slack-compatible server."""
+    """Open a Web API client with its own session. ``api_url`` may name another Slack-compatible server."""
     connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
     # Without a session the SDK opens a new one, and a connection, for each call.
@@ -82,7 +82,7 @@ class TokenTrial:
     """The result of trying a token."""
 
     state: Literal["accepted", "refused", "unreachable"]
-    reason: str = ""  # Slack's own word for a refusal, or the kind of trouble on the way
+    reason: str = ""  # Slack's word for a refusal, or the kind of connection error
     reply: Mapping[str, Any] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
 
@@ -93,7 +93,7 @@ async def try_token(client: AsyncWebClient, within_s: float = REPLY_TIMEOUT_S, *
     try:
         reply = await await_reply("apps.connections.open" if app_token else "auth.test", call, within_s)
     except DeliveryFailed as failure:
-        # Slack names its errors: a bare status comes from another server.
+        # Slack names its errors, so a bare status comes from another server.
         if failure.reason.startswith("http_") or failure.reason == MALFORMED:
             return TokenTrial(state="unreachable", reason="what answers there is not Slack")
         return TokenTrial(state="refused" if failure.is_refused else "unreachable", reason=failure.reason)
@@ -107,13 +107,13 @@ class TokenCheck:
     """Check whether Slack still accepts the bot token. An outage of Slack does not count."""
 
     client: AsyncWebClient
-    every_s: float = 60.0  # at most one call in this many seconds
+    every_s: float = 60.0  # at most one call per this many seconds
     within_s: float = 2.0
     _asked: float = -math.inf
     _accepted: bool = True
 
     async def is_accepted(self) -> bool:
-        """Return False once Slack refused it: it was revoked, or the app removed."""
+        """Return False once Slack has refused it, because it was revoked or the app was removed."""
         now = time.monotonic()
         if now - self._asked >= self.every_s:
             self._asked = now
@@ -166,7 +166,7 @@ class SlackWorkspace:
         return identity
 
     async def authorize(self, _team: str | None = None) -> AuthorizeResult:
-        """Authorise an event for Bolt. Raises ``NotAuthorized`` while Slack cannot be asked: then no ack goes out."""
+        """Authorise an event for Bolt. Raises ``NotAuthorized`` while Slack cannot be asked, so that no ack is sent."""
         try:
             own = await self.identity()
         except DeliveryFailed as failure:
@@ -178,7 +178,7 @@ class SlackWorkspace:
 
 
 def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
-    """Build the Bolt app. Its listeners finish before the ack goes out, in Socket Mode and over HTTP alike."""
+    """Build the Bolt app. Its listeners finish before the ack is sent, both in Socket Mode and over HTTP."""
 
     # Not a bound method: Bolt passes a value for every parameter, self included.
     async def authorize_event(team_id: str | None) -> AuthorizeResult | None:
@@ -190,7 +190,7 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
         logger=library_logger(),
         signing_secret="",
         authorize=authorize_event,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
-        process_before_response=True,  # else Bolt acknowledges first, and a process that dies loses the event
+        process_before_response=True,  # otherwise Bolt acknowledges first, and a process that dies loses the event
         request_verification_enabled=False,  # it would log a bad request's body; ``bot.servers.http`` checks
         ignoring_self_events_enabled=False,  # ``bot.events.intake`` alone sorts out self and bots
         attaching_conversation_kwargs_enabled=False,  # no listener uses what Bolt would attach

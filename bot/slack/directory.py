@@ -25,14 +25,16 @@ from bot.slack.message import Incoming
 from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls
 from verification.text.language import detect_language
 
-CACHE_TTL_S: Final = 3_600  # a new guest keeps access for up to an hour: the price of not asking each time (decision 5)
-NOTICE_TTL_S: Final = 86_400  # an ephemeral message disappears with its window: the next day it may be posted again
+# a new guest keeps access for up to an hour, because Slack is not asked each time (decision 5)
+CACHE_TTL_S: Final = 3_600
+# an ephemeral message disappears when Slack is closed, so it may be posted again the next day
+NOTICE_TTL_S: Final = 86_400
 # Slack's answers about people of another organisation that shares no channel with ours any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
 _PRIVATE: Final = "private "  # before a cached name
 _CHANNEL_TYPES: Final = "public_channel,private_channel"
-MAX_NAMES: Final = 12  # ids of one turn that are looked up; most are cached
+MAX_NAMES: Final = 12  # maximum ids to look up per turn; most are cached
 MEMBERSHIPS_TTL_S: Final = 600
 MEMBERSHIPS_TIMEOUT_S: Final = 4.0  # the question waits for the lookup
 Found = TypeVar("Found")
@@ -41,7 +43,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """The relevant facts about an account. ``language`` is the one in Slack, ``tz`` an IANA name; may be empty."""
+    """The relevant facts about an account. ``language`` is the one in Slack, ``tz`` an IANA name; both may be empty."""
 
     guest: bool = False
     external: bool = False
@@ -54,7 +56,7 @@ class Person:
 
 @dataclass(eq=False)
 class CachedDirectory:
-    """Slack's replies of the last hour, for any workspace. ``prefix`` separates several Orions on one Redis."""
+    """Slack's replies in the last hour, for any workspace. ``prefix`` separates several Orions on one Redis."""
 
     redis: Redis
     prefix: str = "orion"
@@ -87,39 +89,39 @@ class SlackDirectory(CachedDirectory):
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def notice_key(self, team: str, user: str, subject: str) -> str:
-        """Redis key that says that a person got a notice."""
+        """Redis key that records that a person got a notice."""
         return f"{self.prefix}:told:{team}:{user}:{subject}"
 
     async def claim_notice(self, team: str, user: str, subject: str) -> bool:
-        """Return whether the person has not had this notice today, and note that they have it now."""
+        """Return whether the person has not had this notice today, and record that they have now."""
         return bool(await self.redis.set(self.notice_key(team, user, subject), "1", nx=True, ex=NOTICE_TTL_S))
 
     async def release_notice(self, team: str, user: str, subject: str) -> None:
-        """Forget a notice that could not be delivered, so that the next one counts."""
+        """Forget a notice that could not be delivered, so that the next one is sent."""
         await self.redis.delete(self.notice_key(team, user, subject))
 
     async def cached_language(self, team: str, user: str) -> str | None:
-        """Return the language this person uses Slack in, if it is cached."""
+        """Return the language in which this person uses Slack, if it is cached."""
         person = await self.cached_person(team, user)
         return (person.language or None) if person else None
 
     async def message_language(self, incoming: Incoming) -> str | None:
-        """Return the language of the message; without a text, the one its author uses Slack in."""
+        """Return the language of the message or, if it has no text, the one in which its author uses Slack."""
         if incoming.text:
             return detect_language(incoming.text)
         return await self.cached_language(incoming.thread.team, incoming.user)
 
     async def notice_language(self, incoming: Incoming) -> str | None:
-        """Return the language for a text that only the author sees: few words do not show what they speak."""
+        """Return the language for a text that only the author sees, because a few words do not show their language."""
         return detect_language(incoming.text) or await self.cached_language(incoming.thread.team, incoming.user)
 
     async def find_person(self, team: str, user: str) -> Person:
-        """Return an account as seen from here. Raises ``DeliveryFailed``: Slack is away, or refuses the lookup."""
+        """Return an account as seen from here. Raises ``DeliveryFailed`` if Slack is down or refuses the lookup."""
         async with self._asking.setdefault(user, asyncio.Lock()):
             if cached := await self.cached_person(team, user):
                 return cached
             try:
-                # Slack leaves the locale out unless it is asked for.
+                # Slack leaves out the locale unless it is requested.
                 reply = await self._calls.read("users.info", user=user, include_locale="true")
             except DeliveryFailed as failure:
                 if failure.reason not in _NOT_OURS:
@@ -136,7 +138,7 @@ class SlackDirectory(CachedDirectory):
             return person
 
     async def is_shared(self, team: str, channel: str) -> bool:
-        """Return whether people of another organisation can read this channel. Raises as ``find_person`` does."""
+        """Return whether people of another organisation can read this channel. Raises like ``find_person``."""
         key = self.channel_key(team, channel)
         async with self._asking.setdefault(channel, asyncio.Lock()):
             if (stored := await self.redis.get(key)) is not None:
@@ -146,10 +148,10 @@ class SlackDirectory(CachedDirectory):
             except DeliveryFailed as failure:
                 if failure.reason != _GONE:
                     raise
-                return True  # not cached: Orion may be invited the next minute
+                return True  # not cached, because Orion may be invited a minute later
 
     async def _read_channel(self, team: str, channel: str) -> Mapping[str, Any]:
-        """Read the ``channel`` object, and cache what is used of it."""
+        """Read the ``channel`` object, and cache the parts that are used."""
         reply = await self._calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
         async with self.redis.pipeline(transaction=False) as pipe:
@@ -176,7 +178,7 @@ class SlackDirectory(CachedDirectory):
     async def add_names(
         self, question: Question, history: Sequence[ThreadMessage]
     ) -> tuple[Question, tuple[ThreadMessage, ...]]:
-        """Return question and history with names in place of ids, the latest first where there are many.
+        """Return question and history with names in place of ids. If there are many, the latest come first.
 
         The model reads ``@Ben`` and ``#ops``. The question gets the asker's time zone, and the speakers' names.
         """
@@ -235,7 +237,8 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
     sister = bool(enterprise) and string(user, "enterprise_user", "enterprise_id") == enterprise
     ours = home in {"", team} or sister or (isinstance(teams, list) and team in teams)
     names = (string(user, "profile", "display_name"), string(user, "profile", "real_name"), string(user, "real_name"))
-    name = re.sub(r"[<>|`@#\x00-\x1f]", " ", next(filter(None, names), string(user, "name")))  # it can hold no markup
+    # it cannot contain markup
+    name = re.sub(r"[<>|`@#\x00-\x1f]", " ", next(filter(None, names), string(user, "name")))
     return Person(
         # Guests of several channels, and of a single one.
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
@@ -252,12 +255,12 @@ def is_shared_outside(channel: Mapping[str, Any]) -> bool:
     """Return whether a ``channel`` object is shared beyond our organisation, or about to be."""
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         return True
-    # ``is_shared`` alone is also set on a channel that only sister workspaces of our own organisation share.
+    # ``is_shared`` is also set for a channel that only sister workspaces of our own organisation share.
     return bool(channel.get("is_shared")) and not channel.get("is_org_shared")
 
 
 def channel_label(channel: Mapping[str, Any]) -> str:
-    """Return ``#name``, marked as private if it is not for those who are not in the channel."""
+    """Return ``#name``, marked as private if only members may see it."""
     name, mark = string(channel, "name"), _PRIVATE if channel.get("is_private") else ""
     return f"{mark}#{name}" if name and not channel.get("is_mpim") else ""
 
@@ -266,7 +269,7 @@ def channel_label(channel: Mapping[str, Any]) -> str:
 class Memberships:
     """Looks up one workspace's people.
 
-    Documents of the ``index``, or the ``audiences`` of MCP servers, tell whether any asks for more than ids of people.
+    The ``index`` and the ``audiences`` of MCP servers show whether anything needs more than ids of people.
     """
 
     calls: SlackCalls
@@ -277,7 +280,7 @@ class Memberships:
     _asked_at: float = field(default=float("-inf"))
 
     async def of(self, question: Question) -> frozenset[str]:
-        """Return the asker's memberships, in a direct chat. Without a reply from Slack there are none."""
+        """Return the asker's memberships in a direct chat; none if Slack does not reply."""
         if not question.thread.channel.startswith("D") or not await self._are_needed():
             return frozenset()
         team, user = question.thread.team, question.user
@@ -312,7 +315,7 @@ class Memberships:
 
 
 async def _if_granted(lookup: Awaitable[Found], nothing: Found) -> Found:
-    """Return what Slack says, or ``nothing`` if an admin did not grant the scope for it."""
+    """Return Slack's reply, or ``nothing`` if an admin did not grant the scope for it."""
     try:
         return await lookup
     except DeliveryFailed as failure:

@@ -1,6 +1,6 @@
 """Fetches and reads the files of a question. A failure becomes the file's ``trouble``.
 
-The token goes only to Slack's own hosts, or to the configured server.
+The token is sent only to Slack's own hosts or to the configured server.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Attachments:
-    """Reads the files of one workspace's messages, with the token of that workspace."""
+    """Reads the files of one workspace's messages with its token."""
 
     client: AsyncWebClient
     calls: SlackCalls
@@ -69,10 +69,10 @@ class Attachments:
     ) -> tuple[AttachedFile, ...]:
         """Read the files of the message, then those of the first message of its thread.
 
-        ``first`` is that message as Slack has it; empty if it does not matter, None if it must be looked up.
-        ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` while Slack is away.
+        ``first`` is that message from Slack; empty if it does not matter, None if it must be looked up. ``asked`` is
+        the message itself, if it was already read. Raises ``DeliveryFailed`` while Slack is down.
         """
-        # Only facts missing from the event cost a call to Slack.
+        # Only facts that are missing from the event cost a call to Slack.
         is_located = [
             one.get("url_private") or one.get("file_access") == "check_file_info" for one in incoming.attached
         ]
@@ -141,7 +141,7 @@ class Attachments:
             raise FileUnavailable(trouble="unreadable") from None
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
-        """Download through redirects. Each host is checked before the token goes there."""
+        """Download through redirects. Check each host before sending it the token."""
         url = string(known, "url_private_download") or string(known, "url_private")
         for _ in range(_MAX_REDIRECTS):
             if not self.is_allowed(url):
@@ -176,7 +176,7 @@ class Attachments:
         return bytes(data)
 
     def is_allowed(self, url: str) -> bool:
-        """Return whether the token may go there: to the configured server, or from Slack to Slack over TLS."""
+        """Return whether the token may be sent there: to the configured server, or from Slack to Slack over TLS."""
         there, home = urlsplit(url), urlsplit(self.client.base_url)
         if (there.scheme, there.netloc) == (home.scheme, home.netloc):
             return True
@@ -192,9 +192,9 @@ def _name(shared: Mapping[str, Any]) -> str:
 
 
 def _name_by_type(known: Mapping[str, Any]) -> str:
-    """Return a name whose suffix decides the reader: Slack's type first. Without a known suffix the content decides.
+    """Return a name whose suffix selects the reader, by Slack's type first. Without a known suffix the content decides.
 
-    Raises ``FileUnavailable`` for a kind that is not read.
+    Raises ``FileUnavailable`` for an unsupported type.
     """
     name, kind, mode = _name(known), string(known, "mimetype"), string(known, "mode")
     if mode in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
@@ -202,7 +202,7 @@ def _name_by_type(known: Mapping[str, Any]) -> str:
     if mode == "email" or string(known, "filetype") == "email":
         return f"{name}.html"
     by_type = format_of_type(kind) or format_of(f"file.{string(known, 'filetype')}")
-    if by_type and kind != "text/plain":  # Slack's type for programs and tables, too
+    if by_type and kind != "text/plain":  # also Slack's type for programs and tables
         return name if format_of(name) == by_type else f"{name}{by_type.suffixes[0]}"
     if format_of(name) or kind in {"", "application/octet-stream"}:
         return name

@@ -29,7 +29,7 @@ class HandOffPlace:
     _channel: str = ""  # the id of a ``#name``, once it was looked up
 
     def in_channel(self, thread: ThreadKey) -> HandOffPlace:
-        """Return the place for a thread: a channel may have its own."""
+        """Return the place for a thread, because a channel may have its own."""
         own = self.channels.of(thread.team, thread.channel).handoff if self.channels else ""
         return HandOffPlace(own, self.calls, self.people) if own else self
 
@@ -39,7 +39,7 @@ class HandOffPlace:
         return self.name.startswith("S")
 
     async def label(self, thread: ThreadKey, language: str | None = None) -> str:
-        """Return the name of the place to show before the click. Empty: from this thread people cannot be asked.
+        """Return the name of the place to show before the click; empty if people cannot be asked from this thread.
 
         A user group cannot be mentioned in a direct chat.
         """

@@ -19,9 +19,9 @@ from bot.slack.web_api import DeliveryFailed, Urgency
 ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
 NOTICE_EVENT: Final = "orion_notice"
-_STEPS: Final = frozenset({"plan", "task_card"})  # the blocks that Slack makes of a stream's task chunks
+_STEPS: Final = frozenset({"plan", "task_card"})  # the blocks into which Slack turns a stream's task chunks
 _PAGE: Final = 200
-_LONG_PAGE: Final = 999  # for the later pages of a long thread: the latest messages come last
+_LONG_PAGE: Final = 999  # for the later pages of a long thread, because the latest messages come last
 _MAX_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
 log = structlog.get_logger()
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class StreamedMessage:
-    """The streamed message of a question: not begun, begun with the ``ts`` that Slack confirmed, or unknown."""
+    """The streamed message for a question: not begun, begun with the ``ts`` that Slack confirmed, or unknown."""
 
     state: Literal["not_begun", "begun", "unknown"] = "not_begun"
     ts: str = ""
@@ -46,7 +46,7 @@ STREAM_UNKNOWN: Final = StreamedMessage("unknown")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet."""
+    """A message that Orion posted for a question: an answer's ``part`` (from 1), or a placeholder for the answer."""
 
     ts: str
     turn_id: str = ""
@@ -54,25 +54,25 @@ class Posted:
     placeholder: bool = False
     stream: bool = False  # a placeholder of a stream that was not ended
     blank: bool = False  # it shows nothing
-    planned: bool = False  # it shows the steps of a plan and nothing else
-    about: str = ""  # set for a notice, the same for each of its kind
+    planned: bool = False  # it shows only the steps of a plan
+    about: str = ""  # set for a notice, the same for all of its kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """The part of a conversation that was read. An unseen message is empty."""
+    """The part of a conversation that was read. A message that was not found is empty."""
 
     messages: tuple[ThreadMessage, ...]
-    first: Mapping[str, Any]  # the thread's first message as Slack has it
-    asked: Mapping[str, Any] = field(default_factory=dict)  # the message it was read up to
+    first: Mapping[str, Any]  # the thread's first message in Slack
+    asked: Mapping[str, Any] = field(default_factory=dict)  # the message up to which it was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionStatus:
-    """Slack's present content for a question."""
+    """The current messages in Slack for a question."""
 
     posted: tuple[Posted, ...]  # in order of parts, then of time, notices included
-    edited_ts: str  # of the question itself; empty if it was not edited
+    edited_ts: str  # the question's edit; empty if it was not edited
     last_word: bool  # the last message is Orion's
 
 
@@ -95,7 +95,7 @@ def age_s(ts: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ThreadReader:
-    """Reads conversations of one workspace. Raises ``DeliveryFailed``: the place is gone, or Slack away too long."""
+    """Reads conversations of one workspace. Raises ``DeliveryFailed`` if the place is gone or Slack is down."""
 
     workspace: SlackWorkspace
 
@@ -106,7 +106,7 @@ class ThreadReader:
         own = await self.workspace.identity()
         ends = {"oldest": after, "latest": before, "inclusive": True}
         bounds = {name: end for name, end in ends.items() if end != ""}
-        # A question can be answered without its thread, so posts come first under Slack's limits.
+        # A question can be answered without its thread, so posts take precedence under Slack's limits.
         read = {string(one, "ts"): one for one in await self._read(place, bounds, limit, "spare")}
         said = [
             _as_message(message, own, direct=is_direct(place))
@@ -120,7 +120,7 @@ class ThreadReader:
         return Conversation(messages=kept, first=read.get(place.thread_ts, {}), asked=read.get(before, {}))
 
     async def find_message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Find one message as Slack has it, and the one that opened its thread; empty if it is gone."""
+        """Find a message in Slack, and the one that opened its thread; empty if it is gone."""
         bounds = {"oldest": ts, "latest": ts, "inclusive": True, "include_all_metadata": True}
         read = await self._read(place, bounds, 1)
         found = {string(message, "ts"): message for message in read}
@@ -134,7 +134,7 @@ class ThreadReader:
     async def read_since(
         self, place: ThreadKey, oldest: str, urgency: Urgency = "asked", *, enough: int = _PAGE * 2
     ) -> list[Mapping[str, Any]]:
-        """Read the messages from ``oldest`` (a ts) on, oldest first. A thread's first message comes along."""
+        """Read the messages from ``oldest`` (a ts) on, oldest first, and a thread's first message."""
         # Orion knows its own posts by their metadata.
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
         return await self._read(place, bounds, enough, urgency)  # only the latest pages of a direct chat
@@ -144,11 +144,11 @@ class ThreadReader:
     ) -> tuple[Posted, ...]:
         """Find Orion's posts for this question, in order of its parts, then of time.
 
-        If ``streamed`` was begun with an unknown ts, any message of Orion's that still grows or stayed empty counts.
+        If ``streamed`` was begun with an unknown ts, any of Orion's messages that still grows or is empty counts.
         """
         own = await self.workspace.identity()
         try:
-            # This read keeps its place, or many reads would delay decided answers.
+            # This read keeps its place in the queue, or other reads would delay decided answers.
             messages = await self.read_since(place, question_ts, "must", enough=_PAGE * _MAX_PAGES)
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
@@ -158,7 +158,7 @@ class ThreadReader:
         return tuple(one for one in _find_posts(messages, own, question_ts, streamed) if not one.about)
 
     async def find_status(self, place: ThreadKey, question_ts: str) -> QuestionStatus:
-        """Find all of Orion's posts for this question and later ones, with streams that were not ended."""
+        """Find all of Orion's posts for this question and later ones, including streams that were not ended."""
         own = await self.workspace.identity()
         messages = await self.read_since(place, question_ts, "spare", enough=_PAGE * _MAX_PAGES)
         asked = next((one for one in messages if string(one, "ts") == question_ts), {})

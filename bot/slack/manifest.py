@@ -23,7 +23,7 @@ INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace rev
 
 def manifest(*, url: str = "", slack_search: bool = False) -> dict[str, Any]:
     """The manifest for Socket Mode, or for HTTP at ``url``; ``slack_search`` also asks to search public channels."""
-    made = deepcopy(_MANIFEST)  # the next caller gets the file's content again
+    made = deepcopy(_MANIFEST)  # so that the next caller gets the file's original content
     made["features"]["agent_view"]["suggested_prompts"] = [dict(prompt) for prompt in SUGGESTED_PROMPTS]
     if slack_search:
         scopes = made["oauth_config"]["scopes"]

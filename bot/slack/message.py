@@ -1,4 +1,4 @@
-"""A message to Orion as stored in the queue, Orion's identity in a workspace, and the lists of permitted askers."""
+"""A message to Orion as stored in the queue, Orion's identity in a workspace, and the lists of people who may ask."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from agent.thread.conversation import Question, ThreadKey
 Command = Literal["stop", "mute", "unmute"]
 Kind = Literal["question", "help", "stop", "mute", "unmute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up", "overheard"]
-"""``overheard``: a message of a channel, outside its threads, that does not mention Orion."""
+"""``overheard``: a message in a channel, outside threads, that does not mention Orion."""
 ADDRESSES_ORION: Final = frozenset({"mention", "direct"})
 ThreadMode = Literal["unknown", "engaged", "muted", "lost"]
 Files = Literal["none", "some", "unknown"]
 
 MESSAGE_SCHEMA = 1
-"""Grows when an older Orion could no longer read a message; new fields with a default need no new number."""
+"""Increase this if an older Orion can no longer read a message; new fields with a default need no new number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,36 +54,36 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """Nothing to do. ``reason`` is one snake_case word for the log."""
+    """Nothing to do. ``reason`` is a snake_case word for the log."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A message to a thread's queue."""
+    """A message for a thread's queue."""
 
     kind: Kind
     thread: ThreadKey
     user: str
     ts: str  # of the message it is about
     addressed: Addressed
-    text: str = ""  # plain, without Orion's mention; a message that was shared with it follows
+    text: str = ""  # plain text without Orion's mention, followed by a message that it shares
     edited_ts: str = ""  # distinguishes versions of the message
     event_ts: str = ""  # orders messages
     channel_type: str = ""
     mentioned: frozenset[str] = frozenset()
     event_ids: tuple[str, ...] = ()  # the keys that identify a second delivery of the same message
-    unproven: bool = False  # Redis lost the thread: Slack must first say whether Orion was addressed there
+    unproven: bool = False  # Redis lost the thread, so Slack must first say whether Orion was addressed there
     refused: str = ""  # why this person gets no answer
-    vouched: bool = False  # the event itself said whether its channel is shared
+    vouched: bool = False  # True if the event itself said whether its channel is shared
     files: Files = "none"  # an event of a mention may not list them
     attached: tuple[Mapping[str, Any], ...] = ()  # the event's facts about the files
     through_app: bool = False  # posted by an app that is not listed, in the name of ``user``, a person or a bot
     by_app: bool = False  # posted by any app
     action_token: str = ""
     origin: str = ""  # channel and thread_ts of the message that a private question is about
-    user_team: str = ""  # the asker's own workspace, where the event names it
+    user_team: str = ""  # the asker's own workspace, if the event names it
 
     @property
     def turn_id(self) -> str:
@@ -92,7 +92,7 @@ class Incoming:
 
     @property
     def costs_tokens(self) -> bool:
-        """True if answering may use tokens. A bare mention may have a file, which the event does not show."""
+        """True if answering may use tokens. A mention without text may have a file, which the event does not show."""
         return self.kind in {"question", "edit"} or (self.kind == "help" and self.files != "none")
 
     def question(self) -> Question:
@@ -103,17 +103,17 @@ class Incoming:
         )  # fmt: skip
 
     def to_json(self) -> str:
-        """One line of JSON that ``from_json`` reads back, without the token: that is kept apart, for minutes."""
-        # No `asdict`: it copies each value for itself, at a tenth of what taking an event costs.
+        """One line of JSON for ``from_json``, without the token, which is stored separately for some minutes."""
+        # Do not use `asdict`: it copies every value, which takes a tenth of the time for an event.
         values = {name: getattr(self, name) for name in self.__slots__}
-        # Most fields are empty, and each byte is kept in Redis.
+        # Most fields are empty, and every byte takes space in Redis.
         fields = {name: value for name, value in values.items() if value or name == "user"}
         fields |= {"action_token": "", "mentioned": sorted(self.mentioned), "schema": MESSAGE_SCHEMA}
         return compact_json(fields)
 
     @classmethod
     def from_json(cls, body: str) -> Incoming:
-        """Read a stored message without unknown fields of a newer version. Raises ``ValueError`` for anything else."""
+        """Read a stored message without a newer version's unknown fields. Raises ``ValueError`` for anything else."""
         return cls.from_fields(parse_json(body))
 
     @classmethod
@@ -145,7 +145,7 @@ def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessDenied(Ignored):
-    """A message of a person or a place without access. It must not be stored as it is."""
+    """A message from a person or place without access. It must not be stored as it is."""
 
     incoming: Incoming
 

@@ -1,6 +1,6 @@
-"""Paces for calls of Slack's Web API: one per workspace, method and channel, shared by all workers.
+"""Rate limits for calls of Slack's Web API: one per workspace, method and channel, shared by all workers.
 
-Slack counts an app's calls per workspace, and posts per channel. Its documentation gives each method a tier of so many
+Slack counts an app's calls per workspace, and posts per channel. In its documentation each method has a tier of so many
 calls a minute. Other limits show only as refusals (HTTP 429).
 """
 
@@ -21,9 +21,9 @@ from observability.metrics import Metrics
 
 log = structlog.get_logger()
 
-Keeps = Literal["", "fresh", "looked_for"]  # whether a waiting call keeps a place, and certainly was not made before
+Keeps = Literal["", "fresh", "looked_for"]  # True if a waiting call keeps its place and was certainly not made before
 
-REDIS_TIMEOUT_S: Final = 1.0  # without Redis a call goes out, and Slack decides
+REDIS_TIMEOUT_S: Final = 1.0  # without Redis the call is made, and Slack decides
 
 
 class CallPace(NamedTuple):
@@ -45,7 +45,7 @@ _CALLS_A_MINUTE: Final = {
 _UNKNOWN: Final = CallPace(interval_ms=0, burst=1)  # only Slack's refusals slow down such a method
 # Half of what a minute allows may go out at once.
 PACES: Final[Mapping[str, CallPace]] = {
-    # One a second a channel. For "short bursts" Slack gives no figure.
+    # One per second and channel. Slack gives no figure for "short bursts".
     "chat.postMessage": CallPace(interval_ms=1_000, burst=3),
     **{name: CallPace(60_000 // calls, calls // 2) for calls, names in _CALLS_A_MINUTE.items() for name in names},
 }
@@ -72,11 +72,11 @@ class RateLimits:
     async def reserve(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> float:
-        """Return the seconds until a call may go out, and take its turn if that is within ``patience_s``."""
+        """Return the seconds until a call may be made, and take its turn if that is within ``patience_s``."""
         pace = PACES.get(method, _UNKNOWN)
-        # At the pace of answers, readings once left 83 of 130 questions of a storm unanswered.
+        # When readings had the same priority as answers, 83 of 130 questions in a storm stayed unanswered.
         burst = max(1, pace.burst // 2) if spare else pace.burst
-        # A caller that comes back with the same call gets the place that it kept.
+        # A caller that returns with the same call gets its kept place.
         caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
         wait_s = await self._ask(method, arguments, pace.interval_ms, burst, round(patience_s * 1000), caller, 0)
         if wait_s and self.metrics:
@@ -84,13 +84,13 @@ class RateLimits:
         return wait_s
 
     async def note_refusal(self, method: str, arguments: Mapping[str, Any], retry_after_s: float) -> None:
-        """Note that Slack refused the call: no worker makes another before ``retry_after_s``."""
+        """Record that Slack refused the call, so that no worker makes another before ``retry_after_s``."""
         pace = PACES.get(method, _UNKNOWN)
         refused_ms = max(1, round(retry_after_s * 1000))
         await self._ask(method, arguments, pace.interval_ms, pace.burst, 0, "", refused_ms)
 
     async def is_waiting(self, method: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether a place is kept for the first try of this call. Raises ``RedisError``."""
+        """Return whether the first try of this call has a kept place. Raises ``RedisError``."""
         return bool(await self.redis.hexists(self.key(method, arguments), f"caller:fresh:{call_id(arguments)}"))
 
     async def _ask(self, method: str, arguments: Mapping[str, Any], *args: int | str) -> float:

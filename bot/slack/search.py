@@ -1,4 +1,4 @@
-"""Slack's real-time search for one question, with that question's own action token. Public channels only."""
+"""Slack's real-time search for one question, with the question's own action token. Only public channels."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
 METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
 SEARCH_TIMEOUT_S: Final = 10.0
 GRANT_TIMEOUT_S: Final = 3.0
-GRANT_TTL_S: Final = 3600.0  # of Slack's reply whether the workspace grants it
+GRANT_TTL_S: Final = 3600.0  # of Slack's reply True if the workspace grants it
 OUTAGE_TTL_S: Final = 60.0
 _NOT_GRANTED: Final = frozenset(
     ("missing_scope", "access_denied", "unknown_method", "not_allowed_token_type", "team_access_not_granted")
@@ -42,11 +42,11 @@ class SlackSearch:
     _known_until: float = field(default=0.0, init=False)
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
-        """Return the tool for a question with an action token; none if the workspace does not grant the search."""
+        """Return the tool for a question with an action token, or none if the workspace does not grant the search."""
         return (SlackSearchTool(self, incoming),) if await self._is_granted() else ()
 
     async def _is_granted(self) -> bool:
-        """Return whether the workspace granted the scope, asked once in a while. During an outage it counts as not."""
+        """Return whether the workspace granted the scope, checked now and then. During an outage return False."""
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.client, GRANT_TIMEOUT_S)
@@ -60,7 +60,7 @@ class SlackSearch:
             "query": query,
             "action_token": incoming.action_token,  # a bot may search only with the token of an event
             "content_types": ["messages"],
-            "channel_types": ["public_channel"],  # content of a private place stays there
+            "channel_types": ["public_channel"],  # content of a private place must stay there
             "limit": limit,
         }
         try:
@@ -92,7 +92,7 @@ class SlackSearchTool:
     spec = spec_of(SLACK_SEARCH)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search. Returns one source per message."""
+        """Search, and return one source per message."""
         limit = int(arguments.get("limit", DEFAULT_MESSAGES))
         messages = await self.search.find(self.incoming, str(arguments["query"]), limit)
         return ToolResult(
@@ -103,7 +103,7 @@ class SlackSearchTool:
 
 
 def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
-    # The question itself proves nothing, and bots repeat each other.
+    # Leave out the question itself, which proves nothing, and bots, which repeat each other.
     here = (string(message, "channel_id"), string(message, "message_ts")) == (incoming.thread.channel, incoming.ts)
     linked = string(message, "permalink").startswith(("https://", "http://"))
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())

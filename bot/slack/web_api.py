@@ -1,6 +1,6 @@
-"""Calls of Slack's Web API that keep to its limits and retry server errors and broken connections.
+"""Calls of Slack's Web API that respect its limits and retry server errors and broken connections.
 
-Before a call that Slack may have carried out is retried, its effect is looked for. The lease is checked before each
+If Slack may have carried out a call, Orion looks for its effect before a retry. The lease is checked before each
 try.
 """
 
@@ -31,20 +31,20 @@ LeaseCheck = Callable[[], None]
 OnMaybePosted = Callable[[], Awaitable[object]]
 Urgency = Literal["must", "asked", "spare"]
 
-# The last one is a 429 without an error of Slack's, as a proxy sends it.
+# The last one is a 429 without a Slack error, as proxies send it.
 LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
-# Slack's own trouble: the same call may succeed later. Every other error that Slack names is final.
+# Slack's own problems: the same call may succeed later. All other errors that Slack names are final.
 _RETRYABLE: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
 _NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's own replies have more fields
 MALFORMED: Final = "malformed_reply"
 MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
-"""Answers of a Slack-compatible server to a method that it does not have."""
-# Slack's own answers about this token: the app is not an agent there, or its manifest is older.
+"""Replies of a Slack-compatible server to a method that it does not have."""
+# Slack's replies if the app is not an agent there, or its manifest is older.
 _NOT_FOR_TOKEN: Final = frozenset(
     {"not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled", "method_deprecated"}
 )
-MISSING_TTL_S: Final = 3_600.0  # if the workspace has no statuses, do not try one at each question
+MISSING_TTL_S: Final = 3_600.0  # if the workspace has no statuses, do not try one for each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
 _FIELDS: Final[Mapping[str, str]] = {
@@ -62,9 +62,9 @@ _FIELDS: Final[Mapping[str, str]] = {
     "users.info": "user",
     "usergroups.list": "usergroups",
 }
-"""The field that each method's reply must have. A reply without it is not Slack's, and counts as an outage."""
+"""The field that each method's reply must have. A reply without it is not from Slack, and counts as an outage."""
 _MAX_PAUSE_S: Final = 20.0
-# A call that must wait longer fails and says how long: its job goes back to the queue and keeps a place.
+# A call that must wait longer fails and says how long; its job goes back to the queue and keeps its place.
 _MAX_TURN_WAIT_S: Final = 2.0
 _PAGE: Final = 200
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
@@ -79,7 +79,7 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
     def __init__(self, reason: str, *, permanent: bool, again_s: float | None = None, doubt: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.permanent = permanent  # a deleted thread, say; False during an outage
+        self.permanent = permanent  # for example a deleted thread; False during an outage
         self.again_s = again_s  # seconds to wait before the next try, if Slack named them
         self.doubt = doubt  # whether Slack may have carried it out
 
@@ -100,7 +100,7 @@ def no_lease() -> None:
 
 @dataclass(slots=True, eq=False)
 class SlackCalls:
-    """Call methods of one workspace. Each raises ``DeliveryFailed`` on a final error, or when patience ran out."""
+    """Calls methods for one workspace. Each raises ``DeliveryFailed`` for a final error, or if it takes too long."""
 
     client: AsyncWebClient
     _: KW_ONLY
@@ -113,7 +113,7 @@ class SlackCalls:
     limits: RateLimits | None = None
     at_once: int = AT_ONCE  # calls in flight: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
-    # Why and until when a method is off, by method and token; without a token it is off for every one.
+    # Why and until when a method is off, by method and token; without a token it is off for all.
     _missing: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict, init=False)
     _clock_quiet_until: float = field(default=0.0, init=False)
 
@@ -121,7 +121,7 @@ class SlackCalls:
         self._places = asyncio.Semaphore(self.at_once)
 
     async def read(self, method: str, *, urgency: Urgency = "asked", **params: Any) -> Reply:
-        """Call a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last."""
+        """Call a reading method. With ``must`` it keeps its place under the limits; ``spare`` ones come last."""
 
         async def attempt() -> Reply:
             verb = "POST" if method in _BY_POST else "GET"
@@ -150,13 +150,13 @@ class SlackCalls:
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,  # finds what a try without a reply may have done
         maybe_posted: OnMaybePosted
-        | None = None,  # called at once if Slack may still carry it out, also when cancelled
-        fresh: bool = False,  # this call was surely never made before
+        | None = None,  # called at once if Slack may still carry it out, even when cancelled
+        fresh: bool = False,  # this call was certainly never made before
     ) -> Reply:
         """Call a changing method."""
 
         async def attempt() -> Reply:
-            lease_check()  # only now: the wait may have been longer than the lease
+            lease_check()  # only now, because the wait may have been longer than the lease
             try:
                 return await self._call_guarded(method, body)
             except (asyncio.CancelledError, DeliveryFailed) as error:
@@ -200,7 +200,7 @@ class SlackCalls:
     async def _take_turn(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> None:
-        """Wait until the call may go out. Raises ``DeliveryFailed`` if that takes longer than ``patience_s``."""
+        """Wait until the call may be made. Raises ``DeliveryFailed`` if that takes longer than ``patience_s``."""
         if self.limits is None:
             return
         wait_s = await self.limits.reserve(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
@@ -224,7 +224,7 @@ class SlackCalls:
         keeps: Keeps = "",
         spare: bool = False,
     ) -> Reply:
-        # Not stamina: between two tries it can neither look for an effect nor wait for a turn under the limits.
+        # Not stamina, which cannot look for an effect or wait for the limits between two tries.
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self.patience_s, self.first_pause_s
         in_doubt = False
@@ -238,7 +238,7 @@ class SlackCalls:
                 await self._tell_limits(method, arguments, failure)
                 by_limits = self.limits is not None and failure.is_limited
                 if by_limits and not in_doubt and clock.time() < deadline:
-                    continue  # after the calls that wait already
+                    continue  # after the calls that are already waiting
                 wait = pause if failure.again_s is None else failure.again_s
                 longest = min(deadline - clock.time(), _MAX_TURN_WAIT_S if by_limits else math.inf)
                 if failure.permanent or wait > longest:
@@ -252,7 +252,7 @@ class SlackCalls:
                 return done
 
     async def _call_guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
-        """Make one try, unless the circuit is open, and report to the circuit how it went."""
+        """Make one try, unless the circuit is open, and report the result to the circuit."""
         if wait_s := self.breaker.wait_s():
             raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
         try:
@@ -284,7 +284,7 @@ class SlackCalls:
 
 
 def sendable(value: Any) -> Any:
-    """Return a body without characters that hide or reverse text: titles, names and quoted messages may have them."""
+    """Return a body without characters that hide or reverse text, as in titles, names and quoted messages."""
     if isinstance(value, str):
         return remove_unsendable(value)[0]
     if isinstance(value, Mapping):
@@ -293,7 +293,7 @@ def sendable(value: Any) -> Any:
 
 
 async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
-    """Wait for Slack's reply to a method. Raises ``DeliveryFailed``, also for a reply that cannot be Slack's."""
+    """Wait for Slack's reply to a method. Raises ``DeliveryFailed``, also for a reply that cannot be from Slack."""
     try:
         async with asyncio.timeout(within_s):
             reply = await call
@@ -303,7 +303,7 @@ async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s
         failure = DeliveryFailed(MALFORMED, permanent=False, doubt=True)
     except SlackApiError as error:
         failure = _as_failure(error)
-    # The SDK fails on a 200 whose body is not a JSON object, or is nested too deeply: another server answered.
+    # The SDK fails on a 200 whose body is not a JSON object or is nested too deeply, as another server may send.
     except (AttributeError, RecursionError):
         failure = DeliveryFailed(_NOT_SLACK, permanent=False, doubt=True)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
@@ -321,7 +321,7 @@ def _as_failure(error: SlackApiError) -> DeliveryFailed:
         asked = retry_after_s(response.headers, now=time.time())
         reason = reason if reason in LIMIT_ERRORS else "ratelimited"
         return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
-    # Slack names its errors: a reply without a name comes from another server and is not final.
+    # Slack names its errors, so a reply without a name comes from another server and is not final.
     named = not reason.startswith("http_") or reason in MISSING_METHOD
     permanent = named and (status < _SERVER_ERROR or reason in MISSING_METHOD) and reason not in _RETRYABLE
     return DeliveryFailed(reason, permanent=permanent, doubt=True)  # the call may still have been carried out

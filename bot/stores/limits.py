@@ -1,7 +1,7 @@
 """Limits on answering: daily token budgets, the pause of all processes, and the caps of listening channels.
 
-A day is a day of UTC. Spending is counted call by call, so a killed worker's share counts too. A turn reserves the
-day's average before it begins and releases it at its end, so that a burst of questions cannot overrun a budget.
+Days are in UTC. Tokens are counted call by call, so a killed worker's share counts too. A turn reserves the day's
+average before it begins and releases it when it ends, so that a burst of questions cannot exceed a budget.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Holder = Literal["user", "channel", "workspace"]
 
 DAY_S: Final = 86_400
 BUDGET_TTL_S: Final = 2 * DAY_S
-RESERVATION_TTL_S: Final = 900  # longer than a turn: a crashed one releases its share
+RESERVATION_TTL_S: Final = 900  # longer than a turn, so that a crashed one releases its share
 FIRST_RESERVATION: Final = 2_000  # tokens of a turn, until one of the day has ended
 _RESERVATIONS: Final = Path(__file__).with_name("reservations.lua").read_text(encoding="utf-8")
 _HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
@@ -38,14 +38,14 @@ MAX_POSTS_A_DAY: Final = 20  # in one channel
 QUIET_AFTER_DISLIKES: Final = 2
 QUIET_TTL_S: Final = 86_400
 MUTED_TTL_S: Final = 365 * 86_400
-WORK_TTL_S: Final = 300  # longer than a turn: a crashed worker frees the channel
+WORK_TTL_S: Final = 300  # longer than a turn, so that a crashed worker frees the channel
 _DAY_TTL_S: Final = 2 * 86_400
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Tokens a day, 0 for no limit. The per-person limit does not apply to ``admins``."""
+    """Tokens per day, 0 for no limit. The per-person limit does not apply to ``admins``."""
 
     user: int = 0
     channel: int = 0
@@ -104,7 +104,7 @@ class Budgets:
 
     @asynccontextmanager
     async def reserve(self, turn_id: str, incoming: Incoming) -> AsyncIterator[bool]:
-        """Reserve an average turn's tokens for the block. Yield False if turns under way may use up a budget.
+        """Reserve an average turn's tokens for the block. Yield False if running turns may use up a budget.
 
         A turn that reserves again replaces its reservation. Raises ``RedisError``.
         """
@@ -124,7 +124,7 @@ class Budgets:
 
     @asynccontextmanager
     async def count_turn(self, incoming: Incoming) -> AsyncIterator[TurnTokens]:
-        """Yield the counter of a turn. What it could not write by then is written at the end of the block."""
+        """Yield the counter of a turn. What it has not written yet is written at the end of the block."""
         async with background_tasks() as tasks:
             tokens = TurnTokens(self, incoming, tasks)
             try:
@@ -133,7 +133,7 @@ class Budgets:
                 await tokens.write(at_end=True)
 
     async def release(self, turn_id: str, incoming: Incoming) -> None:
-        """Give a turn's reservation back: it is over, or its worker crashed and another one takes it over."""
+        """Release a turn's reservation, because it is over, or its worker crashed and another one takes over."""
         if not self.limits.are_set:
             return
         try:
@@ -162,9 +162,10 @@ class TurnTokens:
             self.tasks.create_task(self.write(), name="tokens")
 
     async def write(self, *, at_end: bool = False) -> None:
-        """Write what is not written yet, after a write under way. If Redis is away, the next call writes it.
+        """Write what is not written yet, after a running write. If Redis is down, the next call writes it.
 
-        A turn counts for the average at its end, and only if it used tokens: others would make reservations too small.
+        A turn counts for the average when it ends, and only if it used tokens: others would make reservations too
+        small.
         """
         async with self._writing:
             tokens, key, redis = self._unwritten, self.budgets.key(self.incoming.thread.team), self.budgets.redis
@@ -197,7 +198,7 @@ def duration_text(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """A pause in force. ``since`` is seconds since 1970, ``reason`` an admin's words, perhaps none."""
+    """An active pause. ``since`` is seconds since 1970, ``reason`` an admin's words, perhaps empty."""
 
     since: float
     reason: str = ""
@@ -205,14 +206,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Pausing:
-    """The pause switch. ``clock`` gives seconds since 1970. Every method raises ``RedisError`` if Redis is away."""
+    """The pause switch. ``clock`` returns seconds since 1970. Every method raises ``RedisError`` if Redis is down."""
 
     redis: Redis
     prefix: str = "orion"
     clock: Callable[[], float] = time.time
 
     def key(self) -> str:
-        """Redis key of the pause. It has no TTL: a pause must not end by itself."""
+        """Redis key of the pause. It has no TTL, because a pause must not end by itself."""
         return f"{self.prefix}:paused"
 
     def resumed_key(self) -> str:
@@ -220,7 +221,7 @@ class Pausing:
         return f"{self.prefix}:resumed"
 
     async def pause(self, reason: str = "") -> Pause:
-        """Pause from now on. A pause in force keeps its start and gets the new reason."""
+        """Pause from now on. An active pause keeps its start and gets the new reason."""
         before = await self.current()
         since, words = before.since if before else self.clock(), " ".join(reason.split())
         pause = Pause(since=since, reason=words[:MAX_REASON_LENGTH])
@@ -236,12 +237,12 @@ class Pausing:
         return bool(deleted)
 
     async def current(self) -> Pause | None:
-        """Return the pause in force. An unreadable one is in force too."""
+        """Return the active pause. An unreadable one counts as active too."""
         return read_pause(await self.redis.get(self.key()))
 
 
 def read_pause(stored: bytes | str | None) -> Pause | None:
-    """Parse a stored pause. An unreadable one is in force too."""
+    """Parse a stored pause. An unreadable one counts as active too."""
     if not stored:
         return None
     try:
@@ -264,17 +265,17 @@ class Listening:
         return f"{self.prefix}:listening:{what}:{team}:{channel}"
 
     async def may_speak(self, team: str, channel: str) -> bool:
-        """Return whether the channel is neither muted nor quiet, and today's cap is not reached."""
+        """Return whether the channel is neither muted nor quiet, and has not reached today's cap."""
         keys = [self.key(what, team, channel) for what in ("muted", "quiet", self._today("posts"))]
         muted, quiet, posts = await self.redis.mget(keys)
         return not muted and not quiet and parse_number(posts) < MAX_POSTS_A_DAY
 
     async def begin(self, team: str, channel: str, turn_id: str) -> bool:
-        """Claim the channel for one turn. Return False if another turn works there."""
+        """Claim the channel for one turn. Return False if another turn is working there."""
         key = self.key("working", team, channel)
         if await self.redis.set(key, turn_id, nx=True, ex=WORK_TTL_S):
             return True
-        return str(await self.redis.get(key)) == turn_id  # of an earlier try of the same message
+        return str(await self.redis.get(key)) == turn_id  # left by an earlier try of the same message
 
     async def end(self, team: str, channel: str, turn_id: str) -> None:
         """Free the channel, unless another turn has it."""
@@ -287,7 +288,7 @@ class Listening:
         await self._count(self.key(self._today("posts"), team, channel))
 
     async def count_dislike(self, team: str, channel: str) -> None:
-        """Count a dislike; after two of one day the channel is quiet for a day."""
+        """Count a dislike; after two in one day the channel is quiet for a day."""
         if await self._count(self.key(self._today("dislikes"), team, channel)) >= QUIET_AFTER_DISLIKES:
             await self.redis.set(self.key("quiet", team, channel), "1", ex=QUIET_TTL_S)
 

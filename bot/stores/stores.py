@@ -1,7 +1,8 @@
 """All stores over one Redis, records of threads, the facts that a turn begins with, and the outbox of answers.
 
 The facts are read in one round trip and are as old as the turn. A later stop or deletion reaches the running turn as a
-cancellation. An answer is in the outbox before it is posted, so that a crash repeats the delivery and not the turn.
+cancellation. An answer is in the outbox before it is posted, so that after a crash only the delivery is repeated, not
+the turn.
 """
 
 import time
@@ -242,29 +243,28 @@ def stop_after(stop: str | None, incoming: Incoming) -> str:
 NO_LIMITS = Limits()
 TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
 MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
-"""Marks of a turn: the decided answer, the start of a visible wait, that a stream may have begun, the stream's ts,
-the thread's messages as read from Slack."""
+"""Marks of a turn: its answer, the start of a visible wait, a stream that may exist, its ts, the thread from Slack."""
 _MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
-_ROW, _USED = 0, 2  # replies by their place: the thread's row, its new life time, the budgets' counters, the keys
+_ROW, _USED = 0, 2  # replies by position: the thread's row, its new TTL, the budgets' counters, the keys
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
-    """One turn's outcome, the answer that goes with it, and the thread's state afterwards."""
+    """One turn's outcome, its answer, and the thread's state afterwards."""
 
     outcome: OutcomeName
     answer: Answer
     state: ThreadState
 
     def to_json(self) -> str:
-        """One line that ``read_entry`` reads back."""
+        """One line for ``read_entry``."""
         answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
         return compact_json({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
 
 
 def read_entry(stored: str | None) -> OutboxEntry | None:
-    """Read an entry; None if it is missing or unreadable."""
+    """Read an entry, or None if it is missing or unreadable."""
     if not stored:
         return None
     try:
@@ -306,7 +306,7 @@ class Stores:
             await self.redis.set(self.token_key(incoming), incoming.action_token, ex=TOKEN_TTL_S)
 
     async def save(self, claimed: Claimed, thread: ThreadKey, state: ThreadState) -> None:
-        """Save the thread's state. A failure is logged and never a reason to answer again.
+        """Save the thread's state. A failure is only logged, because it is no reason to answer again.
 
         Raises ``LeaseLost`` if another worker has the thread.
         """
@@ -322,7 +322,7 @@ class Stores:
 class Facts:
     """Facts about one message.
 
-    ``person`` and ``shared`` (other organisations read the channel) come from a cache and may be missing;
+    ``person`` and ``shared`` (other organisations can read the channel) come from a cache and may be missing;
     ``thread_mode`` is missing if Orion was never addressed there. ``stop_ts`` is the ts of a stop after the message.
     ``resumed`` is the end of the last pause, in seconds since 1970. ``exhausted`` names an exhausted budget. ``outbox``
     and the fields after it are the marks that earlier tries of the turn left (``Mailbox.mark``).

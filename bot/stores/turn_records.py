@@ -1,6 +1,6 @@
 """Records of turns, with the passages behind each claim, for the trust dialog, the inspector and admins' lists.
 
-They hold texts: never log them.
+They contain texts, so never log them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from verification.types import Answer, Claim, Repair, Source, Violation
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
 
-RECORD_TTL_S: Final = 30 * 86_400  # as long as a thread is remembered
-MAX_LISTED: Final = 200  # turns on a list for admins
+RECORD_TTL_S: Final = 30 * 86_400  # kept as long as a thread's state
+MAX_LISTED: Final = 200  # maximum turns on a list for admins
 MAX_PASSAGES: Final = 4
 _MAX_HEAD_LENGTH: Final = 200
 _MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
@@ -37,7 +37,7 @@ UNANSWERED: Final = _FAILED | {"refused"}
 
 
 class NamedPassage(NamedTuple):
-    """Lines of a source, and the spans of the words in them that the claim shares."""
+    """Lines of a source, and the spans of words that they share with the claim."""
 
     source: int
     text: str
@@ -47,7 +47,7 @@ class NamedPassage(NamedTuple):
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     """Return the passages behind a claim, at most ``MAX_PASSAGES``; a table row comes with the table's head."""
     pages = {source.id: source_lines(source) for source in sources}
-    words = text_as_read(without_citations(claim.text))  # the claim is a part of the chunk as Slack gets it
+    words = text_as_read(without_citations(claim.text))  # the claim is a part of the chunk that Slack gets
     named = _ADDRESS.findall(claim.text) if claim.settled_by == "judge" else ()
     lines: Iterable[Line] = claim.lines if claim.settled_by == "judge" else ()
     if claim.settled_by == "quotation":
@@ -63,7 +63,7 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
 
 
 def _passage(words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str]) -> NamedPassage:
-    """Return the lines as a page shows them, below the header of their table if they are rows of one.
+    """Return the lines as a page shows them, with the table's header if they are rows.
 
     A link that the claim names is shown with its address.
     """
@@ -162,14 +162,14 @@ class Recorder:
             "turn_id": turn_id, "thread": str(question.thread), "user": question.user, "question": question.text,
             "outcome": outcome.name, "verified": answer.verified, "answer": answer.text, "model": model,
             "attempts": self.attempts, "timings_ms": self.timings_ms, "claims": claims_json(shortened),
-            # with the fields that decide who may see a source
+            # includes the fields that decide who may see a source
             "sources": [{**known, "origin": source.origin, "audience": source.audience} for known, source in fields],
             "usage": self.usage,
         }  # fmt: skip
 
 
 def claims_json(answer: Answer) -> list[dict[str, Any]]:
-    """Return each claim of a verified answer with the passages of its verdict, and who checked it."""
+    """Return each claim of a verified answer with the passages from its verdict, and who checked it."""
     return [
         {
             "text": without_citations(claim.text),
@@ -185,7 +185,7 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
 
 
 def json_of(values: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
-    """Return repairs or violations with the field names of the outside contract."""
+    """Return repairs or violations with the field names of the public contract."""
     return [asdict(one) for one in values]
 
 
@@ -219,14 +219,15 @@ class TurnRecords:
         return f"{self.prefix}:turn:{turn_id}"
 
     async def save(self, record: dict[str, Any]) -> None:
-        """Save a record for as long as its thread's state."""
+        """Save a record, which is kept as long as its thread's state."""
         text = compact_json(record)
-        await self.redis.set(self.key(record["turn_id"]), compress(text), ex=RECORD_TTL_S)  # packed it is half as long
+        # compressed it is half as long
+        await self.redis.set(self.key(record["turn_id"]), compress(text), ex=RECORD_TTL_S)
         if record.get("outcome") in _FAILED:
             await self._add_to_list("failed", record["turn_id"])
 
     async def save_feedback(self, turn_id: str, user: str, *, good: bool) -> bool:
-        """Save one person's judgement of an answer; the last one counts. Return whether it is its first dislike."""
+        """Save a person's rating of an answer; the last one counts. Return whether it is the answer's first dislike."""
         await self._save_value("feedback", turn_id, user, "good" if good else "bad")
         return not good and await self._add_to_list("disliked", turn_id)
 
@@ -236,11 +237,11 @@ class TurnRecords:
         async for name in self.redis.scan_iter(match=f"{start}*", count=1000):
             record = await self.load(str(name).removeprefix(start))
             if record and record.get("question") and {"turn_id", "outcome"} <= record.keys():
-                left_ms = await self.redis.pttl(name)  # all are stored equally long
+                left_ms = await self.redis.pttl(name)  # all are stored for the same time
                 yield {**record, "at": time.time() - RECORD_TTL_S + left_ms / 1000}
 
     async def judgements(self, record: Mapping[str, Any]) -> list[str]:
-        """Return each person's judgement of an answer, ``good`` or ``bad``."""
+        """Return each person's rating of an answer, ``good`` or ``bad``."""
         return await self._load_values("feedback", record)
 
     async def complaints(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -287,7 +288,7 @@ class TurnRecords:
         return [{**record, "at": at} for record, at in records if record is not None][:most]
 
     async def claim_share(self, turn_id: str) -> bool:
-        """Return whether this answer was not shared before, and record that it is."""
+        """Return whether this answer was not shared before, and record that it is now."""
         return bool(await self.redis.set(f"{self.prefix}:share:{turn_id}", "1", nx=True, ex=RECORD_TTL_S))
 
     async def release_share(self, turn_id: str) -> None:
@@ -295,7 +296,7 @@ class TurnRecords:
         await self.redis.delete(f"{self.prefix}:share:{turn_id}")
 
     async def load_for(self, turn_id: str, place: ThreadKey) -> dict[str, Any] | None:
-        """Return the record of a turn of this channel; None if it is gone or belongs to another channel or team."""
+        """Return the record of a turn in this channel, or None if it is gone or belongs to another channel or team."""
         record = await self.load(turn_id) if turn_id else None
         return record if string(record, "thread").startswith(f"{place.team}:{place.channel}:") else None
 

@@ -1,1 +1,1 @@
-"""A queued job, from the gates to the delivered answer."""
+"""Handles a queued job, from the gates to the delivered answer."""

@@ -1,4 +1,4 @@
-"""From a message that passed the gates to a delivered answer.
+"""Turns a message that passed the gates into a delivered answer.
 
 A question goes this way (``Answering._question``):
 1. What an earlier try (another claim of the message) decided is in the outbox: post exactly that.
@@ -77,7 +77,7 @@ class LiveView:
         return self.stream.streamed if self.stream and self.stream.streamed.is_begun else self.before
 
     async def stop_updates(self) -> None:
-        """Send nothing more and wait for calls under way."""
+        """Send nothing more, and wait for running calls."""
         await self.status.stop_updates()
         if self.stream:
             await self.stream.stop_sending()
@@ -90,7 +90,7 @@ class Answering:
     at: TeamServices
 
     async def answer(self, job: Job) -> Ending:
-        """Carry out a message and return how it ends in its mailbox. Raises ``LeaseLost``."""
+        """Carry out a message and return its ending for the mailbox. Raises ``LeaseLost``."""
         claimed = job.claimed
         log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(job.claimed.waited_s, 3))
         try:
@@ -161,7 +161,7 @@ class Answering:
         try:
             await self.at.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
         except DeliveryFailed as failure:
-            if failure.reason != "thread_not_found":  # an answer would have opened the thread, so there is none
+            if failure.reason != "thread_not_found":  # an answer would have opened the thread, so there is no answer
                 raise
 
     async def _thread_language(self, job: Job) -> str | None:
@@ -182,7 +182,7 @@ class Answering:
                 result: OutboxEntry | Ending = await self._deliver_decided(job, entry)
             else:
                 async with self.at.stores.budgets.reserve(job.turn_id, job.incoming) as is_reserved:
-                    if not is_reserved:  # turns under way may leave enough of the budget
+                    if not is_reserved:  # running turns may leave enough of the budget
                         log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
                         return give_back(job.gate_wait_s)
                     result = await self._begin_turn(job)
@@ -242,8 +242,8 @@ class Answering:
             return OK
         async with self._status(job).updating() as status:
             quotes = self.at.engine.model.quotes_only
-            # Without a model, context would only repeat the passages of the previous thread. A shared answer may not
-            # rest on what was said in the direct chat before.
+            # Without a model, context would only repeat the previous thread's passages. A shared answer must not use
+            # what was said earlier in the direct chat.
             context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.at.stores)
             job = replace(job, context=context)
             earlier = await load_earlier(job.incoming, state, self.at.delivery.reader, job.facts.thread)
@@ -273,9 +273,10 @@ class Answering:
                 return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
 
     def _status(self, job: Job) -> WorkingStatus:
-        """Return the status: at once in a direct chat, whose session needs one, and after a wait in the queue.
+        """Return the status.
 
-        The question that opened a direct chat's thread becomes its title in the person's list of conversations.
+        It begins at once in a direct chat, whose session needs it, and after a wait in the queue. The question that
+        opened a direct chat's thread becomes its title in the person's list of conversations.
         """
         waited, direct = bool(job.waiting_since), job.place.channel.startswith("D")
         at_once = direct or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
@@ -335,14 +336,14 @@ class Answering:
         return entry
 
     async def _stay_silent(self, job: Job, state: ThreadState, streamed: StreamedMessage) -> None:
-        """Save what was said between people, and delete what an earlier version of the message was answered."""
+        """Save what people said to each other, and delete the answer to an earlier version of the message."""
         await delete_plan(self.at, job, streamed)
         if posted := job.facts.state.posted.get(job.incoming.ts):
             await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
         await self.at.stores.save(job.claimed, job.place, state)
 
     async def _record_entry(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
-        """Put the entry into the outbox and return the one it holds: another worker may have written first."""
+        """Put the entry into the outbox and return the stored one, because another worker may have been first."""
         written = entry.to_json()
         stored = await self.at.stores.mailbox.mark(job.claimed, mark_of(job.turn_id, "outbox"), written)
         return entry if stored == written else read_entry(stored) or entry

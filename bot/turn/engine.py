@@ -1,6 +1,6 @@
 """The engine of a turn: model, judge, index and tools, opened from the settings.
 
-It needs neither Slack nor Redis: `orion ask` runs on it alone.
+It needs neither Slack nor Redis, so `orion ask` can run with it alone.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 class Engine:
     """The engine: ``run`` is one turn. ``mcp`` has the tools of MCP servers, ``audiences`` are theirs.
 
-    ``shared``: the index is a database that several machines use. ``meaning``: what lets it rank by more than words.
+    ``shared``: the index is a database that several machines use. ``meaning`` lets it rank by meaning too.
     """
 
     model: Model
@@ -77,7 +77,7 @@ class Engine:
 
     @property
     def tool_names(self) -> frozenset[str]:
-        """Names of all present tools, and of the one that only a question from Slack has."""
+        """Names of all current tools, and of the one that only a question from Slack has."""
         return frozenset((*self.tools, *(self.mcp.all() if self.mcp else ()), SLACK_SEARCH))
 
     async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
@@ -94,7 +94,7 @@ class Engine:
         viewers = viewers_of(question)
         served = self.mcp.for_viewers(viewers) if self.mcp else {}
         own = for_viewers(self.tools, viewers, question.documents)
-        # With the breaker open one call probes the server. An early draft would be stopped by the refused decision.
+        # If the breaker is open, one call probes the server. The refused decision would stop an early draft.
         early = self.policy.early_draft and not self.breaker.is_open
         return await run_turn(
             question,
@@ -168,7 +168,7 @@ async def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> Asyn
 
 
 def open_judge(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAsyncContextManager[Judge | None]:
-    """Open the judge on the same server, by default the deciding model; None without a server or if turned off."""
+    """Open the judge on the same server, by default the deciding model; None without a server or if it is off."""
     if not (settings.uses_server and settings.judge):
         return nullcontext()
     calling.setdefault("timeouts", JUDGE_TIMEOUTS)

@@ -1,7 +1,7 @@
 """A claimed message with its lease and facts, the services of its workspace, and the thread before it.
 
-Orion's own state is completed from Slack's history. Messages that Slack does not let Orion read are left out. A source
-is stored with the audience that it had when it was found: the document may have been closed to some people since.
+Orion's own state is completed from Slack's history, without messages that Slack does not let Orion read. A source is
+stored with the audience that it had when it was found, but some people may have lost access since.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class EarlierThread:
 
     ``first`` is empty if the thread was not read, and None if it was not read but has files that matter. ``asked`` is
     the question's own message, if it was read too. ``limited``: Slack's limits prevented the reading. ``read`` is the
-    conversation as stored for ``read_stored_conversation``.
+    conversation, stored for ``read_stored_conversation``.
     """
 
     state: ThreadState
@@ -65,8 +65,8 @@ async def load_earlier(
 ) -> EarlierThread:
     """Load the thread before this question, as an earlier try ``stored`` it or from Slack.
 
-    Raises ``DeliveryFailed`` while Slack is away. People do not wait for its limits (one such call a minute for some
-    apps).
+    Raises ``DeliveryFailed`` while Slack is down. People do not wait for Slack's limits (one such call a minute for
+    some apps).
     """
     place = incoming.thread
     opens, in_chat = place.thread_ts == incoming.ts, place.channel.startswith("D")
@@ -89,7 +89,7 @@ async def load_earlier(
             log.warning("thread_not_read", reason=failure.reason)
             read, limited = Conversation(messages=(), first={}), bool(failure.again_s)
     stamps = {message.ts for message in remembered}
-    # Questions to Orion have turns of their own, and Orion's answers are in the state.
+    # Questions to Orion have their own turns, and Orion's answers are in the state.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
     # Orion's own "Stopped." must not count as an answer.
     spoken = tuple(m for m in read.messages if m.role == "user" or not remembered)
@@ -174,17 +174,17 @@ def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers)
     return bool(same) and all(may_see(one.audience, viewers) for one in same)
 
 
-MAX_NEW_AGE_S: Final = 3_600  # an older question may be repeated: from a dead letter, or after a lost Redis
+MAX_NEW_AGE_S: Final = 3_600  # an older question may be a repetition, from a dead letter or after a lost Redis
 MIN_GATE_WAIT_S: Final = 2.0
 MAX_GATE_WAIT_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One claimed message. ``facts`` are as old as the claim. ``spoken`` is the language that its channel is set to.
+    """One claimed message. ``facts`` are as old as the claim. ``spoken`` is the language set for its channel.
 
     ``context`` is the latest exchange of the same direct chat before this message opened a new thread. ``read`` is the
-    conversation read from Slack, stored if the message has to be given back.
+    conversation from Slack, which is stored if the message has to be given back.
     """
 
     claimed: Claimed
@@ -214,7 +214,7 @@ class Job:
 
     @property
     def waiting_since(self) -> float:
-        """When a service first failed this question, in seconds since 1970; 0.0 if none has."""
+        """When a service first failed for this question, in seconds since 1970; 0.0 if none has."""
         # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
         return max(float(self.facts.waits), self.claimed.enqueued_at) if self.facts.waits else 0.0
 
@@ -227,12 +227,12 @@ class Job:
 
     @property
     def language(self) -> str | None:
-        """Language of the channel's settings, else of the message; None for English or unsure."""
+        """Language of the channel's settings, else of the message; None for English or if unclear."""
         return self.spoken or detect_language(self.incoming.text)
 
     @property
     def may_be_answered(self) -> bool:
-        """True if Slack may have a message for this question: tried before, edited, or asked long ago."""
+        """True if Slack may have a message for this question: it was tried before, edited, or asked long ago."""
         return self.claimed.tries > 1 or self._answered_before
 
     @property
@@ -270,7 +270,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamServices:
-    """The same for every message of a workspace.
+    """The services that are the same for every message of a workspace.
 
     ``handoff`` is where people are asked. Without ``streams`` every answer is posted. ``saves_answers``: a folder for
     answers is configured.
@@ -329,7 +329,7 @@ class TeamServices:
         await Rechecks(self.stores.mailbox).add_once(job.claimed, job.place, job.incoming.ts)
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
-        """Post a text that only the author sees. Return the failure if Slack did not take it."""
+        """Post a text that only the author sees. Return the failure if Slack did not accept it."""
         place = incoming.thread
         if place.thread_ts == incoming.ts:  # Slack shows no ephemeral message in a thread without replies
             place = replace(place, thread_ts=place.channel)

@@ -1,4 +1,4 @@
-"""Listens to a turn for the record, the status people see, metrics, counters and traces. Counts once per turn."""
+"""Listens to a turn for its record, the status that people see, metrics, counters and traces. Counts once per turn."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Observers:
     stats: Stats
     records: TurnRecords
     tracer: Tracer
-    per_team: bool = False  # several workspaces are served
+    per_team: bool = False  # True if True if several workspaces are served
 
     def stats_of(self, team: str) -> Stats:
-        """Return the counters of one workspace, of all turns if only one is served."""
+        """Return the counters of one workspace, or of all turns if only one is served."""
         if not self.per_team:
             return self.stats
         return Stats(self.records.redis, prefix=f"{self.records.prefix}:{team}")
@@ -80,23 +80,23 @@ class Observers:
                 trace.end(outcome="interrupted")
 
     def slack_event(self, fate: str) -> None:
-        """Count an event by the kind of message it was stored as, or by the reason it was ignored."""
+        """Count an event by the kind of message that was stored, or by the reason for ignoring it."""
         self.metrics.events.labels(fate).inc()
 
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Store a person's judgement of an answer, and send it as a score of the same trace."""
+        """Store a person's rating of an answer, and send it as a score of the same trace."""
         first_dislike = await self.records.save_feedback(turn_id, user, good=good)
         await self.tracer.feedback(turn_id, user=user, good=good)
         if first_dislike:
             await self.correct(turn_id)
 
     async def correct(self, turn_id: str, answer: str = "") -> None:
-        """Send a turn's right answer to Langfuse as a person saved it; without one, that its answer is disliked."""
+        """Send Langfuse the answer that a person saved for a turn or, without one, that its answer is disliked."""
         if record := await self.records.load(turn_id):
             await send_correction(self.tracer, turn_id, string(record, "question"), answer)
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Store what a person found wrong with an answer, and send it as the comment of their score."""
+        """Store a person's complaint about an answer, and send it as the comment of their score."""
         await self.records.save_complaint(turn_id, user, reasons=reasons, said=said)
         await self.tracer.feedback(turn_id, user=user, good=False, reasons=reasons, comment=said)
 
@@ -130,7 +130,7 @@ class TurnObserver:
 
     @asynccontextmanager
     async def during_delivery(self, outcome: TurnOutcome) -> AsyncIterator[None]:
-        """Save the turn's record during its delivery: people may ask for it right after."""
+        """Save the turn's record during its delivery, because people may ask for it right after."""
         self._elapsed_s()
         began = time.monotonic()
         async with background_tasks() as tasks:
@@ -177,7 +177,7 @@ class TurnObserver:
         channel = self.question.thread.channel
         name: str = outcome.name
         if name == "answered" and not outcome.answer.sources:
-            name = "unsourced"  # a greeting, say: there was nothing to verify
+            name = "unsourced"  # for example a greeting: there was nothing to verify
         elif name == "answered" and self.engine.model.quotes_only:
             name = "quoted"  # nothing was written that could fail
         return TurnFigures(
@@ -215,7 +215,7 @@ class TurnObserver:
                     metrics.violations.labels(violation.rule, violation.severity).inc()
                 for repair in verdict.repairs:
                     metrics.repairs.labels(repair.kind).inc(repair.count)
-            case Done(usage=usage):  # with what no event told of: a tool may have asked the model too
+            case Done(usage=usage):  # includes usage without an event, because a tool may have called the model too
                 self._add_tokens(usage, None, usage.tokens - self._reported)
             case _:
                 pass
@@ -245,7 +245,7 @@ class TurnObserver:
                     self.stream.show_plan(stream_tasks(steps, status.answer_key.language))
             case ToolStart(call=call):
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
-                status.show(self._step or looking)  # what the tool is called for says more
+                status.show(self._step or looking)  # the purpose of the call says more
             case ModelStart(phase="write", attempt=attempt):
                 status.show("is writing an answer…" if attempt == 1 else "is correcting the answer…")
             case Verification() | ModelStart(phase="judge"):
@@ -291,9 +291,9 @@ def reason_of(outcome: TurnOutcome) -> str:
 
 
 def open_tracer(settings: Settings, place: str = "") -> Tracer:
-    """Return the connection to Langfuse; a no-op without keys. Close it.
+    """Return the connection to Langfuse, a no-op without keys. The caller closes it.
 
-    ``place`` is where questions are asked if that is not Slack: an environment and a tag in Langfuse.
+    ``place`` is where questions are asked, if not in Slack: an environment and a tag in Langfuse.
     """
     connection = Connection(
         public_key=settings.langfuse_public_key,
@@ -333,9 +333,10 @@ def _generation(call: ModelCall, usage: Usage) -> Generation:
 
 @asynccontextmanager
 async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "orion") -> AsyncIterator[Observers]:
-    """The watchers of one process; leaving sends what is still to be sent, within a deadline.
+    """The watchers of one process.
 
-    ``prefix`` keeps figures and records apart from those of another Orion over the same Redis.
+    On leaving, the remaining data is sent within a deadline. ``prefix`` separates figures and records from those of
+    another Orion in the same Redis.
     """
     stats, records = Stats(redis, prefix=prefix), TurnRecords(redis, prefix=prefix)
     tracer = open_tracer(settings)

@@ -1,9 +1,9 @@
 """Leave a turn to a later try, finish what an earlier one began, and delete what was posted twice.
 
-**The model or the documents are away**: the question goes back, under a status that says so.
+**The model or the documents are down**: the question goes back to the queue, with a status that says so.
 ``agent.model.protocol.RETRYABLE`` names the temporary failures, and the turn ends with one as ``Failed``.
-``bot.timeouts`` sets the wait between tries and in all. The waiting time begins when the service first failed this
-question. After it the person gets the text of ``agent.turn.replies``.
+``bot.timeouts`` sets the wait between tries and in total. It begins when the service first failed for this question.
+After it the person gets the text from ``agent.turn.replies``.
 
 **Streams**: a mark is written before a stream begins, and its ts right after, so that the next worker can finish it.
 
@@ -46,7 +46,7 @@ CONVERSATION_TTL_S: Final = 3_600
 
 
 def retry_delay_s(job: Job, outcome: Failed, timeouts: TurnTimeouts) -> float | None:
-    """Return the seconds until the next try; None for a permanent failure or after the longest wait."""
+    """Return the seconds until the next try, or None for a permanent failure or after the longest wait."""
     if outcome.reason not in RETRYABLE:
         return None
     waited_s = max(0.0, time.time() - job.waiting_since) if job.waiting_since else 0.0
@@ -57,7 +57,7 @@ def retry_delay_s(job: Job, outcome: Failed, timeouts: TurnTimeouts) -> float | 
 async def give_back_with_status(
     mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: Failed, wait_s: float
 ) -> Ending:
-    """Give the question back for ``wait_s`` seconds, under a status that says so."""
+    """Give the question back for ``wait_s`` seconds, with a status that says so."""
     documents = outcome.reason == "KnowledgeAwayError"
     log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
     await mailbox.mark(job.claimed, mark_of(job.turn_id, "waits"), f"{time.time():.3f}")
@@ -106,9 +106,9 @@ def open_stream(
 
 
 async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:
-    """Delete a streamed plan without a word of an answer: its turn has ended, or continues elsewhere.
+    """Delete a streamed plan without any text of an answer, because its turn has ended or continues elsewhere.
 
-    An empty stream goes too: a step may still be on its way to it.
+    Delete an empty stream too: a step may still be on its way to it.
     """
     if streamed.ts:
         key = replace(job.answer_key(), streamed=streamed)
@@ -127,7 +127,7 @@ async def end_streams(at: TeamServices, job: Job) -> None:
         if job.facts.is_deleted:
             await at.delivery.delete_streams(job.place, answer_key)
         elif await at.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
-            # The stream shows the note already: post no other.
+            # The stream already shows the note, so do not post another.
             await at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
     if streamed.state == "unknown":  # Slack may still begin one
         await at.recheck_later(job)
@@ -146,7 +146,7 @@ async def run_recheck(recheck: Recheck, claimed: Claimed, lease: Lease, stores: 
         messages = await mailbox.list_messages(str(place))
         if recheck.question_ts == ENDS_SESSION:
             if messages:
-                return give_back(_SESSION_RETRY_S)  # a turn is at work there, or about to be
+                return give_back(_SESSION_RETRY_S)  # a turn is running there, or about to
             await delivery.sessions.end(place, lease.require)
             return OK
         if len(await mailbox.list_messages(claimed.thread)) > 1:
@@ -174,11 +174,11 @@ async def delete_duplicates(
 ) -> int:
     """Delete duplicate and abandoned messages of a question. Return how many.
 
-    Duplicate notices always go. If the question's ts is not in ``at_work`` (a running turn replaces these messages
-    itself), duplicate answers, a placeholder next to an answer and a status under it go too.
+    Duplicate notices are always deleted. If the question's ts is not in ``at_work`` (a running turn replaces these
+    messages itself), so are duplicate answers, a placeholder next to an answer and a status under it.
     """
     seen = await delivery.reader.find_status(place, question_ts)
-    # An empty stream may be another turn's that has just begun: it gets its first words within moments.
+    # An empty stream may belong to another turn that has just begun and gets its first words in a moment.
     messages = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work
     surplus = duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts))

@@ -1,7 +1,8 @@
-"""The status of a question: its place in the queue, then what its turn does, renewed and cleared at the end.
+"""The status of a question: its place in the queue, then what its turn is doing.
 
-The status never fails and never slows a turn. Slack gets at most one change a second, and a reminder before it removes
-the status after two minutes. A workspace without statuses gets a placeholder message instead.
+It is renewed, and cleared at the end. It never fails or slows down a turn. Slack gets at most one change a second, and
+a reminder before it removes the status after two minutes. A workspace without statuses gets a placeholder message
+instead.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _LAST_CALL_S: Final = 3.0  # of a placeholder, which the answer waits for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Pace of updates in seconds: at most one each ``change_s``, at least one each ``remind_s`` (below 120).
+    """Pace of updates in seconds: at most one per ``change_s``, at least one per ``remind_s`` (below 120).
 
-    Nothing is sent for ``first_s``, and a change not for ``settle_s``: a faster answer saves the calls.
+    The first one waits for ``first_s``, and a change for ``settle_s``, because a faster answer saves the calls.
     """
 
     first_s: float = 0.0
@@ -74,7 +75,7 @@ class WorkingStatus:
 
     @asynccontextmanager
     async def updating(self) -> AsyncIterator[WorkingStatus]:
-        """Keep the status up to date while the block runs, then clear it."""
+        """Keep the status up to date during the block, then clear it."""
         self._text, self._loading = self.first, LOADING if self.first == THINKING else ()
         try:
             async with background_tasks() as group:
@@ -85,7 +86,7 @@ class WorkingStatus:
                     self._keeper.cancel()
         finally:
             if not self.keeps_text:
-                with suppress(LeaseLost):  # the worker that has the thread now shows and ends its own
+                with suppress(LeaseLost):  # the worker that now has the thread shows and ends its own status
                     await self._clear()
 
     async def leave_text(self, text: str) -> None:
@@ -98,9 +99,9 @@ class WorkingStatus:
             await self._send(text)
 
     async def stop_updates(self) -> None:
-        """Send nothing more: the answer may replace a placeholder now.
+        """Send nothing more, because the answer may now replace a placeholder.
 
-        A placeholder's call under way may end first: Slack could carry it out after the answer, and over it.
+        Wait for a running call, which Slack could carry out after the answer and overwrite it.
         """
         if self._keeper is None:
             return
@@ -112,12 +113,12 @@ class WorkingStatus:
         await asyncio.wait({self._keeper})
 
     def show(self, text: str) -> None:
-        """Show this text from now on. Return at once; of several within a second the last is sent."""
+        """Show this text from now on. Return at once; if several come within a second, only the last is sent."""
         self._text, self._loading = text, ()
         self._changed.set()
 
     def resend(self) -> None:
-        """Send the status again: Slack removed it, as it does when a message appears."""
+        """Send the status again, because Slack removes it when a message appears."""
         self._changed.set()
 
     async def _run_updates(self) -> None:
@@ -135,7 +136,7 @@ class WorkingStatus:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.pace.remind_s):
                     await self._changed.wait()
-                    await asyncio.sleep(self.pace.settle_s)  # checking an answer that passes takes moments
+                    await asyncio.sleep(self.pace.settle_s)  # the check of a good answer takes only a moment
 
     async def _clear(self) -> None:
         """Delete a placeholder that no answer replaced, and end the session and with it the status."""
@@ -149,7 +150,7 @@ class WorkingStatus:
     async def _send(self, text: str) -> None:
         language, answer_key = self.answer_key.language, self.answer_key
         spoken = translate_status(text, language)
-        self._was_sent = True  # also if this call is cancelled
+        self._was_sent = True  # even if this call is cancelled
         try:
             if self._has_status:
                 loading = [translate_status(line, language) for line in self._loading]
@@ -193,9 +194,9 @@ def _current_step(steps: Sequence[StepSeen]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QueueNotices:
-    """Shows waiting people their position after ``for_s``, and again each ``again_s``: Slack removes it after 120 s.
+    """Shows waiting people their position after ``for_s``, and again every ``again_s`` (Slack removes it after 120 s).
 
-    One process in all shows at most ``limit`` of them in ``each_s``.
+    Only one process shows at most ``limit`` of them per ``each_s``.
     """
 
     mailbox: Mailbox
@@ -220,10 +221,10 @@ class QueueNotices:
         try:
             delivery = await self.workspaces.delivery_of(incoming.thread.team)
             if not await self.mailbox.is_waiting(waiting.thread) and waiting.place:
-                return  # its turn began while others were notified
+                return  # its turn began while we notified others
             await delivery.set_status(incoming.thread, text.format(number=waiting.place))
             if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
-                await delivery.end_session(incoming.thread)  # the answer came first, so only this clears the notice
+                await delivery.end_session(incoming.thread)  # the answer came first, so only this can clear the notice
             elif not await self.mailbox.is_waiting(waiting.thread):  # its turn may have cleared the status before us
                 await delivery.recheck_later(incoming.thread, ENDS_SESSION)
         except DeliveryFailed as failure:

@@ -1,8 +1,8 @@
 """Answers to questions that were not addressed to Orion, in channels where it listens.
 
-Orion works unseen, on one question of a channel at a time. It posts an answer only if the judge or a quotation supports
-every claim, and only if right before the post the question is younger than two minutes, unchanged and not answered by
-people.
+Orion works in the background, on one question per channel at a time. It posts an answer only if the judge or a
+quotation supports every claim, and if right before the post the question is less than two minutes old, unchanged and
+not answered by people.
 """
 
 from dataclasses import dataclass, replace
@@ -28,8 +28,8 @@ MAX_AGE_S: Final = 120.0
 BUSY_RETRY_S: Final = 3.0
 MAX_QUESTION_CHARS: Final = 1_500
 _MAX_LATER_MESSAGES: Final = 20
-_MAX_LATER_CHARS: Final = 300  # of one message
-_MAX_REPLY_TOKENS: Final = 300  # a model that reasons needs more than the one word
+_MAX_LATER_CHARS: Final = 300  # maximum length of a message
+_MAX_REPLY_TOKENS: Final = 300  # a model that reasons needs more than one word
 _ANSWERABLE: Final = """A message in a team's channel follows. It was not addressed to you. Reply with one word.
 Reply "yes" only if it asks for a fact, a rule or a procedure that the team's written documents could state.
 Reply "no" for small talk, jokes, requests to a particular person, opinions, plans, status reports and alerts.
@@ -54,7 +54,7 @@ class UnaskedAnswers:
     at: TeamServices
 
     async def answer(self, job: Job) -> Ending:
-        """Answer the question if that is certain, else leave no trace. Raises ``LeaseLost`` and ``RedisError``."""
+        """Answer the question if that is certain; if not, leave no trace. Raises ``LeaseLost`` and ``RedisError``."""
         team, channel, listening = job.place.team, job.place.channel, self.at.stores.listening
         if age_s(job.incoming.ts) > MAX_AGE_S or self.at.engine.judge is None:
             return OK
@@ -93,7 +93,7 @@ class UnaskedAnswers:
         return OK
 
     async def _model_agrees(self, job: Job, counter: TurnTokens, prompt: str, later: str = "") -> bool:
-        """Return whether the model replies "yes". Without a reply it does not."""
+        """Return whether the model replies "yes"; False without a reply."""
         question_prompt = prompt.format(question=job.incoming.text[:MAX_QUESTION_CHARS], later=later)
         try:
             generated = await self.at.engine.model.generate(
@@ -106,7 +106,7 @@ class UnaskedAnswers:
         return generated.text.strip().strip(".\"'").casefold().endswith("yes")
 
     async def _is_still_open(self, job: Job, counter: TurnTokens) -> bool:
-        """Return whether Orion may still speak here, and the message is unchanged and unanswered.
+        """Return whether Orion may still speak here and the message is unchanged and unanswered.
 
         People answer in its thread, or in the channel below it: then the model decides whether they did.
         """
@@ -131,7 +131,7 @@ def _require_recent(job: Job) -> None:
 
 
 def is_certain(outcome: TurnOutcome) -> bool:
-    """Return whether an outcome is a whole answer of which every claim is supported."""
+    """Return whether an outcome is a whole answer with only supported claims."""
     answer = outcome.answer
     claims = [claim for claim in answer.claims if claim.cited or claim.supported != "open"]
     supported = bool(claims) and all(claim.supported == "yes" for claim in claims)

@@ -1,4 +1,4 @@
-"""One Web API call: its arguments from query string, form or JSON body, and the objects they name in the workspace."""
+"""One Web API call: its arguments from query string, form or JSON body, and the workspace objects that they name."""
 
 import base64
 import json
@@ -19,9 +19,9 @@ MAX_PAGE_ITEMS: Final = 1_000  # entries per page of results, even if ``limit`` 
 
 
 class Call:
-    """A call of a method. Values are strings when they came by query or form, JSON values otherwise.
+    """A call of a method. Values from a query or form are strings, others JSON values.
 
-    A missing argument, or an unknown object, raises ``ApiError`` with Slack's name for it. A wrong number or time stamp
+    A missing argument or an unknown object raises ``ApiError`` with Slack's name for it. A wrong number or time stamp
     raises ``ValueError``.
     """
 
@@ -47,7 +47,7 @@ class Call:
         return self.text(name).lower() in ("1", "true")  # JSON's true is "True" as text
 
     def structure(self, name: str, *, error: str = "invalid_arguments") -> Any:
-        """The argument as JSON, which forms carry as a string."""
+        """The argument as JSON, which is a string in forms."""
         value = self.values.get(name)
         if not isinstance(value, str):
             return value
@@ -66,14 +66,14 @@ class Call:
         return value
 
     def page(self, items: Sequence[Item], usual: int) -> tuple[Sequence[Item], str]:
-        """One page of ``items``, ``usual`` of them without a ``limit``, and the next cursor (empty at the end)."""
+        """One page of ``items`` (``usual`` many without a ``limit``), and the next cursor (empty at the end)."""
         first = int(base64.b64decode(self.text("cursor")) or 0)
         end = first + min(int(self.text("limit") or 0) or usual, MAX_PAGE_ITEMS)
-        # Opaque, so that apps cannot calculate with it.
+        # It is opaque, so that apps cannot calculate with it.
         return items[first:end], base64.b64encode(str(end).encode()).decode() if end < len(items) else ""
 
     def channel(self, name: str = "channel") -> Channel:
-        """Return the channel that the argument names; private places without the app do not exist."""
+        """Return the channel that the argument names. Private places without the app count as missing."""
         channel = self.workspace.roster.channel(self.required_text(name))
         if channel.kind != "channel" and BOT_USER not in channel.members:
             raise ApiError(error="channel_not_found")
@@ -87,7 +87,7 @@ class Call:
         return channel
 
     def message(self, name: str = "ts") -> LocalMessage:
-        """The message in a channel of the app's that the argument names."""
+        """The message that the argument names, in one of the app's channels."""
         return self.workspace.log.visible(self.own_channel().id, self.required_text(name))
 
     def thread(self, channel: Channel) -> str:
@@ -101,14 +101,14 @@ Answer = Callable[[Call], Json]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of the Web API. Any of ``scopes`` is enough; the real service asks for that of the channel's kind."""
+    """A Web API method. Any of ``scopes`` is enough; Slack itself requires the one for the kind of channel."""
 
     answer: Answer
     scopes: tuple[str, ...]
 
 
 class Methods(dict[str, Method]):
-    """Web API methods by name; called, it is the decorator that adds one."""
+    """Web API methods by name. Calling it returns the decorator that adds one."""
 
     def __call__(self, name: str, *scopes: str) -> Callable[[Answer], Answer]:
         """Add the decorated function as the method ``name``."""

@@ -1,6 +1,6 @@
 """``chat.*``: posts, updates, ephemeral messages, permalinks, and streams, which grow for five minutes at most.
 
-A stream takes text or chunks, never both; its first content decides.
+A stream takes either text or chunks, as its first content decides.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ methods = Methods()
 
 
 def _read_content(call: Call) -> Json:
-    """The content passed to a posting method, validated as Slack does; its parts are named as in ``Message``."""
+    """The content passed to a posting method, validated as in Slack; its parts are named as in ``Message``."""
     content: Json = {}
     if "text" in call:
         content["text"] = call.text("text")[:TEXT_KEPT]
@@ -159,7 +159,7 @@ def _grow_tasks(message: LocalMessage, chunk: Json) -> None:
 @methods("chat.startStream", SCOPE)
 def _start(call: Call) -> Json:
     channel, workspace = call.own_channel(), call.workspace
-    # A stream in a channel must name its recipient. These two names were not tested against a live Slack.
+    # A stream in a channel must name its recipient. These two argument names were not tested against a live Slack.
     if channel.kind != "im":
         for name in ("recipient_team_id", "recipient_user_id"):
             if name not in call:

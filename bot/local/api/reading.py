@@ -16,7 +16,7 @@ _KINDS: Final = {"public_channel": "channel", "private_channel": "group", "im": 
 
 # Slack's own limit for a page of results.
 MAX_FOUND: Final = 20
-_WORD: Final = re.compile(r"\w{4,}")  # longer than "the" and "and"
+_WORD: Final = re.compile(r"\w{4,}")  # minimum letters: longer than "the" and "and"
 
 methods = Methods()
 
@@ -68,7 +68,7 @@ def _list(call: Call) -> Json:
 
 @methods("assistant.search.context", SEARCH_SCOPE)
 def _search(call: Call) -> Json:
-    """Messages of public channels that share a word with the query, the newest first. An event brings the token."""
+    """Messages in public channels that share a word with the query, newest first. An event contains the token."""
     workspace, words = call.workspace, _words(call.required_text("query"))
     if call.text("action_token") not in workspace.action_tokens:
         raise ApiError(error="invalid_action_token")
@@ -122,7 +122,7 @@ def _open_connection(call: Call) -> Json:
 @methods("users.info", "users:read")
 def _user_info(call: Call) -> Json:
     member = call.workspace.roster.member(call.required_text("user"))
-    # Its own workspace's id, unless the member comes from elsewhere.
+    # The workspace's own id, unless the member comes from elsewhere.
     home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
     locale = {"locale": member.locale} if call.flag("include_locale") else {}
     return {"user": member.payload() | home | locale}

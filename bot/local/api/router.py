@@ -1,4 +1,4 @@
-"""The Web API, ``/api/<method>``: tokens, scopes, rates and faults before every method, replies like Slack's."""
+"""The Web API, ``/api/<method>``: checks tokens, scopes, rates and faults before each method; replies like Slack."""
 
 import asyncio
 import secrets
@@ -55,13 +55,14 @@ class WebApi:
         if method not in METHODS or method in workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
         bearer = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-        _authorize(workspace, method, bearer or asked.text("token"))  # Slack takes a token as an argument too
+        _authorize(workspace, method, bearer or asked.text("token"))  # Slack also accepts a token as an argument
         workspace.rates.charge(method, asked.text("channel"))
         try:
             answer = METHODS[method].answer(asked)
-        except (KeyError, ValueError):  # an argument of another form
+        except (KeyError, ValueError):  # an argument in another form
             raise ApiError(error="invalid_arguments") from None
-        if fault and fault.kind == "lost_response":  # only now: the effect stays, as with a real broken connection
+        # only now, so that the effect stays, as with a real broken connection
+        if fault and fault.kind == "lost_response":
             raise _Cut
         return answer
 
@@ -73,7 +74,7 @@ async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Requ
     if fault.kind == "reset":
         raise _Cut
     if fault.kind in {"delay", "hold"}:
-        await request.read()  # a slow server has the whole request: it carries it out even if its caller is dead
+        await request.read()  # a slow server has the whole request, so it carries it out even if its caller is dead
     if fault.kind in {"hang", "hold"}:
         await workspace.faults.released.wait()
     await asyncio.sleep(fault.seconds)
@@ -98,4 +99,4 @@ def _respond(workspace: WorkspaceState, body: Json, status: int = 200) -> web.Re
 
 
 class _Cut(Exception):  # noqa: N818 - not an error of this server: a fault that was asked for
-    """The connection must end without a reply."""
+    """The connection is to be closed without a reply."""

@@ -1,4 +1,4 @@
-"""Errors of the Web API: a name, as Slack spells it, with further fields."""
+"""Errors of the Web API: a name as in Slack, with further fields."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Faults on demand in the next calls and events, set by a test or by a visitor on the page."""
+"""Faults for the next calls and events, set by a test or by a visitor on the page."""
 
 import asyncio
 from collections import deque
@@ -56,7 +56,7 @@ class Faults:
         self.fail(method, "ratelimited", times=times, status=429, retry_after=retry_after)
 
     def delay(self, method: str, seconds: float, *, times: int = 1) -> None:
-        """Carry out and answer the next calls only later, even if the caller is gone by then."""
+        """Carry out and answer the next calls only later, even if the caller has gone."""
         self._add(CallFault(kind="delay", seconds=seconds), method, times=times)
 
     def _add(self, fault: CallFault, method: str, *, times: int = 1) -> None:
@@ -64,7 +64,7 @@ class Faults:
 
     # Leaves the next calls unanswered until ``release`` or the end of the workspace.
     hang = partialmethod(_add, CallFault(kind="hang"))
-    # Carries out the next calls only after ``release``, even if the caller is gone by then.
+    # Carries out the next calls only after ``release``, even if the caller has gone.
     hold = partialmethod(_add, CallFault(kind="hold"))
     # Closes the connection of the next calls before anything happened.
     reset = partialmethod(_add, CallFault(kind="reset"))
@@ -107,7 +107,7 @@ class Switches:
 
     def __init__(self, faults: Faults) -> None:
         def limit(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
-            faults.rate_limit("chat.postMessage", times=3)  # so few that the answer comes within seconds
+            faults.rate_limit("chat.postMessage", times=3)  # few enough that the answer comes within seconds
 
         def take_streams(on: bool) -> None:  # noqa: FBT001 - likewise
             (faults.missing.update if on else faults.missing.difference_update)(STREAM_METHODS)

@@ -1,6 +1,6 @@
 """Numbered updates of the workspace, for the page's sockets and for tests.
 
-A watcher that returns with the last number it saw misses nothing, or is told to start over.
+A watcher that returns with the last number it saw misses nothing, or has to start over.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class UpdateFeed:
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))
     seq: int = 0
-    # A watcher that was away for longer starts over.
+    # A watcher that was away for longer has to start over.
     _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))
     _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
     _wakers: set[asyncio.Event] = field(default_factory=set)
@@ -42,13 +42,13 @@ class UpdateFeed:
             waker.set()
 
     def since(self, run: str, seq: str) -> list[Json]:
-        """The updates after number ``seq``, or the order to start over when they are not all known any more."""
+        """The updates after number ``seq``, or an order to start over if some are no longer known."""
         known = run == self.run and seq.isdecimal() and self.seq - len(self._kept) <= int(seq) <= self.seq
         return [update for update in self._kept if update["seq"] > int(seq)] if known else [{"type": "reset"}]
 
     @contextmanager
     def watching(self) -> Iterator[asyncio.Queue[Json | None]]:
-        """Return a queue of all updates from now on; None in it means that the workspace ends."""
+        """Return a queue of all updates from now on; None means that the workspace ends."""
         queue: asyncio.Queue[Json | None] = asyncio.Queue()
         self._watchers.add(queue)
         try:
@@ -63,7 +63,7 @@ class UpdateFeed:
             watcher.put_nowait(None)
 
     async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 30.0) -> Found:  # noqa: ASYNC109 - part of the contract
-        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError``."""
+        """Call ``predicate`` after each change until its value is truthy, and return that. Raises ``TimeoutError``."""
         waker = asyncio.Event()
         self._wakers.add(waker)
         try:

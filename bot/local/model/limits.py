@@ -1,4 +1,4 @@
-"""Slack's sizes, blocks and call rates, with its error names. Figures that Slack does not document are marked."""
+"""Slack's limits on sizes, blocks and call rates, with its error names. Undocumented figures are marked."""
 
 import json
 import math
@@ -35,7 +35,7 @@ _TIERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strictness:
-    """The rates and times in force, times in seconds."""
+    """The active rates and times, in seconds."""
 
     rates: bool = True
     post_burst: int = 5  # posts to one channel before the rate of one a second applies; Slack says only "short bursts"
@@ -47,7 +47,7 @@ class Strictness:
     status_seconds: float = 120.0  # Slack's page on ``assistant.threads.setStatus``
     trigger_seconds: float = 3.0  # as Slack's page on modals says
     ack_seconds: float = 3.0  # Slack's page on the Events API, as for the retries
-    retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)  # at once, a minute and five minutes later
+    retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)  # immediately, after a minute, and after five minutes
 
 
 LENIENT = Strictness(rates=False)  # Slack's sizes and names, but no call rates: for tests that ask quickly
@@ -78,7 +78,7 @@ _BLOCKS: Final[Mapping[str, Json]] = {
     "section": _object(text=_text(3_000), fields=_list(10, _text(2_000)), accessory=_ELEMENT)
     | {"anyOf": [{"required": ["text"]}, {"required": ["fields"]}]},
     "header": _object("text", text=_text(150, "plain_text")),
-    "markdown": _object("text", text={"type": "string", "minLength": 1}),  # its size has an error name of its own
+    "markdown": _object("text", text={"type": "string", "minLength": 1}),  # its size has its own error name
     "context": _object("elements", elements=_list(10, _text(3_000))),
     "actions": _object("elements", elements=_list(25, _ELEMENT)),
     "table": _object("rows", rows=_list(100, _list(20, {"type": "object"}))),
@@ -183,7 +183,7 @@ class RateLimiter:
         tokens, since = self._tokens.get(key, (burst, now))
         tokens = min(burst, tokens + (now - since) * per_second)
         if tokens < 1:
-            # Rounded first: a rounding error must not cost the app an extra second.
+            # Round first: a rounding error must not cost the app an extra second.
             wait = max(1, math.ceil(round((1 - tokens) / per_second, 6)))
             raise ApiError(error="ratelimited", status=429, retry_after=wait)
         self._tokens[key] = (tokens - 1, now)

@@ -45,7 +45,7 @@ class LocalMessage:
         """Return the message object as Slack's API shows it, without the thread's fields."""
         shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
         if self.bot_id:
-            # Another app has another id: Orion must not mistake its posts for its own.
+            # Other apps have another id, so that Orion does not mistake their posts for its own.
             app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
             shown |= {"bot_id": self.bot_id, "app_id": app, "bot_profile": {"name": self.bot_name}}
         optional = {
@@ -67,7 +67,7 @@ class MessageLog:
 
     def next_ts(self) -> str:
         """Return a new ``ts``, later than all earlier ones: ``seconds.microseconds``."""
-        # Two messages in one microsecond, or a clock that was set back, still get distinct, later timestamps.
+        # Even two messages in one microsecond, or after the clock was set back, get distinct, later timestamps.
         self._last = max(int(self.now() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
@@ -82,7 +82,7 @@ class MessageLog:
         return self._channels[channel].get(ts)
 
     def visible(self, channel: str, ts: str, error: str = "message_not_found") -> LocalMessage:
-        """A message that everybody in the channel sees. Raises ``ApiError``: ``error``."""
+        """A message that everyone in the channel sees. Raises ``ApiError``: ``error``."""
         message = self.get(channel, ts)
         if message is None or message.ephemeral_for:
             raise ApiError(error)
@@ -101,7 +101,7 @@ class MessageLog:
         return list(self._channels[channel].values())
 
     def all_in(self, channel: str) -> Iterator[LocalMessage]:
-        """All messages that everybody in the channel can see, oldest first."""
+        """All messages that everyone in the channel can see, oldest first."""
         return (one for one in self._channels[channel].values() if not one.ephemeral_for)
 
     def replies(self, channel: str, thread_ts: str) -> list[LocalMessage]:
@@ -109,7 +109,7 @@ class MessageLog:
         return [one for one in self.all_in(channel) if one.is_reply and one.thread_ts == thread_ts]
 
     def thread(self, channel: str, thread_ts: str) -> list[LocalMessage]:
-        """Return a whole thread, its first message in front; empty if there is no such message."""
+        """Return a whole thread with its first message; empty if there is no such message."""
         root = self.get(channel, thread_ts)
         return [root, *self.replies(channel, thread_ts)] if root else []
 

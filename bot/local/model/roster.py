@@ -91,7 +91,7 @@ class Roster:
     def __init__(self, members: Iterable[Member], channels: Iterable[Channel]) -> None:
         self.members = {member.id: member for member in members}
         self.channels = {channel.id: channel for channel in channels}
-        self.groups = {"S0HELPERS": "helpers"}  # handles of people who are mentioned together, by id
+        self.groups = {"S0HELPERS": "helpers"}  # handles of user groups, by id
         self.group_members: dict[str, set[str]] = {"S0HELPERS": {"U0ONCALL"}}
 
     def member(self, user: str) -> Member:

@@ -1,6 +1,6 @@
 """The page's own API under ``/ui``: its content, a person's actions, and a socket with all changes.
 
-``user`` names the person. The server blocks pages of other sites.
+``user`` is the person. The server blocks pages from other sites.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class PageApi:
         ]
 
     async def boot(self, request: web.Request) -> web.Response:
-        """Everything but messages: team, members, channels, statuses, prompts, and the number of the last update."""
+        """Everything except messages: team, members, channels, statuses, prompts, and the number of the last update."""
         workspace, me = self.workspace, self._me(request.query.get("user"))
         workspace.roster.direct_chat(me)
         members, channels = workspace.roster.members.values(), workspace.roster.channels.values()
@@ -123,7 +123,7 @@ class PageApi:
         socket = web.WebSocketResponse(heartbeat=20.0)
         await socket.prepare(request)
         me = self._me(request.query.get("user"))
-        # Watched before the past is read: an update in between would be lost otherwise.
+        # Watch before reading the past, or an update in between would be lost.
         with self.workspace.feed.watching() as updates:
 
             async def send() -> None:
@@ -145,7 +145,7 @@ class PageApi:
         return socket
 
     def _update(self, update: Json, me: str) -> Json:
-        """An update as the page gets it: with the message as it is now, not as it was then."""
+        """Return an update for the page, with the message as it is now, not as it was then."""
         if update["type"] != "message":
             return update
         log = self.workspace.log
@@ -159,7 +159,7 @@ class PageApi:
         return message_view(message, self.workspace.log, self.workspace.roster.names())
 
     def _me(self, user: object) -> str:
-        """Return the person whose page it is; an unknown person or a bot counts as the visitor."""
+        """Return the person whose page it is; for an unknown person or a bot, the visitor."""
         found = self.workspace.roster.members.get(user) if isinstance(user, str) else None
         return found.id if found and not found.is_bot else VISITOR
 

@@ -1,4 +1,4 @@
-"""Messages and views as the page shows them: ``html`` has been escaped by ``mrkdwn``, the rest is plain text."""
+"""Messages and views as the page shows them. ``mrkdwn`` has escaped ``html``; the rest is plain text."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

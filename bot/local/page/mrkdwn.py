@@ -42,13 +42,13 @@ _MARKS: Final = tuple(
     for sign, tag in ((r"\*", "strong"), ("_", "em"), ("~", "s"))
 )
 _LINKABLE: Final = ("http://", "https://", "mailto:")
-# Names are not replaced inside code or an address; punctuation at the end belongs to the sentence.
+# Do not replace names inside code or an address. Punctuation at the end belongs to the sentence.
 _VERBATIM: Final = re.compile(r"(```.*?```|`[^`\n]+`|https?://[^\s<>|`\"]*[^\s<>|`\".,;:!?)\]}'*_~])", re.DOTALL)
 _BROADCASTS: Final = frozenset({"here", "channel", "everyone"})
 
 
 def escape(text: str) -> str:
-    """Message text as HTML text: Slack's own three entities first become characters again."""
+    """Return message text as HTML text, after decoding Slack's three entities."""
     return html.escape(unescape_wire(text))
 
 
@@ -67,7 +67,7 @@ def link_html(address: str, label: str) -> str:
 
 def mrkdwn_html(text: str, names: Mapping[str, str]) -> str:
     """Mrkdwn as HTML. ``names`` gives the display names of member and channel ids."""
-    parts = _FENCE.split(text.replace("\x00", ""))  # every second one is code
+    parts = _FENCE.split(text.replace("\x00", ""))  # every second piece is code
     return "".join(
         f"<pre>{_code(part)}</pre>" if number % 2 else _flowing(part, names) for number, part in enumerate(parts)
     )
@@ -122,7 +122,7 @@ def _inline(text: str, names: Mapping[str, str]) -> str:
         return f"\x00{len(held) - 1}\x00"
 
     text = escape(_PIECE.sub(hold, text))
-    # A mark opens after a space or punctuation and closes before one.
+    # A mark opens after a space or punctuation, and closes before one.
     for pattern, replacement in _MARKS:
         text = pattern.sub(replacement, text)
     return _HELD.sub(lambda found: held[int(found[1])], text)

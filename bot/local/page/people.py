@@ -14,9 +14,9 @@ from bot.local.workspace import StoredFile, WorkspaceState
 
 
 class PersonActions:
-    """Actions of everybody except the app. Channels are named by id or name.
+    """Actions of everyone except the app. Channels are given by id or name.
 
-    An unknown object raises ``ApiError``; a click or a view that the app does not answer in time raises
+    An unknown object raises ``ApiError``; a click or view that the app does not acknowledge in time raises
     ``NotAcknowledged``.
     """
 
@@ -40,7 +40,7 @@ class PersonActions:
         return message.ts
 
     def post_as_other_app(self, channel: str, text: str, thread_ts: str | None = None, *, user: str = "U0OTHER") -> str:
-        """Write a message as an app that is not Orion, or through it as ``user``, and return its ``ts``."""
+        """Write a message as another app, or through that app as ``user``, and return its ``ts``."""
         message = self._draft(user, channel, text, thread_ts)
         message.bot_id, message.bot_name = "B0OTHER", "Another app"
         self.workspace.add_message(message)
@@ -98,7 +98,7 @@ class PersonActions:
         self.workspace.react(self._message(channel, ts), user, name)
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
-        """Open the app's home or messages tab; the event of the home tab has the view that the app published before."""
+        """Open the app's home or messages tab; the event for the home tab has the view that the app last published."""
         chat, view = self.workspace.roster.direct_chat(user), self.workspace.views.homes.get(user)
         before = {"view": view} if view and tab == "home" else {}
         self.workspace.emit("app_home_opened", chat, user=user, channel=chat.id, tab=tab, **before)
@@ -138,7 +138,7 @@ class PersonActions:
         await self._interact("block_actions", user, **facts, actions=actions)
 
     async def submit(self, view_id: str, values: dict[str, Any] | None = None, user: str = VISITOR) -> dict[str, str]:
-        """Submit a modal. Returns the errors by block id that keep it open; empty when it went through.
+        """Submit a modal. Returns the errors that keep it open, by block id; empty if it was accepted.
 
         ``values`` are ``{block_id: {action_id: {"type": …, "value": …}}}``.
         """
@@ -159,7 +159,7 @@ class PersonActions:
         return views.open[view_id].view
 
     async def _interact(self, kind: str, user: str, /, **facts: object) -> Json | None:
-        """Send a person's action in the app's own surfaces; return the body of the ack, if it has one."""
+        """Send a person's action in the app's own views; return the body of the ack, if it has one."""
         workspace, member = self.workspace, self.workspace.roster.members[user]
         team = workspace.setup.team
         payload = {
