@@ -225,8 +225,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
-        # per process, unless the settings allow more
-        half = max(1, concurrency // 2) if settings.many_workspaces else 0
+        half = max(1, concurrency // 2) if settings.many_workspaces else 0  # per process, unless settings allow more
         mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace or half)
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, limits_of(settings), prefix=prefix)
