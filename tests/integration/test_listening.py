@@ -77,7 +77,7 @@ async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redi
         ts = setting.ask(QUESTION)
         answer = await setting.answer_to(ts)
         assert "600 requests per minute" in shown(answer)
-        assert "Nobody mentioned me" in shown(answer)
+        assert "No one mentioned me" in shown(answer)
         methods = [call.method for call in setting.workspace.calls]
         assert not [name for name in methods if "setStatus" in name or "sessions" in name]
         ts = setting.ask("And per hour?", thread=ts)  # from here on it is a conversation like any other
