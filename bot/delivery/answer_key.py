@@ -1,4 +1,4 @@
-"""The identity of an answer, the messages in Slack that its parts take, and rechecks that it is there once.
+"""The identity of an answer, its duplicates in Slack, and rechecks that it is there once.
 
 A recheck is left in a mailbox of its own, so that it does not wait for messages of people. Some worker carries it out
 (``bot.turn.recovery.run_recheck``).
@@ -49,26 +49,6 @@ class AnswerKey:
     streamed: StreamedMessage = NOT_STREAMED
     posted: tuple[str, ...] = ()
     posted_is_complete: bool = False
-
-
-def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
-    """Return a message for each part: the one that this turn already posted, else one to update, else None.
-
-    An older notice before the turn's own parts ("Orion is paused") must not shift them.
-    """
-    own: dict[int, Posted] = {}
-    others: list[Posted] = []
-    for posted in existing:
-        if turn_id and posted.turn_id == turn_id:
-            own.setdefault(posted.part, posted)
-        else:
-            others.append(posted)
-    return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
-
-
-def message_to_reuse(messages: Sequence[Posted]) -> tuple[Posted, ...]:
-    """Return the message that an answer replaces: a stream with part of it, else the earliest."""
-    return tuple(sorted(messages, key=lambda posted: not posted.stream)[:1])
 
 
 def duplicate_posts(messages: Sequence[Posted], turn_id: str) -> list[Posted]:

@@ -16,7 +16,7 @@ import structlog
 
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Rechecks, assign_messages, message_to_reuse
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Rechecks
 from bot.delivery.blocks import Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.rich_text import Block
@@ -338,6 +338,26 @@ class Delivery:
         except DeliveryFailed as failure:
             if failure.reason not in _DELETED:
                 raise
+
+
+def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
+    """Return a message for each part: the one that this turn already posted, else one to update, else None.
+
+    An older notice before the turn's own parts ("Orion is paused") must not shift them.
+    """
+    own: dict[int, Posted] = {}
+    others: list[Posted] = []
+    for posted in existing:
+        if turn_id and posted.turn_id == turn_id:
+            own.setdefault(posted.part, posted)
+        else:
+            others.append(posted)
+    return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
+
+
+def message_to_reuse(messages: Sequence[Posted]) -> tuple[Posted, ...]:
+    """Return the message that an answer replaces: a stream with part of it, else the earliest."""
+    return tuple(sorted(messages, key=lambda posted: not posted.stream)[:1])
 
 
 def _limit_pause_s(failure: Exception) -> float | bool:

@@ -240,9 +240,9 @@ def read_body(body: str) -> tuple[int, Incoming | Recheck | None]:
     schema = fields.get("schema") if isinstance(fields, dict) else None
     number = schema if isinstance(schema, int) else 1
     try:
-        return number, read_recheck(fields) or Incoming.from_fields(fields)
+        return number, Incoming.from_fields(fields)
     except ValueError:
-        return number, None
+        return number, read_recheck(fields)
 
 
 def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:

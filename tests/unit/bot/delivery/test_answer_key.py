@@ -5,7 +5,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.delivery.answer_key import assign_messages, duplicate_posts, is_empty_stream, message_to_reuse
+from bot.delivery.answer_key import duplicate_posts, is_empty_stream
+from bot.delivery.delivery import assign_messages, message_to_reuse
 from bot.slack.history import Posted
 
 TURNS = ("", "one", "two")
