@@ -147,7 +147,7 @@ async def press_everything(setting: Setting, channel: str, ts: str, user: str = 
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_nothing_that_a_model_repeats_of_an_attack_acts_in_slack(
+async def test_attack_that_a_model_repeats_has_no_effect_in_slack(
     *, streams: bool, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.rate_limits.PACES", {})  # hundreds of questions in one channel
@@ -204,7 +204,7 @@ async def save_every_attack(setting: Setting) -> None:
 
 
 @pytest.mark.parametrize("model", ["", "m"])
-async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
+async def test_nothing_in_documents_names_and_messages_has_an_effect_anywhere(
     model: str, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.rate_limits.PACES", {})
@@ -256,7 +256,7 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
             assert [secret for secret in SECRETS if json.dumps(secret)[1:-1] in shown] == []
 
 
-async def test_nothing_that_a_model_repeats_of_an_attack_acts_for_a_client_of_orion_mcp(
+async def test_attack_that_a_model_repeats_has_no_effect_for_clients_of_orion_mcp(
     tmp_path: Path, redis_url: str
 ) -> None:
     bad = BAD.replace("C0EVIL", "C0BAD")  # a channel that a source names may be named
@@ -306,7 +306,7 @@ INVENTED_DATES = [
 ]  # fmt: skip
 
 
-async def test_without_a_judge_a_date_that_comes_from_nowhere_is_not_posted(
+async def test_without_a_judge_an_invented_date_is_not_posted(
     tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.rate_limits.PACES", {})
@@ -335,7 +335,7 @@ SHORTCUTS = ("orion_ask", "orion_ask_privately", "orion_save")
 
 
 @pytest.mark.parametrize("user", REFUSED)
-async def test_a_person_without_access_is_shown_nothing_by_any_gesture(
+async def test_a_person_without_access_sees_nothing_whatever_they_click(
     user: str, tmp_path: Path, redis_url: str
 ) -> None:
     (tmp_path / "walrus.md").write_text("# Walrus plan\n\nThe walrus plan has forty seats.\n")

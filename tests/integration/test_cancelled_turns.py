@@ -81,7 +81,7 @@ async def cancelled(running: asyncio.Task[TurnOutcome], after: Any) -> None:
 
 
 @pytest.mark.parametrize("swallows", [False, True])
-async def test_tools_that_run_at_once_are_all_ended_by_a_cancellation(*, swallows: bool) -> None:
+async def test_cancellation_ends_all_running_tools(*, swallows: bool) -> None:
     one, two, listener = Endless("one", swallows=swallows), Endless("two"), Listener()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(ScriptedModel([GOOD], decisions=[both()]), listener, one, two))

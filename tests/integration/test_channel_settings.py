@@ -35,7 +35,7 @@ def write_docs(folder: Path, audience: str = "") -> Path:
     return folder
 
 
-async def test_documents_instruction_and_language_hold_in_their_channel_only(tmp_path: Path, redis_url: str) -> None:
+async def test_documents_instruction_and_language_apply_only_in_their_channel(tmp_path: Path, redis_url: str) -> None:
     file = tmp_path / "channels.toml"
     file.write_text(f'[{CHANNEL}]\ndocuments = ["south/"]\ninstruction = "Name the hours first."\nlanguage = "de"\n')
     async with ScriptedOpenAI(
@@ -120,7 +120,7 @@ async def with_admin(tmp_path: Path, redis_url: str) -> AsyncIterator[tuple[Sett
         yield setting, file
 
 
-async def test_an_admin_changes_a_channel_in_app_home_and_it_counts_at_once(tmp_path: Path, redis_url: str) -> None:
+async def test_an_admin_changes_a_channel_in_app_home_with_immediate_effect(tmp_path: Path, redis_url: str) -> None:
     async with with_admin(tmp_path, redis_url) as (setting, file):
         workspace, view = setting.workspace, await open_channel_dialog(setting)
         values = typed(which=CHANNEL, documents=" south/ \n\n", handoff="#help", language="de")

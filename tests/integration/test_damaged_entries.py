@@ -91,7 +91,7 @@ async def damage_everything(redis: Redis, value: str | bytes) -> set[str]:
 
 
 @pytest.mark.parametrize("value", STORED.values(), ids=STORED)
-async def test_damaged_notes_about_people_threads_turns_and_budgets_stop_no_answer(
+async def test_damaged_records_of_people_threads_turns_and_budgets_do_not_prevent_an_answer(
     value: str | bytes, tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     limited = settings_in(tmp_path, redis_url, daily_tokens_user=100_000, daily_tokens_workspace=100_000)

@@ -77,7 +77,7 @@ async def test_redelivered_event_and_its_twin_give_one_answer(setting: Setting) 
     assert len(answers(setting.workspace, later, ts)) == 1
 
 
-async def test_edited_question_is_answered_anew_in_place(setting: Setting) -> None:
+async def test_edited_question_gets_a_new_answer_in_place(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     first = await setting.answer_to(ts)
     setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
@@ -232,7 +232,7 @@ async def test_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, 
         assert LIMIT in inputs["write"]
 
 
-async def test_muted_direct_chat_is_told_the_way_back(setting: Setting) -> None:
+async def test_muted_direct_chat_says_how_to_unmute(setting: Setting) -> None:
     root = setting.ask(LIMIT, channel=DIRECT)
     await setting.answer_to(root, channel=DIRECT)
     muted = await setting.answer_to(setting.ask("mute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)

@@ -421,7 +421,7 @@ def test_the_table_and_the_failures_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: re.sub(r"\W+", "-", row.failure))
-async def test_far_end_fails_as_the_table_says(
+async def test_each_failure_has_the_result_in_the_table(
     row: Row, tmp_path: Path, redis_url: str, request: pytest.FixtureRequest
 ) -> None:
     far_ends = FarEnds(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))

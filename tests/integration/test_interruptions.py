@@ -140,7 +140,7 @@ async def test_an_edit_that_arrives_at_another_process_is_answered_in_place(tmp_
 
 
 @pytest.mark.parametrize("change", ["stop", "edit", "delete"])
-async def test_change_of_mind_while_no_worker_lives_holds_after_the_restart(
+async def test_stop_while_no_worker_runs_still_applies_after_the_restart(
     tmp_path: Path, redis_url: str, change: str
 ) -> None:
     gate = asyncio.Event()
@@ -168,7 +168,7 @@ async def test_change_of_mind_while_no_worker_lives_holds_after_the_restart(
         assert len(server.requests) == {"stop": 2, "edit": 6, "delete": 2}[change]
 
 
-async def test_deleted_question_takes_every_message_of_its_answer_along(tmp_path: Path, redis_url: str) -> None:
+async def test_deleting_a_question_deletes_all_messages_of_its_answer(tmp_path: Path, redis_url: str) -> None:
     sentence = "Each API key may make 600 requests a minute [1]."
     long = "<answer>" + "\n\n".join([" ".join([sentence] * 8)] * 25) + "</answer>"
     async with with_model(tmp_path, redis_url, drafts=[says(long)]) as (setting, _):

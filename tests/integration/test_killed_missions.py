@@ -117,7 +117,7 @@ def asks_back() -> Scripted:
     return calls(("ask_user", {"question": BACK, "key": "plan", "plan": PLAN}))
 
 
-async def test_killed_after_the_question_back_the_mission_goes_on_and_a_second_resets(
+async def test_after_a_kill_the_mission_continues_and_a_second_one_resets_it(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     decisions = [asks_back(), LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]

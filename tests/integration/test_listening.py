@@ -102,7 +102,7 @@ async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redi
     ],
     ids=range(12),
 )
-async def test_without_certainty_nothing_is_seen(
+async def test_without_certainty_nothing_is_posted(
     text: str, more: dict[str, Any], tmp_path: Path, redis_url: str
 ) -> None:
     async with listening(tmp_path, redis_url, **more) as (setting, _):
@@ -196,7 +196,7 @@ async def test_mute_stops_it_until_unmute(tmp_path: Path, redis_url: str) -> Non
         await setting.answer_to(setting.ask(QUESTION))
 
 
-async def test_the_daily_cap_holds_and_a_mention_is_always_answered(tmp_path: Path, redis_url: str) -> None:
+async def test_the_daily_cap_applies_and_a_mention_is_always_answered(tmp_path: Path, redis_url: str) -> None:
     async with listening(tmp_path, redis_url) as (setting, _):
         stores = setting.orion.redis
         await setting.answer_to(setting.ask(QUESTION))

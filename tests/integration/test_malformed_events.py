@@ -141,7 +141,7 @@ async def test_unknown_subtypes_are_acknowledged_and_ignored(intake: Intake) -> 
     assert intake.ledger.messages == []
 
 
-async def test_replayed_request_is_known_by_its_keys(intake: Intake) -> None:
+async def test_replayed_request_is_recognised_by_its_keys(intake: Intake) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one."""
     body = json.dumps(enveloped(MENTION)).encode()
     stamp = str(int(time.time()))

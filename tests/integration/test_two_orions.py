@@ -18,7 +18,7 @@ QUESTIONS = 5  # 50 of each were asked on 2026-11-27
 LIMITS = {"T0ONE": "600 requests", "T0TWO": "77 requests"}
 
 
-async def test_no_question_crosses_between_two_orions_on_one_redis(
+async def test_two_orions_on_one_redis_do_not_get_each_others_questions(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with AsyncExitStack() as stack:

@@ -109,7 +109,7 @@ async def watch(port: int, process_id: int, ended: asyncio.Event) -> tuple[float
     return slowest, most
 
 
-async def test_hostile_files_cost_neither_the_start_nor_the_answers_of_others(tmp_path: Path) -> None:
+async def test_hostile_files_delay_neither_the_start_nor_other_answers(tmp_path: Path) -> None:
     docs, log = tmp_path / "docs", tmp_path / "log"
     docs.mkdir()
     (docs / "empty.docx").write_bytes(word(300_000))

@@ -25,7 +25,7 @@ STARTS = [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /slack/even
 HEADERS_END_S = 10
 
 
-async def test_idle_and_slow_connections_keep_no_event_out_of_orion_serve(tmp_path: Path) -> None:
+async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with AsyncExitStack() as stack:
         opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
@@ -68,7 +68,7 @@ BURST, TOKENS = 30, 1_000
 GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
 
 
-async def test_burst_over_two_workers_of_which_one_is_killed_keeps_within_a_daily_budget(
+async def test_burst_over_two_workers_stays_within_a_daily_budget_if_one_is_killed(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     usage = (TOKENS - 100, 100)

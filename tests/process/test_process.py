@@ -44,7 +44,7 @@ async def answered(opened: LocalWorkspace, ts: str, thread: str | None = None) -
     return shown(found[0])
 
 
-async def test_langfuse_gets_its_traces_and_a_hanging_one_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_langfuse_gets_its_traces_and_a_hanging_one_delays_no_one(tmp_path: Path) -> None:
     async with workspace() as opened, LangfuseReceiver() as receiver:
         keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-test", "LANGFUSE_SECRET_KEY": "sk-lf-test", "LANGFUSE_HOST": receiver.url}
         environment = serve_environment(opened, tmp_path, **keys)

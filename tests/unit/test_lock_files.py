@@ -54,7 +54,7 @@ def locked_versions(lock: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("lock", "asked"), [("runtime.txt", RUNTIME), ("dev.txt", DEV)])
-def test_a_lock_file_holds_all_that_its_packages_need(lock: str, asked: list[str]) -> None:
+def test_a_lock_file_contains_everything_that_its_packages_need(lock: str, asked: list[str]) -> None:
     locked = locked_versions(lock)
     waiting, seen, missing = [(Requirement(line), "pyproject.toml") for line in asked], set[str](), list[str]()
     while waiting:

@@ -51,7 +51,7 @@ def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
 
 
 @given(st.text(max_size=400), st.integers(0, 40))
-def test_sources_never_hold_more_than_the_file(text: str, times: int) -> None:
+def test_sources_never_contain_more_than_the_file(text: str, times: int) -> None:
     file = attached_file("a.txt", text * times)
     found = file_sources(ask("what is the deadline?", file))
     assert sum(len(source.text) for source in found) <= len(file.text)

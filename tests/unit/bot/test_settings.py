@@ -91,7 +91,7 @@ def test_a_web_address_is_accepted(text: str, monkeypatch: pytest.MonkeyPatch) -
     "text",
     ["host", "127.0.0.1:80", "ftp://host", "http://", "http:///v1", "http://host:99999", "http://[::1", "http://a b"],
 )
-def test_what_is_no_web_address_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_web_address_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", text)
     with pytest.raises(WrongUse, match="OPENAI_BASE_URL must be a web address such as http://127"):
         load_settings()
@@ -106,7 +106,7 @@ def test_every_wrong_address_is_named_and_no_password_shown(monkeypatch: pytest.
     assert (settings.openai_base_url, settings.langfuse_host) == ("", "https://cloud.langfuse.com")
 
 
-def test_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_valid_settings_are_read_despite_invalid_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=abc\n")
     monkeypatch.setenv("ORION_MAX_ATTEMPTS", "9")
     settings, faults = read_settings()
@@ -114,7 +114,7 @@ def test_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch:
     assert (settings.general, settings.port, settings.max_attempts) == ("refuse", 3000, 3)
 
 
-def test_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_dotenv_does_not_affect_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv("ORION_GENERAL", "refuse")
     settings, faults = read_settings()
@@ -127,7 +127,7 @@ def test_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypat
         read_settings()
 
 
-def test_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_lines_are_listed_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert unreadable_lines() == []
     (tmp_path / ".env").write_text("# a remark\nORION_GENERAL=refuse\nhello there\n=x\nexport ORION_PORT=4000\n")
     assert unreadable_lines() == [3, 4]

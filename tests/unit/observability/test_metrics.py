@@ -3,7 +3,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from observability.metrics import MAX_SLACK_ERRORS, Metrics
 
 
-def test_the_page_holds_every_metric_with_its_help() -> None:
+def test_the_page_has_every_metric_with_its_help() -> None:
     metrics = Metrics()
     metrics.turns.labels(outcome="answered").inc()
     metrics.turn_seconds.labels(outcome="answered").observe(0.7)
@@ -20,7 +20,7 @@ def test_the_page_holds_every_metric_with_its_help() -> None:
     } <= families.keys()  # fmt: skip
 
 
-def test_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
+def test_the_page_shows_the_index_and_its_age() -> None:
     metrics = Metrics()
     metrics.knowledge(documents=3, passages=9, unread=1, sync_age=60.5)
     metrics.count_sync("failed")

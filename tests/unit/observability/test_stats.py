@@ -143,13 +143,13 @@ def test_the_sparkline_has_a_bar_a_day() -> None:
 
 
 @pytest.mark.parametrize("content", ["hello", "[m]\ninput = 1", "m = 3", '[m]\ninput = "x"\noutput = 1'])
-def test_file_that_holds_no_prices_is_told(content: str, tmp_path: Path) -> None:
+def test_file_without_prices_is_reported(content: str, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(content)
     with pytest.raises(ValueError):  # noqa: PT011 - its text is TOML's or Python's own
         read_prices(tmp_path / "prices.toml")
 
 
-async def test_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_client: Redis) -> None:
+async def test_verifier_errors_are_shown_with_the_pass_rate(redis_client: Redis) -> None:
     stats, others = Stats(redis_client), Stats(redis_client, prefix="orion-local-8765")
     figures = VerifierFigures(
         should_pass=40, should_fail=60, false_accepts=3, false_rejects=1, measured="2026-05-04", files="rows.jsonl"
@@ -175,7 +175,7 @@ async def test_what_another_version_kept_of_the_verifier_does_no_harm(stored: st
     assert (await Stats(redis_client).read(1)).verifier is None
 
 
-def test_refusing_everything_does_not_look_good() -> None:
+def test_refusing_everything_does_not_raise_the_pass_rate() -> None:
     tally = Tally(counts={"outcome:refused": 10})
     assert tally.pass_rate is None
     assert tally.refused_share == 1.0

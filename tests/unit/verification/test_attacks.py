@@ -59,7 +59,7 @@ def test_channel_that_a_source_names_may_be_named() -> None:
         ("日本\u200b*重要*\u200bです", "日本\u200b*重要*\u200bです"),
     ],
 )
-def test_characters_that_hide_or_turn_text_do_not_go_out(written: str, seen: str) -> None:
+def test_characters_that_hide_or_reverse_text_are_not_sent(written: str, seen: str) -> None:
     for dialect in DIALECTS:
         assert check(Draft(text=written, unsourced=True, dialect=dialect)).text == seen
 

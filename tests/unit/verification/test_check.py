@@ -61,7 +61,7 @@ def test_right_answer_passes_in_each_language() -> None:
         assert verdict.violations == ()
 
 
-def test_every_error_rule_is_decided_on_a_block() -> None:
+def test_every_error_rule_can_judge_a_block() -> None:
     for text, rule in [
         ("", "not_empty"),
         ("Refunds take 14 days.", "cites_sources"),
@@ -129,7 +129,7 @@ def test_source_for_some_only_is_just_a_source_here() -> None:
     assert check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(source,))).passed
 
 
-def test_rule_that_crashes_is_a_failed_check() -> None:
+def test_crashing_rule_counts_as_failed() -> None:
     """A private text that is no text breaks the search for it."""
     private = cast("tuple[str, ...]", (None,))
     heard: list[tuple[RuleName, str]] = []

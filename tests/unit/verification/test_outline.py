@@ -45,7 +45,7 @@ def test_depth_and_numbers_of_items() -> None:
 
 
 @given(st.text(alphabet="ab.1 \n-•|*#`:。[]", max_size=120))
-def test_parts_lie_in_order_and_cover_what_is_seen(text: str) -> None:
+def test_parts_are_in_order_and_cover_the_visible_text(text: str) -> None:
     last = 0
     for part in outline(text):
         assert last <= part.start < part.end <= len(text)

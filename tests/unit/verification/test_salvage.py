@@ -138,7 +138,7 @@ def test_what_is_left_must_state_something() -> None:
     assert salvaged_text("How may I help with refunds? The refund takes 30 days [1].") is None
 
 
-def test_dropped_row_leaves_a_phrase_and_the_last_row_takes_the_table() -> None:
+def test_dropped_row_leaves_a_phrase_and_dropping_the_last_row_drops_the_table() -> None:
     draft = Draft(
         text=(
             "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n"

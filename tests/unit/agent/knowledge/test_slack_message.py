@@ -38,7 +38,7 @@ def test_each_form_is_read_once(message: Json, words: str) -> None:
         (f"&lt;@{ORION}&gt; is how you write it", False, f"<@{ORION}> is how you write it"),
     ],
 )
-def test_a_quoted_mention_is_no_mention_and_stays_readable(wire: str, mentioned: bool, words: str) -> None:  # noqa: FBT001 - a column
+def test_a_quoted_mention_does_not_count_and_stays_readable(wire: str, mentioned: bool, words: str) -> None:  # noqa: FBT001 - a column
     content = read_message({"text": wire}, ORION)
     assert (ORION in content.mentioned, content.text) == (mentioned, words)
     assert ORION not in content.mentioned & content.quoted

@@ -15,7 +15,7 @@ def call(name: str, **arguments: object) -> ToolCall:
     return ToolCall(tool=name, input=arguments, call_id="1")
 
 
-def test_plan_may_stand_beside_a_tool_call_too() -> None:
+def test_plan_may_come_with_a_tool_call() -> None:
     text = '{"action": "tool_call", "tool": "a", "input": {"plan": 1}, "plan": [{"description": "find"}]}'
     call_ = ToolCall(call_id="call_1", tool="a", input={"plan": 1})
     assert read_json(text) == ToolCalls(calls=(call_,), plan=(Step(description="find"),))
@@ -32,7 +32,7 @@ def test_plan_may_stand_beside_a_tool_call_too() -> None:
         '[{"action": "respond"}]',
     ],
 )
-def test_the_json_is_found_whatever_stands_round_it(text: str) -> None:
+def test_the_json_is_found_in_any_surrounding_text(text: str) -> None:
     assert read_json(text) == Respond()
 
 
@@ -86,7 +86,7 @@ def test_hostile_json_takes_little_time() -> None:
 
 
 @pytest.mark.parametrize("plan", ['["look"]', '"look"', '[{"step": "look"}]', '{"steps": []}'])
-def test_tool_call_beside_a_plan_that_cannot_be_read_is_made(plan: str) -> None:
+def test_tool_call_next_to_an_unreadable_plan_is_made(plan: str) -> None:
     made = ToolCalls(calls=(ToolCall(call_id="call_1", tool="a", input={}),), plan=())
     assert read_json(f'{{"action": "tool_call", "tool": "a", "input": {{}}, "plan": {plan}}}') == made
 

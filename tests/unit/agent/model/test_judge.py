@@ -67,7 +67,7 @@ def test_line_written_as_a_number_is_the_line_it_names() -> None:
     ],
     ids=range(12),
 )
-def test_nonsense_is_no_judgement(text: str) -> None:
+def test_nonsense_is_not_a_judgement(text: str) -> None:
     assert not read_opinion(text).judgements
 
 

@@ -446,7 +446,7 @@ def tools_only_without_effort(request: Mapping[str, Any]) -> str:
     return "Function tools with reasoning_effort are not supported for m in /v1/chat/completions." if refused else ""
 
 
-async def test_two_models_that_refuse_each_others_options_are_told_apart() -> None:
+async def test_two_models_that_refuse_each_others_options_are_distinguished() -> None:
     picky = Picky(m=effort_by_name, w=no_effort)
     async with asking(decisions=picky, drafts=picky) as (server, model):
         for _ in range(2):

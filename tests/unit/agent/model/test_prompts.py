@@ -65,7 +65,7 @@ def test_what_was_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
     assert all(f"log {n} " in write for n in range(195, 200))
 
 
-def test_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
+def test_the_write_prompt_is_short_and_contains_the_full_sources() -> None:
     system, user = (message["content"] for message in write_messages(WRITE))
     assert "line 2" not in user
     assert all(f"line {n}" in user for n in range(3, 8))
@@ -136,7 +136,7 @@ def test_decision_sees_plan_complaint_and_what_is_left() -> None:
     assert "Little is left" not in as_json[1]["content"]
 
 
-def test_what_stays_the_same_in_a_turn_stands_first() -> None:
+def test_constant_parts_of_a_turn_come_first() -> None:
     """Deciding again, writing and mending begin with what was sent before: a provider's cache works on prefixes."""
     more = Source(id=3, title="Later", text="found by a second search")
     decide = _whole(control_messages(DECIDE, as_json=False))

@@ -33,7 +33,7 @@ TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".
 
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
-def test_where_the_stream_is_cut_never_shows(text: str, cuts: list[int]) -> None:
+def test_it_does_not_matter_where_the_stream_is_cut(text: str, cuts: list[int]) -> None:
     assert typed(text, cuts) == typed(text) == typed(text, list(range(len(text))))
 
 
@@ -67,7 +67,7 @@ def test_nothing_but_tags_is_lost(text: str) -> None:
         ("<answer" + " " * MAX_TAG + ">", [("untagged", "<answer" + " " * MAX_TAG + ">")]),
     ],
 )  # fmt: skip
-def test_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]) -> None:
+def test_each_character_is_classified(text: str, expected: list[tuple[str, str]]) -> None:
     stream = TagStream()
     assert [(piece.kind, piece.text) for piece in [*stream.feed(text), *stream.close()]] == expected
 
@@ -92,7 +92,7 @@ def test_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]
         ("<answer>a <ans", "a <ans", False),
     ],
 )
-def test_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
+def test_the_draft_is_the_answer_or_the_untagged_text(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
     stream = TagStream()
     stream.feed(text)
     assert stream.answered != fallback
@@ -100,14 +100,14 @@ def test_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, 
 
 
 @pytest.mark.parametrize("text", ["plain", "a < b", "<b>", "x <answer and then", "<thinker", "1 <2"])
-def test_what_cannot_be_a_tag_does_not_wait(text: str) -> None:
+def test_text_that_cannot_be_a_tag_does_not_wait(text: str) -> None:
     assert "".join(piece.text for piece in TagStream().feed(text)) == text
 
 
 @pytest.mark.parametrize(
     "text", ["<", "</", "< ", "<thin", "</ANS", "<answer", "<answer a", "<answer a='x y", "<answer a=b "]
 )
-def test_what_could_be_a_tag_waits(text: str) -> None:
+def test_text_that_could_be_a_tag_waits(text: str) -> None:
     stream = TagStream()
     assert stream.feed(text) == []
     assert "".join(piece.text for piece in stream.close()) == text
@@ -118,7 +118,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_hostile_megabyte_is_linear_and_little_is_held() -> None:
+def test_hostile_megabyte_takes_linear_time_and_little_memory() -> None:
     """Whole megabytes, and a tenth of one in pieces of seven characters. Quadratic work would take hours."""
     began = time.process_time()
     for piece in HOSTILE:

@@ -199,7 +199,7 @@ async def test_passages_are_shown_in_their_own_form_and_pass_the_verifier(
     "question",
     ["What is the capital of Australia?", "Write a limerick about databases", "Please translate: the app is slow", ""],
 )
-async def test_what_the_sources_do_not_hold_is_not_answered(question: str) -> None:
+async def test_answer_missing_from_the_sources_is_not_given(question: str) -> None:
     assert await answer(question) == NOT_FOUND
 
 
@@ -218,7 +218,7 @@ async def test_a_long_section_gives_a_short_excerpt_that_says_so_and_no_metadata
     assert "Ann Lee" in await answer("Who is the owner of the travel page?", (page,))
 
 
-async def test_channel_language_holds_for_the_lines_above_passages() -> None:
+async def test_channel_language_applies_to_the_lines_above_passages() -> None:
     context = write_context("What does SEV2 mean?", (SEVERITIES,))
     text = await write(replace(context, question=replace(context.question, language="de")))
     assert text.startswith("Zitiert aus Severity:")

@@ -49,9 +49,7 @@ async def take_lease(redis_client: Redis) -> AsyncIterator[tuple[Mailbox, Claime
     await mailbox.aclose()
 
 
-async def test_what_was_saved_is_loaded_under_team_channel_and_thread(
-    store: ThreadStore, no_leaked_keys: list[str]
-) -> None:
+async def test_saved_state_is_loaded_by_team_channel_and_thread(store: ThreadStore, no_leaked_keys: list[str]) -> None:
     saved = await store.save(KEY, FULL)
     assert saved == replace(FULL, version=1)
     assert await store.load(KEY) == saved

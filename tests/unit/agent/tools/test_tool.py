@@ -98,7 +98,7 @@ async def test_bug_is_a_result_with_an_id_that_the_log_knows(
     }  # fmt: skip
 
 
-async def test_cancelling_goes_through_the_wall() -> None:
+async def test_cancellation_passes_through_the_wall() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await called(never)

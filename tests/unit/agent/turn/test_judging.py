@@ -176,7 +176,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("reply", FAILURES.values(), ids=FAILURES)
-async def test_judge_that_fails_is_no_pass_and_its_claim_is_cut_out_not_rewritten(reply: Scripted) -> None:
+async def test_failing_judge_does_not_pass_a_claim_which_is_cut_out_not_rewritten(reply: Scripted) -> None:
     told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [reply])
     assert isinstance(told.outcome, Partial)
     assert told.outcome.answer.text == SURE
@@ -329,7 +329,7 @@ async def test_what_is_no_answer_in_a_later_attempt_is_refused_too() -> None:
     assert isinstance(told.outcome, Refused)
 
 
-async def test_rest_that_is_no_answer_is_no_partial_one() -> None:
+async def test_rest_without_an_answer_is_not_a_partial_answer() -> None:
     """Of the rest the judge saw each claim, but not that nothing else is left."""
     partly = {"claim": 2, "lines": [LINE], "supported": False, "instead": "No word of it."}
     first = says(json.dumps({"verdicts": [ABSENT, partly], "reply": "partly"}))

@@ -104,7 +104,7 @@ async def test_each_block_is_shown_once_and_the_whole_is_the_answer() -> None:
     assert stage.texts[-1] == outcome.answer.text.strip() == f"{ONE}\n\n{TWO}"
 
 
-async def test_the_first_failure_stops_the_draft_and_the_rewrite_goes_on() -> None:
+async def test_the_first_failure_stops_the_draft_and_the_rewrite_continues() -> None:
     stage, model = Shown(), ScriptedModel([draft(ONE, WRONG, "Never read [1]."), draft(TWO)])
     outcome = await turn(model, stage)
     assert isinstance(outcome, Answered)
@@ -298,7 +298,7 @@ async def test_deadline_or_a_refusal_leaves_what_was_shown() -> None:
     ],
     ids=["no tag", "not in the sources", "own words"],
 )
-async def test_draft_without_its_tag_is_judged_before_anything_is_seen(reply: str, asked: str) -> None:
+async def test_draft_without_its_tag_is_judged_before_anything_is_shown(reply: str, asked: str) -> None:
     stage = Shown()
     await turn(ScriptedModel([reply]), stage, asked=asked)
     assert stage.blocks == []

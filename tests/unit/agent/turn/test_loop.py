@@ -59,7 +59,7 @@ async def test_easy_question_costs_one_decision_and_one_write() -> None:
     assert (len(model.decided), len(model.written), answer.attempts) == (1, 1, 1)
 
 
-async def test_events_of_a_turn_in_order() -> None:
+async def test_events_of_a_turn_come_in_order() -> None:
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
     assert story.listener.kinds() == [
@@ -90,7 +90,7 @@ async def test_wrong_number_is_rewritten_after_feedback_that_names_it() -> None:
     assert model.written[1].previous_draft == "Each key may send 500 requests a minute [1]."
 
 
-async def test_three_bad_drafts_give_the_graceful_message_and_no_draft() -> None:
+async def test_three_bad_drafts_end_in_a_polite_message_without_the_draft() -> None:
     model = ScriptedModel([WRONG])
     outcome = await Story(model).ask()
     assert isinstance(outcome, Failed)
@@ -100,7 +100,7 @@ async def test_three_bad_drafts_give_the_graceful_message_and_no_draft() -> None
     assert (bool(outcome.answer.violations), outcome.answer.verified) == (True, False)
 
 
-async def test_what_is_verified_is_kept_as_partial() -> None:
+async def test_verified_part_is_kept_as_partial_answer() -> None:
     draft = "<answer>Each key may send 120 requests a minute [1]. Above 700 requests the key is deleted [1].</answer>"
     outcome = await Story(ScriptedModel([draft])).ask()
     assert isinstance(outcome, Partial)
@@ -138,7 +138,7 @@ async def test_own_words_are_exempt_and_labelled() -> None:
     assert "your own words" in outcome.answer.label
 
 
-async def test_question_back_ends_the_turn_and_the_answer_continues_the_mission() -> None:
+async def test_clarifying_question_ends_the_turn_and_the_reply_continues_the_mission() -> None:
     asks = AskUser(question="Which environment do you mean?", key="environment")
     model = ScriptedModel([GOOD], decisions=[asks, Respond()])
     story = Story(model)
@@ -167,7 +167,7 @@ async def test_bystander_does_not_answer_the_pending_question() -> None:
     assert story.state.pending_question is not None
 
 
-async def test_malformed_control_output_is_fed_back_once_then_counts_as_failed_step() -> None:
+async def test_malformed_decision_is_returned_once_then_counts_as_failed_step() -> None:
     error = ModelError("MalformedControlError", "no action named 'dance'")
     model = ScriptedModel([GOOD], decisions=[error, error, Respond()])
     outcome = await Story(model).ask()
@@ -175,7 +175,7 @@ async def test_malformed_control_output_is_fed_back_once_then_counts_as_failed_s
     assert [context.complaint for context in model.decided] == ["", "no action named 'dance'"]
 
 
-async def test_tools_of_one_step_run_and_a_broken_one_is_a_result() -> None:
+async def test_tools_of_one_step_run_and_a_broken_one_gives_a_result() -> None:
     search = ToolCall(call_id="b", tool="search", input={"query": "meals"})
     calls = (ToolCall(call_id="a", tool="broken"), search, ToolCall(call_id="c", tool="unheard_of"))
     model = ScriptedModel([GOOD], decisions=[ToolCalls(calls=calls), Respond()])
@@ -276,7 +276,7 @@ async def test_what_is_salvaged_without_any_source_is_never_verified(general: st
     assert not outcome.answer.verified
 
 
-async def test_document_remembered_from_an_earlier_turn_is_no_evidence_any_more() -> None:
+async def test_document_from_an_earlier_turn_is_no_longer_evidence() -> None:
     changed = replace(LIMITS, text="Each key may send 300 requests a minute.")
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
@@ -286,7 +286,7 @@ async def test_document_remembered_from_an_earlier_turn_is_no_evidence_any_more(
     assert [source.text for source in story.model.written[-1].sources] == [changed.text]
 
 
-async def test_long_question_back_goes_out_in_chunks_that_fit() -> None:
+async def test_long_clarifying_question_is_sent_in_chunks_that_fit() -> None:
     text = "Which environment do you mean?\n\n" + "\n\n".join(["Production or staging?"] * 200)
     outcome = await Story(ScriptedModel([GOOD], decisions=[AskUser(question=text, key="k")])).ask()
     assert isinstance(outcome, Asked)
@@ -367,7 +367,7 @@ async def test_feedback_is_about_the_last_draft_even_if_an_earlier_one_was_bette
 
 
 @pytest.mark.parametrize("failure", [OSError, StateNotSaved])
-async def test_any_failure_to_save_is_logged_and_the_turn_goes_on(failure: type[Exception]) -> None:
+async def test_failure_to_save_is_logged_and_the_turn_continues(failure: type[Exception]) -> None:
     async def save(state: ThreadState) -> ThreadState:
         raise failure(state.mission)
 

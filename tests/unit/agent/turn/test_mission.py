@@ -150,7 +150,7 @@ async def test_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -
     assert SAID.text not in to_json(story.state)
 
 
-async def test_what_a_model_wrote_without_slack_is_kept_but_is_no_source() -> None:
+async def test_generated_text_is_kept_but_is_not_a_source() -> None:
     story = Story(decisions=[looks_up("llm_generate"), BACK])
     await story.ask("What does tea cost?", "1000.1")
     found = story.state.found
@@ -321,7 +321,7 @@ async def test_step_without_its_words_keeps_its_place() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("<>!@#|`*_~[]()&;: /.\nabhtp\u202e\x00\ud800"), max_size=60) | st.text())
-def test_no_step_notifies_a_person_or_holds_a_link(description: str) -> None:
+def test_no_step_notifies_a_person_or_contains_a_link(description: str) -> None:
     title = step_title(ABOUT, description)
     assert len(title) <= MAX_TITLE_CHARS
     assert not re.search("[<>\n\x00\ud800\u202e]", title)

@@ -95,7 +95,7 @@ def test_ask_while_the_model_is_down_is_a_failed_turn(url: str, terminal: Termin
     assert "Traceback" not in done.err
 
 
-async def test_attempts_and_repairs_are_told(tmp_path: Path) -> None:
+async def test_attempts_and_repairs_are_reported(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD), says(GOOD)]) as server:
         result = await asked(tmp_path, server)
     assert (result["outcome"], result["attempts"], result["verified"]) == ("answered", 2, True)
@@ -113,7 +113,7 @@ async def test_failed_verification_tells_its_violations(tmp_path: Path) -> None:
     assert all(set(violation) == wanted for violation in result["violations"])
 
 
-async def test_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Path, redis_url: str) -> None:
+async def test_thread_continues_with_the_reply_to_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
     back = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan"}))
     async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=repeat(says(GOOD))) as server:
         first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
@@ -135,7 +135,7 @@ async def test_ctrl_c_ends_without_a_trace_and_leaves_no_server(tmp_path: Path) 
     assert not (home / "redis" / "redis.sock").exists()
 
 
-async def test_answer_stands_although_its_conversation_cannot_be_kept(tmp_path: Path, redis_url: str) -> None:
+async def test_answer_stays_although_its_conversation_cannot_be_saved(tmp_path: Path, redis_url: str) -> None:
     """Two at once in one thread: the second one to end has lost the race for the state, not its answer."""
     gate = asyncio.Event()
     drafts = [says(GOOD, before_end=gate), says(GOOD)]

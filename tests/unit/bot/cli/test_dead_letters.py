@@ -40,7 +40,7 @@ def in_redis(url: str, *, bury: int = 0) -> list[str]:
     return asyncio.run(run())
 
 
-def test_an_operator_sees_why_and_when_but_nobodys_words(terminal: Terminal, redis_url: str) -> None:
+def test_an_operator_sees_reasons_and_times_but_no_texts(terminal: Terminal, redis_url: str) -> None:
     assert "No dead letters." in terminal.orion("dead-letters").out
     in_redis(redis_url, bury=2)
     listed = terminal.orion("dead-letters", "list")

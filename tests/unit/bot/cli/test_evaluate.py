@@ -88,7 +88,7 @@ def test_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) 
     ],
     ids=" ".join,
 )
-def test_bad_file_is_told_and_ends_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
+def test_bad_file_is_reported_with_exit_code_2(arguments: list[str], said: str, terminal: Terminal) -> None:
     good = {
         "id": 1,
         "source": "x",

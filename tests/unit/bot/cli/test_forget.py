@@ -206,7 +206,7 @@ async def test_what_is_known_of_an_account_goes_too(redis_client: Redis) -> None
 
 
 @pytest.mark.parametrize("reference", ["", "T1:C1", "https://acme.slack.com/archives/C1", "1700000000.000100"])
-async def test_reference_that_is_none_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
+async def test_invalid_reference_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
     mailbox = Mailbox(redis_client)
     with pytest.raises(WrongUse, match="--thread must be"):
         await forgotten(redis_client, mailbox, thread=reference)

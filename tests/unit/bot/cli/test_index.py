@@ -31,7 +31,7 @@ def test_what_is_not_read_is_counted_by_suffix_with_what_to_do(terminal: Termina
     assert sorted(map(tuple, folder["skipped"])) == [("", 1), (".odt", 2), (".png", 1)]
 
 
-def test_web_site_is_read_by_index_and_told_by_docs(terminal: Terminal) -> None:
+def test_web_site_is_read_by_index_and_listed_by_docs(terminal: Terminal) -> None:
     with LocalSite() as site:
         site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", etag='"1"')
         terminal.set(
@@ -82,7 +82,7 @@ def test_many_failures_are_counted(terminal: Terminal) -> None:
     assert "Not read: 5 more of " in terminal.orion("docs").err
 
 
-def test_nothing_to_index_is_told(terminal: Terminal) -> None:
+def test_nothing_to_index_is_reported(terminal: Terminal) -> None:
     done = terminal.orion("index")
     assert done.code == 2
     assert done.err.startswith("There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS,")
@@ -126,5 +126,5 @@ def test_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]
     assert "Ended early; documents looked at: 1. What was read is in the index" in capsys.readouterr().err
 
 
-def test_sizes_are_told_in_units_people_read() -> None:
+def test_sizes_are_shown_in_readable_units() -> None:
     assert [_size(size) for size in (0, 999, 1_000, 2_500_000)] == ["0 B", "999 B", "1.0 kB", "2.5 MB"]

@@ -88,7 +88,7 @@ def test_wrong_dotenv_is_told(content: str | bytes, said: str, terminal: Termina
 
 
 @pytest.mark.parametrize("command", [["stats"], ["ask", QUESTION, "--thread", "t"]])
-def test_redis_that_is_away_is_told_without_its_password(command: list[str], terminal: Terminal) -> None:
+def test_redis_outage_is_reported_without_the_password(command: list[str], terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://:hunter2@127.0.0.1:9")
     done = terminal.orion(*command)
     assert done.code == 1
@@ -96,7 +96,7 @@ def test_redis_that_is_away_is_told_without_its_password(command: list[str], ter
     assert "hunter2" not in done.err
 
 
-def test_the_version_is_told(terminal: Terminal) -> None:
+def test_the_version_is_shown(terminal: Terminal) -> None:
     assert terminal.orion("--version").out == "orion 0.1.0\n"
 
 
@@ -151,7 +151,7 @@ def test_closed_output_ends_without_a_trace(tmp_path: Path) -> None:
         assert running.wait() == 1
 
 
-def test_index_holds_exactly_what_was_named_and_says_so(terminal: Terminal) -> None:
+def test_index_contains_exactly_the_named_sources_and_says_so(terminal: Terminal) -> None:
     other = terminal.folder / "other"
     other.mkdir()
     (other / "o.md").write_text("# Other\n\nSomething else.")
@@ -207,7 +207,7 @@ def test_manifest_is_not_made_for_an_address_that_slack_cannot_reach(terminal: T
     assert not done.out
 
 
-def test_misspelt_setting_is_told(terminal: Terminal) -> None:
+def test_misspelt_setting_is_reported(terminal: Terminal) -> None:
     terminal.write(".env", "ORION_MODLE=gpt-5\n")
     terminal.set(ORION_DENY_USER="U1")
     done = terminal.orion("manifest")
@@ -286,7 +286,7 @@ def test_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least
         (EndedAtOnce(), 130, "resumed at the next start"),
     ],
 )
-def test_what_ends_a_command_is_told(
+def test_error_that_ends_a_command_is_reported(
     failure: Exception, code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def fails() -> None:
@@ -298,7 +298,7 @@ def test_what_ends_a_command_is_told(
     assert said in capsys.readouterr().err
 
 
-def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
+def test_unreadable_folder_is_reported(terminal: Terminal) -> None:
     """Whatever the operating system refuses ends in a sentence."""
     loop = terminal.folder / "loop"
     loop.symlink_to(loop)

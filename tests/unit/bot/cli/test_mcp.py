@@ -104,7 +104,7 @@ async def test_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) 
     assert refused.status_code == 401
 
 
-async def test_gates_and_budgets_hold(tmp_path: Path, redis_url: str) -> None:
+async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
     drafts = [says("<answer>Each API key may make 600 requests a minute [1].</answer>")]
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server:
         more = {"openai_base_url": server.url, "model": "m", "judge": False, "daily_tokens_user": 1}

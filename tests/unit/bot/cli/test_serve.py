@@ -238,7 +238,7 @@ async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
 
 
 @pytest.mark.parametrize("command", ["serve", "work"])
-async def test_refused_token_is_told_at_the_start(
+async def test_refused_token_is_reported_at_the_start(
     command: str, workspace: LocalWorkspace, tmp_path: Path, redis_url: str
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"slack_bot_token": SecretStr("xoxb-no")})
@@ -285,7 +285,7 @@ async def test_serve_starts_while_redis_is_away(
         await served
 
 
-async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> None:
+async def test_port_in_use_is_reported(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"port": port})

@@ -23,6 +23,6 @@ async def test_cancellation_from_elsewhere_stays_one() -> None:
     assert task.cancelled()
 
 
-def test_signals_are_heeded_inside_a_task_only() -> None:
+def test_signals_are_handled_only_inside_a_task() -> None:
     with pytest.raises(RuntimeError), handle_signals():
         pass

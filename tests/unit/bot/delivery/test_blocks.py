@@ -39,7 +39,7 @@ def controls(post: Post) -> list[tuple[str, str]]:
     ]
 
 
-def test_one_line_and_one_row_stand_under_a_verified_answer() -> None:
+def test_one_line_and_one_row_are_under_a_verified_answer() -> None:
     (post,) = rendered(answer(attempts=2), ask_human=True)
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
     chunk, foot, row = post.blocks
@@ -113,7 +113,7 @@ def test_table_is_a_table_block_and_the_next_one_a_list() -> None:
     assert drawn in post.plain[0]["text"]["text"]
 
 
-def test_label_stands_above_the_answer() -> None:
+def test_label_is_above_the_answer() -> None:
     (post,) = rendered(answer(label="Not from your documents, not verified", verified=False, sources=()))
     assert post.blocks[0] == context(["Not from your documents, not verified"])
     assert post.text.startswith("Not from your documents, not verified\nOn Tuesdays")
@@ -155,7 +155,7 @@ def test_more_sources_than_fit_are_counted() -> None:
         ("", ""),
     ],
 )
-def test_age_is_told_in_words(updated_at: str, words: str) -> None:
+def test_age_is_shown_in_words(updated_at: str, words: str) -> None:
     assert age(updated_at, TODAY) == words
 
 

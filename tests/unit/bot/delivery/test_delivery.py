@@ -12,7 +12,7 @@ from tests.support.local_slack import CHANNEL, CHAT, Slack, answer_texts, local_
 from tests.support.posted_answers import LONG, answer, answers, texts
 
 
-async def test_the_answer_stands_in_the_thread_under_its_metadata(slack: Slack) -> None:
+async def test_the_answer_is_in_the_thread_with_its_metadata(slack: Slack) -> None:
     place, ts = slack.ask()
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
     (posted,) = await slack.delivery.post_answer(place, answer("On Tuesdays."), answer_key)
@@ -78,7 +78,7 @@ async def test_an_updated_answers_notification_is_short_and_whole_tokens(slack: 
     assert answer_texts([message]) == [long[0], "y" * 1_890 + " [1]", long[2]]
 
 
-async def test_an_answer_somebody_deleted_is_posted_anew(slack: Slack) -> None:
+async def test_a_deleted_answer_is_posted_again(slack: Slack) -> None:
     place, ts = slack.ask()
     await slack.delivery.post_answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     slack.server.faults.fail("chat.update", "message_not_found")

@@ -65,7 +65,7 @@ async def test_the_whole_answer_ends_with_what_ordinary_answers_carry(tmp_path: 
         assert "limits-and-errors" in shown(message)
 
 
-async def test_the_rewrite_goes_on_after_what_was_shown(tmp_path: Path, redis_url: str) -> None:
+async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafts = (draft(FIRST, WRONG, THIRD, gate=gate), draft(SECOND, THIRD))
     async with stage(tmp_path, redis_url, *drafts, gate=gate) as at:
@@ -120,7 +120,7 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("rows", [TROUBLES[::2], TROUBLES[1::2]])  # more would have to wait for Slack's limits
-async def test_whatever_goes_wrong_with_a_stream_the_answer_stands_once(
+async def test_any_failure_of_a_stream_leaves_one_answer(
     rows: list[tuple[str, str]], tmp_path: Path, redis_url: str
 ) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, SECOND, THIRD)] * len(rows)) as at:
@@ -153,7 +153,7 @@ async def test_direct_chat_streams_and_an_orion_without_the_setting_does_not(tmp
         assert at.calls(START) == 0
 
 
-async def test_model_that_goes_away_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
+async def test_model_that_fails_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
     broken = says("<answer>", *pieces(f"{FIRST}\n\nBur"), broken=True)
     async with stage(tmp_path, redis_url, broken, draft(THIRD)) as at:
         message = await at.answered(at.ask())
@@ -194,7 +194,7 @@ async def test_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, red
         await wait_until(lambda: not at.own(ts), "the answer is gone")
 
 
-async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_thread_that_is_read_again_contains_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND)) as at:
         ts = at.ask()
         message = await at.answered(ts)

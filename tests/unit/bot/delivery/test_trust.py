@@ -53,7 +53,7 @@ def texts(value: Any) -> list[str]:
     return [own] if isinstance(own, str) else [text for one in value.values() for text in texts(one)]
 
 
-def test_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
+def test_each_claim_is_shown_with_its_passage_and_marked_words() -> None:
     view = trust_modal(RECORD, TODAY)
     assert (view["type"], view["title"]["text"]) == ("modal", "Why trust this?")
     headline, claim, checked, origin = view["blocks"]

@@ -121,7 +121,7 @@ async def test_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
     assert "ORION_DOCS" in found["Knowledge"].remedy
 
 
-async def test_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
+async def test_unreachable_shared_index_is_reported(tmp_path: Path) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
     found = (await checks(settings_in(tmp_path, "", knowledge_url=address)))["Knowledge"]
     assert (found.ok, "cannot be used" in found.detail) == (False, True)
@@ -147,7 +147,7 @@ async def test_setting_that_cannot_be_used_stops_only_what_needs_it(
     assert {check.name for check in rest} == {"Slack", "Redis", "Knowledge", "Model", "Langfuse"} - unseen
 
 
-async def test_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
+async def test_refused_tokens_and_missing_scopes_are_reported(tmp_path: Path) -> None:
     async with workspace(scopes=("chat:write",)) as slack:
         settings = settings_for(settings_in(tmp_path, ""), slack)
         found = await checks(settings)
@@ -206,13 +206,13 @@ async def test_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
     assert "sk-abc" not in str(found)
 
 
-async def test_redis_that_can_lose_questions_is_told(tmp_path: Path, redis_url: str) -> None:
+async def test_redis_that_can_lose_questions_is_reported(tmp_path: Path, redis_url: str) -> None:
     found = await checks(settings_in(tmp_path, redis_url))
     assert "can lose questions" in found["Redis"].detail
     assert "appendfsync" in found["Redis"].remedy
 
 
-async def test_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
+async def test_doctor_ends_even_if_no_server_answers(tmp_path: Path) -> None:
     assert REPLY_TIMEOUT_S < IN_ALL_S
     async with silent_port() as port:
         url = f"http://127.0.0.1:{port}"
@@ -367,7 +367,7 @@ async def test_settings_of_channels_are_checked(written: str, detail: str, *, ok
         assert found["Channels"].ok is ok
 
 
-async def test_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
+async def test_missing_reply_from_slack_is_reported(tmp_path: Path) -> None:
     async with workspace() as slack:
         slack.faults.fail("conversations.info", "missing_scope")
         found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack))
@@ -403,7 +403,7 @@ async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, "m reads 2,048 tokens"), (9_900, "")])
-async def test_server_whose_context_is_too_small_is_told(tmp_path: Path, read: int, told: str) -> None:
+async def test_server_with_too_small_a_context_is_reported(tmp_path: Path, read: int, told: str) -> None:
     replies = [replace(RESPOND, usage=(read, 1))] * 2
     async with ScriptedOpenAI(decisions=replies) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))

@@ -69,11 +69,11 @@ def test_embedding_server_follows_the_settings(tmp_path: Path, given: dict[str, 
     "given",
     [{}, {"openai_api_key": SecretStr("k"), **OFF}, {"azure_openai_endpoint": "https://x.openai.azure.com"}],
 )
-def test_search_goes_by_words_without_a_server_or_turned_off(tmp_path: Path, given: dict[str, object]) -> None:
+def test_search_uses_words_without_a_server_or_if_turned_off(tmp_path: Path, given: dict[str, object]) -> None:
     assert embedding_address(settings_in(tmp_path, "", **given)) is None
 
 
-def test_another_server_learns_nothing_of_the_model_servers_account(tmp_path: Path) -> None:
+def test_another_server_does_not_see_the_model_servers_account(tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path, "", openai_api_key=SecretStr("k"), openai_org_id="org", embed_base_url="http://e/v1",
         openai_custom_headers=SecretStr("X-Secret: s"), embed_api_key=SecretStr("e"),

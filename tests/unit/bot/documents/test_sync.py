@@ -144,7 +144,7 @@ class AwayIndex(SqliteIndex):
         raise KnowledgeAwayError
 
 
-async def test_an_index_that_is_away_is_asked_again(corpus: Corpus) -> None:
+async def test_an_unreachable_index_is_tried_again(corpus: Corpus) -> None:
     away = AwayIndex.open(corpus.index_path)
     assert await available_figures(away) is None
     syncing = Syncing(corpus=corpus, index=away, every_s=3600.0, retry_s=7.0)
@@ -170,7 +170,7 @@ async def test_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpu
         assert corpus.sources[0].key not in index.states()
 
 
-def test_crash_is_told_without_its_text() -> None:
+def test_crash_is_reported_without_its_text() -> None:
     with capture_logs() as logs:
         _log_crash(ValueError, ValueError("a secret sentence"), None)
     assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]

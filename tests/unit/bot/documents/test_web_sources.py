@@ -39,6 +39,6 @@ def test_pages_are_for_everybody_unless_a_setting_says_otherwise(given: set[str]
     assert [source.audience for source in web_sources(settings)] == [audience]
 
 
-def test_an_audience_that_is_none_is_refused() -> None:
+def test_an_invalid_audience_is_refused() -> None:
     with pytest.raises(WrongUse, match="ORION_WEB_DOCS_AUDIENCE should be public"):
         web_sources(load_settings(web_docs_audience=frozenset({"everybody"})))

@@ -85,14 +85,14 @@ def test_the_command_shows_both_and_says_with_its_exit_code_whether_anything_got
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "hello", '[{"rows": 1}]'])
-def test_file_that_is_no_report_is_told(content: str, terminal: Terminal) -> None:
+def test_file_other_than_a_report_is_refused(content: str, terminal: Terminal) -> None:
     report = terminal.write("a.json", json.dumps(ANSWERS))
     done = terminal.orion("eval", "compare", report, terminal.write("b.json", content))
     assert done.code == 2
     assert "b.json is no" in done.err
 
 
-def test_reports_on_more_files_are_told(terminal: Terminal) -> None:
+def test_reports_on_several_files_are_shown(terminal: Terminal) -> None:
     one = terminal.write("a.json", json.dumps([VERIFIER]))
     two = terminal.write("b.json", json.dumps([VERIFIER, VERIFIER]))
     done = terminal.orion("eval", "compare", one, two)

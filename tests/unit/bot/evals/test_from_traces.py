@@ -97,7 +97,7 @@ def test_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_u
     assert (wrong.code, "--outcome must be one of" in wrong.err) == (2, True)
 
 
-def test_redis_that_is_away_leaves_no_file(terminal: Terminal) -> None:
+def test_redis_outage_leaves_no_file(terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://127.0.0.1:9")
     done = terminal.orion("eval", "from-traces", "out.jsonl")
     assert (done.code, "cannot be reached" in done.err) == (1, True)

@@ -117,7 +117,7 @@ def test_each_question_stands_there_with_what_became_of_it() -> None:
     assert rows["How many?e · thread t"][-1] == "1.5 s"
 
 
-def test_nobodys_text_becomes_markup() -> None:
+def test_no_text_becomes_markup() -> None:
     hostile = replied(
         text=HOSTILE * 5, id=HOSTILE, question=HOSTILE, expect=(HOSTILE,), kind=HOSTILE, thread=HOSTILE, reason=HOSTILE,
         failed_rules=(HOSTILE,), sources=(Source(id=1, title=HOSTILE, url="https://x.example/" + HOSTILE),),

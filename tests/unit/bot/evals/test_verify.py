@@ -96,7 +96,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"caf\xe9 is closed", "is not text in UTF-8: byte 3"),
     ],
 )
-def test_bytes_that_are_no_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
+def test_bytes_other_than_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "t.md").write_bytes(content)
     with pytest.raises(WrongUse, match=said):
         read_text(str(tmp_path / "t.md"))
@@ -130,7 +130,7 @@ async def test_stream_keeps_half_an_emoji_from_ending_it(tmp_path: Path) -> None
     assert len(read_rows(out)) == 1
 
 
-async def test_stream_holds_neither_its_rows_nor_its_verdicts(tmp_path: Path) -> None:
+async def test_stream_keeps_neither_its_rows_nor_its_verdicts(tmp_path: Path) -> None:
     """Ten megabytes in and ten out, in far less memory; what is cached is bounded and small."""
     source, out = rows(tmp_path, *(json.dumps({"id": f"{n}{'x' * 100_000}", "text": "Hello!"}) for n in range(100)))
     tracemalloc.start()

@@ -53,7 +53,7 @@ def test_only_a_message_tells_of_its_files_and_files_alone_are_a_question() -> N
     assert incoming({**mention(), "text": "<@UORION>"}).kind == "help"
 
 
-def test_direct_message_opens_a_thread_of_its_own() -> None:
+def test_direct_message_opens_its_own_thread() -> None:
     found = incoming(message(channel="D1", channel_type="im"))
     place = ThreadKey(team="T1", channel="D1", thread_ts="1700000009.000200")
     assert (found.addressed, found.thread) == ("direct", place)
@@ -182,7 +182,7 @@ def test_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
     assert incoming(event).kind == "question"
 
 
-def test_unfurls_and_own_updates_are_no_edits() -> None:
+def test_unfurls_and_own_updates_are_not_edits() -> None:
     assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
     assert reason(edit(edited={})) == "not_an_edit"
     preview = {"from_url": "https://x.example", "text": "A page"}
@@ -198,7 +198,7 @@ def test_an_edit_of_a_block_or_a_file_counts() -> None:
     assert incoming(edit("<@UORION> how do we release?", files=[{"id": "F1"}])).kind == "edit"
 
 
-def test_deleted_question_is_told() -> None:
+def test_deleted_question_is_reported() -> None:
     gone = {"type": "message", "user": "UANN", "text": "<@UORION> how?", "ts": "1700000000.000100"}
     found = incoming(deletion(gone))
     assert (found.kind, found.ts, found.text) == ("delete", "1700000000.000100", "")
@@ -296,7 +296,7 @@ def test_external_channels_are_refused_unless_opened() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "7", "[]", '"x"', "{}", '{"thread":7}', '{"thread":{},"kind":"stop"}'])
-def test_body_that_is_no_letter_is_named(body: str) -> None:
+def test_invalid_body_is_reported(body: str) -> None:
     with pytest.raises(ValueError, match=r"message|Expecting"):
         Incoming.from_json(body)
     newer = {**json.loads(incoming(mention()).to_json()), "mood": "curious"}

@@ -142,7 +142,7 @@ async def test_the_ack_waits_for_the_store(in_both_modes: Opened) -> None:
         assert len(running.ledger.messages) == 1
 
 
-async def test_what_could_not_be_stored_is_sent_again(in_both_modes: Opened) -> None:
+async def test_event_that_could_not_be_stored_is_sent_again(in_both_modes: Opened) -> None:
     async with in_both_modes() as running:
         running.ledger.closed = 1
         running.slack.ask("how?", CHAT)
@@ -201,7 +201,7 @@ async def test_edits_deletions_and_stops_arrive(in_both_modes: Opened) -> None:
         assert [incoming.thread.thread_ts for incoming in messages] == [*[ts] * 4, unasked]
 
 
-async def test_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
+async def test_refused_channel_is_acknowledged_and_only_gets_a_notice(opened: Opened, redis_client: Redis) -> None:
     async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
         place, _ = running.slack.ask("<@U0ORION> a secret?")
         running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)

@@ -60,7 +60,7 @@ async def setting(tmp_path: Path, redis_url: str) -> AsyncIterator[Setting]:
         yield started
 
 
-async def test_guests_and_strangers_are_told_once_and_never_answered(setting: Setting) -> None:
+async def test_guests_and_strangers_get_one_notice_and_no_answer(setting: Setting) -> None:
     asked = [setting.ask(f"{MENTION} {LIMIT}", user=user) for user in (GUEST, STRANGER, GUEST)]
     aside = setting.ask("The handbook says so", thread=asked[0])
     allowed = setting.ask(f"{MENTION} {LIMIT}")
@@ -73,7 +73,7 @@ async def test_guests_and_strangers_are_told_once_and_never_answered(setting: Se
         assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
 
-async def test_guest_who_writes_directly_is_told_in_each_thread(at: GateScene) -> None:
+async def test_guest_in_a_direct_chat_is_refused_in_each_thread(at: GateScene) -> None:
     roster = at.slack.server.workspace.roster
     roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
     roster.channels[DIRECT].members.add(GUEST)
@@ -109,7 +109,9 @@ async def test_shared_channel_is_refused_and_its_text_not_kept(redis_client: Red
     assert await redis_client.keys("*zebra*") == []
 
 
-async def test_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(tmp_path: Path, redis_url: str) -> None:
+async def test_used_up_budget_is_reported_with_its_renewal_and_not_applied_to_admins(
+    tmp_path: Path, redis_url: str
+) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[DRAFT] * 3) as server:
         more = {
             "openai_base_url": server.url,
@@ -128,7 +130,7 @@ async def test_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(tmp_pa
             assert server.phases().count("write") == 3
 
 
-async def test_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_beyond_the_budget_keeps_the_answer(tmp_path: Path, redis_url: str) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[DRAFT]) as server:
         more = {"openai_base_url": server.url, "model": "m", "daily_tokens_channel": 200}
         async with orion(tmp_path, redis_url, **more) as setting:
@@ -140,7 +142,7 @@ async def test_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path: Pa
             assert "600" in shown(answers(setting.workspace, ts, ts)[0])
 
 
-async def test_while_paused_questions_are_kept_told_once_and_answered_in_order_afterwards(
+async def test_questions_during_a_pause_get_one_notice_and_are_answered_in_order_afterwards(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     pausing = Pausing(redis_client)
@@ -253,7 +255,7 @@ async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_questi
         assert len(at.through) == 1
 
 
-async def test_muting_guest_mutes_nobody(redis_client: Redis, at: GateScene) -> None:
+async def test_guest_cannot_mute(redis_client: Redis, at: GateScene) -> None:
     at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
     thread_modes = ThreadModes(redis_client)
     place, ts = at.slack.ask()
@@ -299,7 +301,7 @@ async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Red
         assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
 
 
-async def test_refused_letter_that_dies_is_told_to_nobody(at: GateScene) -> None:
+async def test_refused_letter_that_dies_is_reported_to_no_one(at: GateScene) -> None:
     lease = (await at.store(refused="user_refused"))[1]
     roster = at.slack.server.workspace.roster
     roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
@@ -342,7 +344,7 @@ async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_c
         assert len(at.through) == 1
 
 
-async def test_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis, at: GateScene) -> None:
+async def test_waiting_for_an_admin_is_not_an_outage(redis_client: Redis, at: GateScene) -> None:
     claimed, lease = await at.store(vouched=True)
     old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
     await Pausing(redis_client).resume()
@@ -358,7 +360,7 @@ async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis, 
     assert len(at.through) == 1
 
 
-async def test_an_unreadable_message_is_given_up_and_nobody_is_told(at: GateScene) -> None:
+async def test_an_unreadable_message_is_given_up_silently(at: GateScene) -> None:
     await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
     (claimed,) = await at.mailbox.claim("w", 1)
     ending = await at.flow.handle(claimed, Lease(claimed.leased_until))

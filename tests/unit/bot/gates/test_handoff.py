@@ -120,7 +120,7 @@ async def test_crash_between_asking_and_noting_it_asks_once(
         assert len(handed(setting)) == 1
 
 
-async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp_path: Path, redis_url: str) -> None:
+async def test_failure_is_posted_in_the_thread_and_the_next_click_counts_again(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="#nowhere")) as setting:
         answer = await refused(setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?")
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)

@@ -108,7 +108,7 @@ async def test_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_
         assert shown(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
 
 
-async def test_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_button_is_removed_after_its_turn(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()
         await setting.answer_to(ts)

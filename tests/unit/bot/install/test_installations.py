@@ -41,7 +41,7 @@ async def test_tokens_are_encrypted_at_rest(redis_client: Redis) -> None:
     assert "UORION" not in at_rest
 
 
-async def test_any_key_opens_and_the_first_one_seals_anew(redis_client: Redis) -> None:
+async def test_any_key_decrypts_and_the_first_one_encrypts_again(redis_client: Redis) -> None:
     await installations(redis_client, OLD).save(ONE)
     before = await redis_client.get("orion:install:T1")
     assert await installations(redis_client, NEW, OLD).find("T1") == ONE
@@ -61,7 +61,7 @@ COPIED = json.dumps({**asdict(ONE), "team": "T2"})  # of another team
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"team": "T1"}', "7", "[" * 100_000, COPIED])
-async def test_what_is_no_installation_is_an_outage(redis_client: Redis, text: str) -> None:
+async def test_invalid_installation_counts_as_an_outage(redis_client: Redis, text: str) -> None:
     store = installations(redis_client)
     await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
     for read in (store.find, store.delete):

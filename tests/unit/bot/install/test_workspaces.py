@@ -296,7 +296,7 @@ async def test_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path
         assert (await place.install(ONE))[0] == 200
 
 
-async def test_nobody_fills_redis_with_states(place: Served) -> None:
+async def test_redis_cannot_be_filled_with_states(place: Served) -> None:
     states = place.orion.installing.states if place.orion.installing else None
     assert states is not None
     begun = [await states.begin() for _ in range(2 * MAX_STATES_PER_MINUTE + 1)]
@@ -483,7 +483,7 @@ async def test_wrong_settings_are_refused_with_what_to_do(
     assert "short" not in str(failure.value)
 
 
-async def test_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Path) -> None:
+async def test_orion_starts_while_redis_is_down(tmp_path: Path) -> None:
     async with Redis(port=1, retry=Retry(NoBackoff(), 0)) as redis:
         settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
         with capture_logs() as lines:

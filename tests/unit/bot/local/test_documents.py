@@ -116,7 +116,7 @@ async def test_without_a_folder_there_are_no_documents() -> None:
 @pytest.mark.parametrize(
     "path", sorted(HANDBOOK.rglob("*.md")) + sorted(HANDBOOK.rglob("*.html")), ids=lambda path: path.name
 )
-def test_every_anchor_that_a_citation_can_use_stands_in_the_page(path: Path) -> None:
+def test_every_anchor_that_a_citation_can_use_is_in_the_page(path: Path) -> None:
     anchors = {chunk.anchor for chunk in chunk_document(read_document(path)) if chunk.anchor}
     assert anchors <= Ids(document_html(path.read_text(encoding="utf-8"), path.suffix)).ids
 

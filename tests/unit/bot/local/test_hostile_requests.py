@@ -30,7 +30,7 @@ DEEP = '{"a":' * 100_000
     ],
     ids=range(9),
 )
-async def test_a_malformed_request_is_refused_and_the_workspace_goes_on(
+async def test_a_malformed_request_is_refused_and_the_workspace_keeps_running(
     path: str, body: str | None, status: int, tmp_path: Path
 ) -> None:
     workspace = LocalWorkspace(docs=(tmp_path,))

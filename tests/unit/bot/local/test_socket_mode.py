@@ -94,7 +94,7 @@ async def test_closed_connection_hands_its_envelope_to_another_one() -> None:
             assert again["retry_reason"] == "connection_failed"
 
 
-async def test_the_envelope_carries_what_slack_puts_round_an_event() -> None:
+async def test_the_envelope_has_what_slack_adds_to_an_event() -> None:
     async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
         workspace.post(YOU, HELP, f"{MENTION} hello")
         payload = (await received(socket))["payload"]

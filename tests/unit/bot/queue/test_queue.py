@@ -262,7 +262,7 @@ async def test_looking_for_who_waits_costs_little_in_500_workspaces(redis_client
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
 
 
-async def test_direct_chat_goes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
+async def test_direct_chat_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
     for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
         await mailbox.enqueue(thread, "body", event_ids=[thread])
     assert [one.thread for one in await mailbox.claim("w", 9)][:2] == ["T1:D1:D1", "T1:C1:1.0"]
@@ -275,7 +275,7 @@ async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     return claimed
 
 
-async def test_retried_letter_goes_to_the_end_of_its_thread_once(
+async def test_retried_letter_is_put_at_the_end_of_its_thread_once(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
     no_leaked_keys.append("*:fence")
@@ -323,7 +323,7 @@ async def test_what_names_no_letter_changes_none(redis_client: Redis, mailbox: M
     assert len(await DeadLetters(redis_client).newest()) == 1
 
 
-async def test_letters_of_several_shards_are_told_apart(redis_client: Redis) -> None:
+async def test_letters_of_several_shards_are_distinguished(redis_client: Redis) -> None:
     mailbox, letters = Mailbox(redis_client, shards=3), DeadLetters(redis_client, shards=3)
     for team in "ABCDEF":
         await bury(mailbox, team, f"{team}:C:1")

@@ -206,7 +206,7 @@ async def empty_but_dead(mailbox: Mailbox) -> bool:
     return await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
-async def test_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_if_no_one_can_be_told_the_message_is_finally_given_up(redis_client: Redis, mailbox: Mailbox) -> None:
     def fail() -> None:
         raise ConnectionResetError
 
@@ -227,7 +227,7 @@ async def test_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_clie
 
 
 @pytest.mark.parametrize("where", ["here", "on another worker"])
-async def test_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbox, where: str) -> None:
+async def test_stop_ends_the_running_turn_and_the_thread_continues(mailbox: Mailbox, where: str) -> None:
     stage = waiting_stage()
     await put(mailbox, "long", "next")
     async with working(mailbox, stage) as worker:

@@ -181,7 +181,7 @@ async def test_the_server_outlives_a_killed_parent_and_is_found_again(home: Path
         assert await redis.get("users") == "1"
 
 
-async def test_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
+async def test_full_disk_refuses_questions_until_there_is_room(home: Path) -> None:
     """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
@@ -250,7 +250,7 @@ async def test_files_that_cannot_be_read_give_a_clear_error(tmp_path: Path) -> N
             pass
 
 
-async def test_home_that_cannot_hold_the_files_gives_a_clear_error(tmp_path: Path) -> None:
+async def test_home_that_cannot_be_written_gives_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "redis" / "server.log").mkdir(parents=True)
     with pytest.raises(EmbeddedRedisError, match=r"(?s)could not be started: .*log file"):
         async with connect(tmp_path):

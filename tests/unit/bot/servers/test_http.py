@@ -93,7 +93,7 @@ def event(text: str = "hello") -> bytes:
     [(Shown(), 200), (Shown(ready=False), 503), (Shown(failing=["model"]), 200)],
     ids=["ready", "not ready", "left alone"],
 )
-async def test_the_three_pages_stand_in_every_mode(shown: Shown, status: int) -> None:
+async def test_the_three_pages_exist_in_every_mode(shown: Shown, status: int) -> None:
     async with front(shown) as session:
         async with session.get("/healthz") as page:
             assert (page.status, await page.json()) == (200, {"alive": True})
@@ -163,7 +163,7 @@ async def test_clock_that_is_off_is_named_in_the_log(off_s: int) -> None:
 
 
 @pytest.mark.parametrize("age_s", [-305, 305])
-async def test_signature_lives_five_minutes(age_s: int) -> None:
+async def test_signature_is_valid_for_five_minutes(age_s: int) -> None:
     now = int(time.time())
     assert not has_valid_signature(SECRET, headers(b"x", stamp=str(now - age_s - 1)), b"x")
     assert has_valid_signature(SECRET, headers(b"x", stamp=str(now - 290)), b"x")

@@ -68,7 +68,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
         over.set()
 
 
-async def test_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None:
+async def test_unclosed_socket_does_not_delay_the_shutdown() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
         front = SocketFront(build_app(client, SlackWorkspace(client, SlackCalls(client)).authorize), "xapp-1")
         async with asyncio.TaskGroup() as group:
@@ -109,7 +109,7 @@ async def test_slack_that_refuses_the_first_socket_is_waited_for_and_named(redis
         assert (told["reason"], "SLACK_APP_TOKEN" in told["remedy"]) == ("invalid_auth", True)
 
 
-async def test_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
+async def test_waiting_for_a_socket_does_not_delay_the_shutdown(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "internal_error", times=99)
         front = SocketFront(

@@ -91,7 +91,7 @@ async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis, s
 
 
 @pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
-async def test_failing_look_is_no_guess(redis_client: Redis, error: str, *, permanent: bool) -> None:
+async def test_failed_lookup_is_not_guessed(redis_client: Redis, error: str, *, permanent: bool) -> None:
     async with local_slack(patience_s=0.05) as slack:
         people = people_of(slack, redis_client)
         for method, look in (("users.info", people.find_person), ("conversations.info", people.is_shared)):

@@ -211,7 +211,7 @@ async def test_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known()
             await attachments(slack).read_all(incoming(ts), {})
 
 
-async def test_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
+async def test_the_limit_covers_the_question_and_the_top_of_its_thread_together() -> None:
     async with far_end() as (there, reader):
         for number in range(4):
             there.offer(f"{number}.txt", {"text": "Forty euros."})

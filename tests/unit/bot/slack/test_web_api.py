@@ -162,7 +162,7 @@ BARE = ["agents.sessions.rename", "agents.sessions.setStatus", "assistant.thread
 
 
 @pytest.mark.parametrize("method", [*READ, *WRITTEN, *ONCE, *BARE])
-async def test_nonsense_in_slacks_name_is_an_outage_and_no_verdict(method: str) -> None:
+async def test_nonsense_in_slacks_name_counts_as_an_outage(method: str) -> None:
     for body, status, kind, reason in NONSENSE + (EMPTY if method not in BARE else []):
         async with answering(body, status, kind) as calls:
             call = calls.write if method in WRITTEN else calls.call_once
@@ -256,7 +256,7 @@ async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status
     assert len(await_reply) == pending_checks
 
 
-async def test_slack_that_cannot_be_reached_carries_nothing_out() -> None:
+async def test_unreachable_slack_carries_out_nothing() -> None:
     async def maybe_posted() -> None:
         pytest.fail("no connection was opened")
 
@@ -325,7 +325,7 @@ async def refused(call: Awaitable[Reply]) -> Exception | None:
     return None
 
 
-async def test_auth_test_goes_by_post_and_a_missing_status_method_is_tried_once() -> None:
+async def test_auth_test_uses_post_and_a_missing_status_method_is_tried_once() -> None:
     asked: list[str] = []
 
     async def answer(request: web.Request) -> web.Response:

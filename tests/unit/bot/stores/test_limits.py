@@ -174,7 +174,7 @@ class SlowPipeline(Pipeline):
         return await super().execute(raise_on_error)
 
 
-async def test_a_reservation_holds_until_the_tokens_of_its_turn_are_counted(redis_client: Redis) -> None:
+async def test_a_reservation_lasts_until_the_tokens_of_its_turn_are_counted(redis_client: Redis) -> None:
     class SlowRedis(Redis):
         def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:  # noqa: FBT001, FBT002
             return SlowPipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
@@ -200,7 +200,7 @@ async def test_a_reservation_holds_until_the_tokens_of_its_turn_are_counted(redi
     assert await used_up(redis_client, purse, incoming()) == "user"
 
 
-async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
+async def test_redis_outage_does_not_end_a_turn(tmp_path: Path) -> None:
     async with Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
         purse = budgets(nobody, Limits(user=1))
         with capture_logs() as logs:
@@ -218,7 +218,7 @@ def test_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
     assert minutes >= 1
 
 
-async def test_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
+async def test_pause_applies_to_everyone_until_it_is_ended(redis_client: Redis) -> None:
     here, there = Pausing(redis_client, clock=lambda: 100.0), Pausing(redis_client, clock=lambda: 200.0)
     assert await there.current() is None
     assert await here.pause("The index is being  rebuilt\n") == Pause(since=100.0, reason="The index is being rebuilt")
@@ -234,7 +234,7 @@ async def test_pause_holds_for_everybody_until_somebody_resumes(redis_client: Re
 
 
 @pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])
-async def test_pause_that_cannot_be_read_holds_all_the_same(redis_client: Redis, stored: str) -> None:
+async def test_unreadable_pause_still_applies(redis_client: Redis, stored: str) -> None:
     pausing = Pausing(redis_client)
     await redis_client.set(pausing.key(), stored)
     assert (await pausing.current() is not None) == bool(stored)

@@ -30,7 +30,7 @@ from tests.support.waiting import wait_until
 from verification.types import Answer
 
 
-async def test_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
+async def test_message_given_back_after_its_post_appears_once(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
         place, _ = await at.ask()
         at.slack.server.faults.lose_response("chat.postMessage")
@@ -94,7 +94,7 @@ async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(at: Te
     assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
 
-async def test_slack_that_is_away_uses_up_no_tries(redis_client: Redis, at: TeamBot) -> None:
+async def test_slack_outage_uses_up_no_tries(redis_client: Redis, at: TeamBot) -> None:
     at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
     place, _ = await at.ask()
     at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
@@ -146,7 +146,7 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
         assert len(at.said(place)) == 3
 
 
-async def test_given_up_the_person_is_told_unless_an_answer_stands(at: TeamBot) -> None:
+async def test_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)
     claimed, lease = await at.claim()
@@ -187,7 +187,7 @@ async def test_question_that_came_after_a_later_one_is_remembered_once(at: TeamB
     assert asked == [second, first]
 
 
-async def test_worker_that_stood_still_after_its_claim_starts_no_turn(at: TeamBot) -> None:
+async def test_worker_that_froze_after_its_claim_starts_no_turn(at: TeamBot) -> None:
     await at.ask()
     claimed, lease = await at.claim()
     await lose(at, claimed, lease)
@@ -272,7 +272,7 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
 
 
 @pytest.mark.parametrize("decision", [NoReply(), ModelError("AuthenticationError", "no")])
-async def test_a_message_for_other_people_gets_nothing_and_counts_for_nothing(
+async def test_a_message_for_other_people_gets_no_reply_and_is_not_counted(
     tmp_path: Path, redis_client: Redis, decision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.turn.answer.Pace", lambda **_: Pace(settle_s=0.0, change_s=0.0))

@@ -106,7 +106,7 @@ async def test_named_folders_get_an_index_of_their_own(tmp_path: Path) -> None:
         assert [document.title for document in index.documents()] == ["Limits"]
 
 
-async def test_repositories_are_indexed_beside_the_folders(tmp_path: Path) -> None:
+async def test_repositories_are_indexed_together_with_folders(tmp_path: Path) -> None:
     here = ROOT
     settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
     entries = frozenset({f"{tmp_path}/nowhere", f"{here}@HEAD:docs/decisions/"})
@@ -137,7 +137,7 @@ async def test_exports_are_indexed_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("home", ["limits.md", "limits.md/deeper"])
-async def test_place_that_cannot_be_written_is_told(home: str, tmp_path: Path) -> None:
+async def test_unwritable_place_is_reported(home: str, tmp_path: Path) -> None:
     docs = docs_in(tmp_path / "docs")
     settings = settings_in(docs / home, "", docs=(docs,))
     with pytest.raises(WrongUse, match="Name another folder in ORION_HOME"):
@@ -180,7 +180,7 @@ async def test_while_the_shared_index_is_away_no_question_is_answered_with_nothi
     assert isinstance(greeted, Answered)
 
 
-async def test_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path) -> None:
+async def test_commands_report_an_unreachable_shared_index(tmp_path: Path) -> None:
     settings = away(tmp_path)
     with pytest.raises(KnowledgeAwayError):
         async with open_index(corpus_of(settings)):
@@ -203,7 +203,7 @@ async def names(settings: Settings) -> list[str]:
         return [tool.spec.name for tool in toolbox.tools]
 
 
-async def test_what_is_configured_is_there(tmp_path: Path) -> None:
+async def test_configured_tools_are_available(tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path, "", git=(tmp_path,), files=(tmp_path,), searxng_url="http://127.0.0.1:9", git_url="https://g.example"
     )
@@ -213,7 +213,7 @@ async def test_what_is_configured_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["git", "files"])
-async def test_folder_that_is_not_there_is_named(tmp_path: Path, variable: str) -> None:
+async def test_missing_folder_is_named(tmp_path: Path, variable: str) -> None:
     with pytest.raises(WrongUse, match=f"ORION_{variable.upper()} names .*nowhere, which is not a folder"):
         await names(settings_in(tmp_path, "", **{variable: (tmp_path / "nowhere",)}))
 

@@ -45,7 +45,7 @@ async def test_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: P
         assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page
 
 
-async def test_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
+async def test_the_total_includes_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
         outcome = Answered(answer=plain_answer("Hello."))

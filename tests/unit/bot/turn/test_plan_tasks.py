@@ -73,7 +73,7 @@ def test_the_first_open_step_is_in_hand_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_steps_are_told_in_the_language_of_the_question(language: str) -> None:
+def test_steps_are_shown_in_the_language_of_the_question(language: str) -> None:
     without = seen("done", "open", title="")
     said, (_, second) = step_status(without, language), stream_tasks(without, language)
     others = {step_status(without, other) for other in LANGUAGES if other != language}
@@ -82,7 +82,7 @@ def test_steps_are_told_in_the_language_of_the_question(language: str) -> None:
     assert "2" in second["title"]
 
 
-async def test_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
+async def test_plan_is_shown_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
     async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
@@ -188,7 +188,7 @@ async def test_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: 
 TROUBLES = [(method, trouble) for method in (START, APPEND) for trouble in ("lose_response", "reset", "fail", "hang")]
 
 
-async def test_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
+async def test_any_failure_of_a_plan_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:
     decisions = once(*[PLANNED, RESPOND] * len(TROUBLES), PLANNED)
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 18, decisions=decisions) as at:
         for method, trouble in [*TROUBLES, (APPEND, "rate_limit")]:

@@ -59,7 +59,7 @@ async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path,
             assert retry_delay_s(job, outcome, PATIENT) is None, "it does not pass"
 
 
-async def test_model_that_is_away_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
+async def test_unreachable_model_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
     decisions, drafts = [fails(500), fails(500), RESPOND], repeat(says(DRAFTS["good"]))
     async with with_model(tmp_path, redis_url, decisions=decisions, drafts=drafts, timeouts=QUICK) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")

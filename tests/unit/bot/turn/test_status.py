@@ -206,7 +206,7 @@ async def test_word_that_comes_too_late_is_taken_back(on: Scene) -> None:
     assert len(shown(on.slack)) == 1, "what is answered is not told"
 
 
-async def test_what_is_no_question_is_not_told(on: Scene) -> None:
+async def test_message_other_than_a_question_is_not_reported(on: Scene) -> None:
     place, ts = on.slack.ask()
     incoming = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
     await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
@@ -216,7 +216,7 @@ async def test_what_is_no_question_is_not_told(on: Scene) -> None:
     assert shown(on.slack) == []
 
 
-async def test_slack_that_is_away_holds_nobody_up(on: Scene) -> None:
+async def test_slack_outage_delays_no_one(on: Scene) -> None:
     await on.asked()
     await on.asked()
     on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)

@@ -91,7 +91,7 @@ async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one(slack: Slack)
     assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
 
 
-async def test_what_was_shown_stands_under_the_note_that_it_was_stopped(slack: Slack) -> None:
+async def test_shown_text_stays_with_a_note_that_it_was_stopped(slack: Slack) -> None:
     place, asked = slack.ask()
     ts = await begun(slack, place, "Each key")
     answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage("begun", ts))

@@ -88,7 +88,7 @@ def test_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboards) 
         (0, b"{}", "not as Langfuse does"),
     ],
 )
-def test_what_langfuse_refuses_is_told(langfuse: LangfuseDashboards, status: int, body: bytes, said: str) -> None:
+def test_refusals_of_langfuse_are_reported(langfuse: LangfuseDashboards, status: int, body: bytes, said: str) -> None:
     langfuse.status, langfuse.body = status, body
     with pytest.raises(DashboardsError, match=said):
         make(langfuse)

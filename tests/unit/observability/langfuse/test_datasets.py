@@ -80,27 +80,27 @@ async def test_without_keys_nothing_happens() -> None:
         (200, "does not answer as Langfuse does"),
     ],
 )
-async def test_langfuse_that_refuses_is_told(refuse: int, why: str) -> None:
+async def test_refusing_langfuse_is_reported(refuse: int, why: str) -> None:
     async with LangfuseReceiver(refuse=refuse) as receiver, tracer_to(receiver.url) as tracer:
         assert await push(tracer) == f"{receiver.url} {why}: {NOT_PUSHED}"
     assert receiver.spans == []
 
 
-async def test_an_absent_langfuse_is_told() -> None:
+async def test_a_missing_langfuse_is_reported() -> None:
     with socket.socket() as closed:  # bound and not listening: connections are refused
         closed.bind(("127.0.0.1", 0))
         async with tracer_to(f"http://127.0.0.1:{closed.getsockname()[1]}") as tracer:
             assert f"cannot be reached (ConnectError): {NOT_PUSHED}" in await push(tracer)
 
 
-async def test_silent_langfuse_keeps_nobody_longer_than_said() -> None:
+async def test_silent_langfuse_delays_no_one_longer_than_its_limit() -> None:
     async with LangfuseReceiver(hang=True) as receiver, tracer_to(receiver.url) as tracer:
         began = time.monotonic()
         assert await push(tracer, timeout_s=0.2) == f"{receiver.url} did not answer in time: {NOT_PUSHED}"
         assert time.monotonic() - began < 10
 
 
-async def test_items_that_langfuse_refuses_are_told() -> None:
+async def test_items_that_langfuse_refuses_are_reported() -> None:
     async with LangfuseReceiver(refuse_items=400) as receiver, tracer_to(receiver.url) as tracer:
         assert await push(tracer) == f"{receiver.url} answered 400: {NOT_PUSHED}"
     assert json.loads(json.dumps(receiver.datasets))[0]["name"] == "set"

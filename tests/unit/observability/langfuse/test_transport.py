@@ -28,7 +28,7 @@ async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_dashboards_trust_the_same_and_nobody_else(
+def test_dashboards_trust_only_the_same_certificates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
     file, asked = certificate(tmp_path), list[str]()
@@ -41,7 +41,7 @@ def test_dashboards_trust_the_same_and_nobody_else(
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_experiments_trust_the_same_and_nobody_else(
+def test_experiments_trust_only_the_same_certificates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
     file, asked = certificate(tmp_path), list[str]()

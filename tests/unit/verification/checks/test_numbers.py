@@ -103,7 +103,7 @@ def test_number_that_may_be_of_the_same_passes(source: str, text: str) -> None:
     assert [each for each in violations_of(source, text) if each.severity == "error" and "says" in each.detail] == []
 
 
-def test_working_days_are_no_weeks() -> None:
+def test_working_days_are_not_weeks() -> None:
     source = "Der Antrag ist mindestens fünf Arbeitstage vorher bei der Führungskraft zu stellen."
     assert violations_of(source, "Der Antrag ist mindestens fünf Tage vorher zu stellen") == []
     assert violations_of(source, "Der Antrag ist mindestens fünf Wochen vorher zu stellen") != []

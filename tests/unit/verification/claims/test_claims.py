@@ -67,7 +67,7 @@ def test_whether_an_opening_or_a_closing_states_something_is_for_the_judge() -> 
         assert [claim.cited for claim in claims(text, has_judge=True)] == expected
 
 
-def test_citations_inside_code_count_for_nothing() -> None:
+def test_citations_inside_code_do_not_count() -> None:
     assert cited("The call is `x[3]` here.") == [("The call is `x[3]` here.", ())]
 
 

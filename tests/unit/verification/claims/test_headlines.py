@@ -37,7 +37,7 @@ def test_an_introduction_may_say_something_first() -> None:
     assert not opens_with_sentence("These are the rules:")
 
 
-def test_labels_and_counts_are_no_facts() -> None:
+def test_labels_and_counts_are_not_facts() -> None:
     assert own_digits("Step 2: Wait for 3 documents [1]") == frozenset()
     assert own_digits("The limit is 900 a minute [1]") == {"900"}
     assert digits("Call 0800-123 <https://a.test/4|x> [7]") == {"0800", "123"}

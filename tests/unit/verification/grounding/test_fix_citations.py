@@ -50,7 +50,7 @@ def test_nothing_changes_when_the_fact_is_wrong_unclear_or_fine() -> None:
         assert set_right(text) == (text, ())
 
 
-def test_two_sources_that_both_hold_it_leave_the_choice_to_the_model() -> None:
+def test_two_sources_with_the_same_fact_leave_the_choice_to_the_model() -> None:
     twice = (*SOURCES, Source(id=4, title="Leave again", text="Employees have 28 days of leave a year."))
     text = "Employees have 28 days of leave a year [1]."
     assert set_right(text, twice) == (text, ())
@@ -105,7 +105,7 @@ def test_wrong_fact_stays_wrong(text: str) -> None:
     assert verdict.text == text
 
 
-def test_what_two_sources_hold_is_not_moved() -> None:
+def test_citation_of_a_fact_in_two_sources_is_not_moved() -> None:
     twins = (*RULEBOOK, Source(id=4, title="Refunds again", text="Refunds take 14 days."))
     assert check(Draft(text="Refunds take 14 days [2].", sources=twins)).text == "Refunds take 14 days [2]."
 

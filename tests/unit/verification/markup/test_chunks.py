@@ -208,7 +208,7 @@ def test_short_text_is_one_chunk_unchanged() -> None:
     assert split_chunks(text) == (text,)
 
 
-def test_messages_hold_at_most_45_blocks_and_12000_characters() -> None:
+def test_messages_have_at_most_45_blocks_and_12000_characters() -> None:
     groups = group_messages(tuple("x" for _ in range(100)))
     assert [len(group) for group in groups] == [45, 45, 10]
     groups = group_messages(("x" * 3000,) * 9)

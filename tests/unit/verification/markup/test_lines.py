@@ -34,7 +34,7 @@ def test_citation_after_the_colon_changes_nothing() -> None:
 
 
 @given(st.text(alphabet="ab.1 \n-•|*#`:。[]~>", max_size=120))
-def test_lines_lie_in_order_and_cover_what_is_seen(text: str) -> None:
+def test_lines_are_in_order_and_cover_the_visible_text(text: str) -> None:
     last = 0
     for line in lines(text):
         assert last <= line.start <= line.content <= max(line.content, line.end) <= len(text)

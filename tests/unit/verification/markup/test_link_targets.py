@@ -154,7 +154,7 @@ def test_without_repair_a_link_to_be_shown_as_code_is_an_error() -> None:
 
 
 @given(st.text(alphabet="htps:/.<>|[]()aw`1 \n@", max_size=80))
-def test_links_lie_in_order_inside_the_text(text: str) -> None:
+def test_links_are_in_order_inside_the_text(text: str) -> None:
     last = 0
     for link in links(text):
         assert 0 <= link.start < link.end <= len(text)

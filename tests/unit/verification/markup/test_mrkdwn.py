@@ -111,7 +111,7 @@ def test_bytes_of_inline_code_stay(code: str, before: str) -> None:
 
 @LAW
 @given(lines=st.lists(CODE | st.just(""), min_size=1, max_size=6), language=st.sampled_from(("", "python", "sh")))
-def test_bytes_of_fenced_code_stay(lines: list[str], language: str) -> None:
+def test_fenced_code_does_not_change(lines: list[str], language: str) -> None:
     body = "\n".join(lines)
     text, _ = repair(f"# T\n```{language}\n{body}\n```\n**x**")
     assert text == (f"*T*\n```\n{body}\n```\n*x*" if body else "*T*\n```\n```\n*x*")

@@ -146,7 +146,7 @@ def test_bad_number_is_reported_once() -> None:
     assert rules_of(verdict, "cites_sources") == []
 
 
-def test_numbers_in_ones_own_words_are_no_citations() -> None:
+def test_numbers_in_a_persons_own_words_are_not_citations() -> None:
     verdict = check(Draft(text="Siehe [4] im Anhang.", question="Translate: see [4] in the annex.", own_words=True))
     assert rules_of(verdict, "citation_resolves") == []
 

@@ -35,7 +35,7 @@ def test_repeated_sentence_is_warned_about() -> None:
         "Open the page. Close it. Open the page.",
     ],
 )
-def test_short_or_similar_sentences_are_no_repetition(text: str) -> None:
+def test_short_or_similar_sentences_are_not_repetitions(text: str) -> None:
     assert details(text) == []
 
 
@@ -89,7 +89,7 @@ def test_two_figures_for_one_thing_are_warned_about(text: str) -> None:
     assert detail.startswith("The same is said with ")
 
 
-def test_figures_for_different_things_are_no_contradiction() -> None:
+def test_figures_for_different_things_do_not_contradict_each_other() -> None:
     for text in [
         "Plan A costs 5 dollars. Plan B costs 10 dollars.",
         "• Step 1 takes 5 minutes.\n• Step 2 takes 5 minutes.",

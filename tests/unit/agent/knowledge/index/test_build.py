@@ -104,7 +104,7 @@ def test_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Path
     assert index.document("gamma") is None
 
 
-def test_title_and_heading_weigh_more_than_text(index: KnowledgeIndex, docs: Path) -> None:
+def test_title_and_heading_count_more_than_text(index: KnowledgeIndex, docs: Path) -> None:
     (docs / "c.md").write_text("# Other\n\nBeta and beta are words.\n")
     index.index([docs])
     assert index.search("beta")[0].document == "sub/b.md"

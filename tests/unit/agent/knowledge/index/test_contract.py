@@ -109,7 +109,7 @@ def test_one_at_a_time_and_a_killed_one_lets_go(index: KnowledgeIndex, docs: Pat
         assert alone
 
 
-def test_database_that_is_away_is_told_as_such(tmp_path: Path) -> None:
+def test_unreachable_database_is_reported_as_such(tmp_path: Path) -> None:
     with (
         PostgresIndex(f"postgresql://nobody@/none?host={tmp_path}") as index,
         pytest.raises(KnowledgeAwayError),

@@ -37,7 +37,7 @@ def test_tables_of_another_version_beneath_a_process_are_told(
         index.search("canteen")
 
 
-def test_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
+def test_an_older_version_is_rebuilt(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
     index, schema = shared
     index.index([docs])
     with psycopg.connect(postgres_url) as connection:
@@ -85,7 +85,7 @@ def test_both_indexes_give_the_same_passages_the_same_scores(
             assert alone.by_words(query, 9) == shared[0].by_words(query, 9) != []
 
 
-def test_database_that_is_away_is_told_and_comes_back() -> None:
+def test_unreachable_database_is_reported_and_recovers() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -106,7 +106,7 @@ def test_connection_that_was_cut_is_replaced(shared: tuple[PostgresIndex, str], 
     assert index.search("canteen")
 
 
-def test_what_is_no_address_is_refused_without_showing_it() -> None:
+def test_invalid_address_is_refused_without_showing_it() -> None:
     with pytest.raises(ValueError, match="no address") as raised:
         PostgresIndex("postgresql://user:secret@[half/name")
     assert "secret" not in str(raised.value)

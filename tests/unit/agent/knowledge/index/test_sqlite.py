@@ -39,7 +39,7 @@ def test_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> None:
     opened[0].close()
 
 
-def test_new_schema_starts_anew(tmp_path: Path, docs: Path) -> None:
+def test_new_schema_starts_afresh(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     index = SqliteIndex.open(path)
     index.index([docs])

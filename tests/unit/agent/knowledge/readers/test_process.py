@@ -91,7 +91,7 @@ UNCLOSED = {
 }
 
 
-def test_text_that_closes_nothing_takes_little_time_in_the_process_of_orion() -> None:
+def test_unclosed_text_takes_little_time_in_orions_process() -> None:
     began = time.process_time()
     with DocumentReader() as reader:
         for suffix, marks in UNCLOSED.items():

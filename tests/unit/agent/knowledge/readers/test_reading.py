@@ -42,7 +42,7 @@ def test_front_matter_wins_and_line_numbers_stay_true() -> None:
     assert document.text.split("\n")[4] == "# Other"
 
 
-def test_date_that_is_none_is_not_taken() -> None:
+def test_invalid_date_is_ignored() -> None:
     assert read("a.md", "---\nupdated: soon\n---\nLast updated: 2026-02-31\n\nx").updated_at == "2024-10-04"
 
 

@@ -51,7 +51,7 @@ def test_short_page_comes_whole_with_the_headings_that_tell_its_parts_apart(find
     assert page.text == PLANS.strip()
 
 
-def test_section_of_a_long_page_stands_under_its_whole_path(find: Find) -> None:
+def test_section_of_a_long_page_has_its_whole_path(find: Find) -> None:
     filler = "\n\n".join(f"## Part {n}\n\n{'Nothing of note here. ' * 40}" for n in range(6))
     long = f"{PLANS}\n{filler}\n\n### Limits\n\nAn odd limit of 55 kiwis.\n"
     (stretch, *_), _ = find("kiwis", long)
@@ -81,7 +81,7 @@ def test_sub_section_is_not_merged_without_what_its_section_says_first(find: Fin
     assert "Customers" not in claiming.text or "Breakfast" in claiming.text
 
 
-def test_what_there_is_no_room_for_is_told(find: Find) -> None:
+def test_omissions_for_lack_of_room_are_reported(find: Find) -> None:
     texts = [f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}" for n in range(5)]
     stretches, left_out = find("kiwis ripen", *texts, tokens=600)
     assert len(stretches) == 2

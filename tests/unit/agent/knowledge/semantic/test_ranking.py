@@ -22,7 +22,7 @@ def test_both_scores_count_by_their_shares() -> None:
     )
 
 
-def test_passage_without_a_vector_stands_where_its_words_put_it() -> None:
+def test_passage_without_a_vector_is_ranked_by_its_words() -> None:
     assert [number for number, _ in fuse_scores([(1, 9.0), (2, 8.0), (3, 7.0)], {1: 0.5, 3: 0.5})] == [1, 2, 3]
 
 

@@ -91,7 +91,7 @@ def test_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure: Lo
 
 
 @pytest.mark.parametrize(("status", "temporary"), [(204, False), (300, False), (404, False), (429, True), (503, True)])
-def test_only_what_may_pass_lets_an_old_text_stand(
+def test_only_a_possible_pass_keeps_an_old_text(
     secure: LocalSite, certificate: Path, status: int, *, temporary: bool
 ) -> None:
     secure.pages["/"] = Reply(status=status)

@@ -90,7 +90,7 @@ def test_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     assert run.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
 
 
-def test_the_file_that_names_the_audience_is_no_document(tmp_path: Path) -> None:
+def test_the_audience_file_is_not_a_document(tmp_path: Path) -> None:
     (tmp_path / "orion-audience.toml").write_text('audience = "public"')
     (tmp_path / "run.py").write_text("print()")
     assert ids(IndexRun(), tmp_path) == ["run.py"]

@@ -61,7 +61,7 @@ def test_only_what_a_commit_changed_is_taken(index: KnowledgeIndex, repository: 
     assert [(d.id, d.updated_at) for d in index.documents()] == [("docs/lunch.md", "2026-03-04")]
 
 
-def test_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
+def test_unreachable_repository_keeps_its_documents(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main")
     index.index([source])
     repository.rename(repository.with_name("away"))

@@ -97,7 +97,7 @@ def test_name_that_nobody_knows_cannot_be_reached() -> None:
         fetch_status(CheckedNetwork([], unknown), "http://docs.example/")
 
 
-def test_nothing_goes_on_after_the_deadline() -> None:
+def test_nothing_continues_after_the_deadline() -> None:
     with LocalSite() as site:
         network = CheckedNetwork(["localhost"])
         network.deadline = time.monotonic() - 1

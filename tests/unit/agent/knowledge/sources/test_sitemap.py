@@ -67,7 +67,7 @@ def test_no_more_is_kept_than_asked_for() -> None:
         (gzip.compress(b"<urlset/>", mtime=0)[:-4], "ended early"),
     ],
 )
-def test_what_is_no_sitemap_is_said_to_be_none(data: bytes, reason: str) -> None:
+def test_invalid_sitemap_is_reported_as_such(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read_sitemap(data, max_pages=10)
 

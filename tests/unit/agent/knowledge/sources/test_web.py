@@ -207,7 +207,7 @@ def test_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex,
     assert "hidden" not in text.text
 
 
-def test_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_robots_txt_is_honoured_and_read_once(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/robots.txt"] = Reply(
         body=b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nAllow: /\n", kind="text/plain"
     )
@@ -262,7 +262,7 @@ def test_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str
     assert site.asked == []
 
 
-def test_redirect_is_held_to_the_same_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_redirect_is_checked_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
     targets = {
         "/near": f"http://127.0.0.1:{site.port}/secret",
         "/metadata": "http://169.254.169.254/latest/",
@@ -376,7 +376,7 @@ def test_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
     assert set(run.missing) == {f"web:{site.url}"}
 
 
-def test_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_unresponsive_server_is_not_called_for_a_while(index: KnowledgeIndex, site: LocalSite) -> None:
     for n in range(6):
         site.pages[f"/{n}"] = Reply(status=429)
     report = index.index([source(site, site.sitemap(*(f"/{n}" for n in range(6))))])
@@ -412,7 +412,9 @@ def test_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(index: K
     assert (report.removed, len(index.documents())) == (0, 3)
 
 
-def test_narrower_audience_holds_at_once_though_the_source_is_put_off(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_narrower_audience_applies_at_once_although_the_source_is_deferred(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")
     index.index([web])

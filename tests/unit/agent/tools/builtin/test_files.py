@@ -73,7 +73,7 @@ async def test_the_asked_lines_become_a_source(root: Path, arguments: dict[str, 
         "circle", ".env", "logs/.env", "a\0b", "nowhere.txt", "app/run.log/more", "x" * 3000,
     ],
 )  # fmt: skip
-async def test_no_way_leads_out_of_the_root(root: Path, path: str) -> None:
+async def test_nothing_outside_the_root_can_be_read(root: Path, path: str) -> None:
     (root / "out").symlink_to(root.parent / "secret.txt")
     (root / "outside").symlink_to(root.parent)
     (root / "circle").symlink_to(root / "circle")
@@ -93,7 +93,7 @@ async def test_link_that_stays_inside_is_followed(root: Path) -> None:
     assert (found.sources[0].title, found.sources[0].text) == ("logs/app/run.log", "four")
 
 
-def test_folder_swapped_for_a_link_gains_nothing(root: Path) -> None:
+def test_folder_swapped_for_a_link_does_not_help(root: Path) -> None:
     """A folder may become a link between the lookup and the opening."""
     (root / "swapped").symlink_to(root.parent)
     with pytest.raises(FileRefused, match="cannot be opened"):

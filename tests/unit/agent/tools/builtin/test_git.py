@@ -166,7 +166,7 @@ async def test_several_repositories_are_chosen_by_name(work: Work, tmp_path: Pat
     assert (await call("git_log", both, url="", repository="shop-2")).sources[0].url == ""
 
 
-async def test_folder_that_is_no_repository_is_named(work: Work, tmp_path: Path) -> None:
+async def test_folder_that_is_not_a_repository_is_named(work: Work, tmp_path: Path) -> None:
     good, bad = repositories([work.folder, tmp_path])
     assert await repository_fault(good) == ""
     assert "cannot read the repository" in await repository_fault(bad)

@@ -32,7 +32,7 @@ async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResul
     return result, server.requests
 
 
-async def test_text_and_the_servers_figures_come_back() -> None:
+async def test_text_and_the_servers_figures_are_returned() -> None:
     with capture_logs() as logs:
         result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
     assert result.ok
@@ -57,7 +57,7 @@ async def test_text_and_the_servers_figures_come_back() -> None:
     assert "Hello!" not in str(logs)
 
 
-async def test_figures_are_estimated_and_marked_where_the_server_has_none() -> None:
+async def test_figures_are_estimated_and_marked_if_the_server_has_none() -> None:
     result, _ = await generated([says("Hello!!!", usage=None)], prompt="x" * 12, max_tokens=9, temperature=0)
     body = json.loads(result.content)
     assert (body["prompt_tokens"], body["completion_tokens"], body["tokens_used"], body["estimated"]) == (3, 2, 5, True)
@@ -83,7 +83,7 @@ async def test_parameters_mean_what_models_mean_by_them() -> None:
     assert (requests[0]["max_tokens"], requests[0]["temperature"]) == (500, 0.7)
 
 
-async def test_thinking_does_not_come_back_and_the_text_is_kept_whole_for_the_writer() -> None:
+async def test_thinking_is_not_returned_and_the_writer_gets_the_whole_text() -> None:
     result, _ = await generated([says("<think>Short or long?</think>" + "Hello! " * 99)], prompt=PROMPT)
     assert json.loads(result.content)["generated_text"] == result.generated == ("Hello! " * 99).strip()
 
@@ -183,7 +183,7 @@ async def test_any_other_failure_is_a_result_too() -> None:
     assert (body["success"], body["type"], body["error"]) == (False, "LLMError", "the model failed: RuntimeError")
 
 
-async def test_its_own_work_is_far_below_50_ms_of_processor_time() -> None:
+async def test_own_overhead_is_far_below_50_ms_of_processor_time() -> None:
     tool = LlmGenerate(ScriptedModel())
     context = {"rows": [{"name": f"row {n}", "value": n} for n in range(300)]}
     call = ToolCall(call_id="1", tool="llm_generate", input={"prompt": PROMPT, "context": context})

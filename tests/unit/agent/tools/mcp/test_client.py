@@ -99,7 +99,7 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
     ]  # fmt: skip
 
 
-async def test_server_that_hangs_is_restarted_and_a_slow_tool_alone_is_not() -> None:
+async def test_hanging_server_is_restarted_but_not_for_a_slow_tool() -> None:
     async with open_mcp([child(timeout_s=0.5)], frozenset(), QUICK) as tools:
         before = await pid(tools)
         for tool, is_restarted in (("shop_sleep", False), ("shop_hang", True)):
@@ -108,7 +108,7 @@ async def test_server_that_hangs_is_restarted_and_a_slow_tool_alone_is_not() -> 
             assert (await pid(tools) != before) is is_restarted
 
 
-async def test_server_over_http_hangs_goes_and_comes_back() -> None:
+async def test_server_over_http_hangs_stops_and_recovers() -> None:
     async with over_http() as url:
         port = int(url.split(":")[2].partition("/")[0])
         server = McpServer(name="shop", url=url, timeout_s=0.5, headers={"X-Key": "k"}, allow=("*",))
@@ -146,7 +146,7 @@ async def _away(url: str) -> ToolResult:
 
 
 @pytest.mark.parametrize("how", ["mute", "gone", "nonsense", "flood", "chatter", "stubborn"])
-async def test_server_that_misbehaves_keeps_orion_from_nothing(how: str) -> None:
+async def test_misbehaving_server_does_not_disturb_orion(how: str) -> None:
     async with open_mcp([child(how)], frozenset(), HASTY) as tools:
         assert set(tools.all()) <= {"shop_search"}
         (connection,) = tools.connections

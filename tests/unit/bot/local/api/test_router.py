@@ -48,7 +48,7 @@ async def test_missing_scope_is_named() -> None:
         assert (error.response["needed"], error.response["provided"]) == ("users:read", "chat:write")
 
 
-async def test_bodies_that_are_no_json_objects_are_refused() -> None:
+async def test_bodies_other_than_json_objects_are_refused() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {workspace.bot_token}"}
         answers = []

@@ -42,7 +42,7 @@ async def test_the_page_and_its_parts_are_served_from_here_only() -> None:
         assert statuses == [200, 200, 200, 404, 404, 404]
 
 
-async def test_another_site_cannot_drive_the_page() -> None:
+async def test_another_site_cannot_act_through_the_page() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         message = {"channel": HELP, "text": "hello"}
         evil: list[dict[str, str]] = [

@@ -199,7 +199,7 @@ def test_the_inspector_is_offered_for_answers_only() -> None:
         ("`@Orion <x>` and ```@Orion```", "`@Orion &lt;x&gt;` and ```@Orion```"),
     ],
 )
-def test_what_a_person_types_becomes_slacks_text(typed: str, text: str) -> None:
+def test_typed_text_becomes_slacks_text(typed: str, text: str) -> None:
     assert as_slack_text(typed, NAMES) == text
 
 
