@@ -285,13 +285,13 @@ class _TeamBots:
         redis, prefix = stores.redis, stores.prefix
         limits = RateLimits(redis, prefix=prefix, metrics=self.observers.metrics)
         calls = SlackCalls(
-            client, patience_s=self.timeouts.call_s, attempt_s=self.timeouts.attempt_s,
+            client, patience_s=self.timeouts.call_s, request_s=self.timeouts.request_s,
             first_pause_s=self.timeouts.first_pause_s, metrics=self.observers.metrics, breaker=circuit, limits=limits,
         )  # fmt: skip
         workspace = SlackWorkspace(client, calls)
         delivery = Delivery(workspace, rechecks=Rechecks(stores.mailbox))
         people = SlackDirectory(workspace, redis, prefix=prefix)
-        streams = Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None
+        streams = Streams(calls, call_s=min(5.0, self.timeouts.request_s)) if self.settings.streams else None
         services = TeamServices(
             engine=self.engine, stores=stores, observers=self.observers, delivery=delivery, people=people,
             memberships=Memberships(calls, people, self.engine.index, self.engine.audiences),

@@ -16,7 +16,7 @@ class TurnTimeouts:
 
     ``model_s``: how long to wait for a model (or the documents' database) that is down, from its first failure until
     the person is told. ``slack_s``: how long a decided answer waits while Slack is down. Both retry every
-    ``pause_least_s`` to ``pause_most_s``. ``call_s`` limits all tries of one Slack call, ``attempt_s`` each of them,
+    ``pause_least_s`` to ``pause_most_s``. ``call_s`` limits all requests of one Slack call, ``request_s`` each of them,
     and ``first_pause_s`` is the pause before the second. After ``failures`` failures in a row a service is not called
     for ``rest_s``, then for twice as long. If Slack drops a new socket at once, the next one is requested after
     ``socket_pause_s``, then twice as long.
@@ -29,7 +29,7 @@ class TurnTimeouts:
     pause_least_s: float = 2.0
     pause_most_s: float = 60.0
     call_s: float = 60.0
-    attempt_s: float = 15.0
+    request_s: float = 15.0
     first_pause_s: float = 0.5
     failures: int = 5
     rest_s: float = 5.0

@@ -52,7 +52,7 @@ class Metrics:
             buckets=_WAITS,
         )
         self.slack_errors = self._count(
-            "slack_errors", "Failed tries of a Slack call, by method and error name.", "method", "error"
+            "slack_errors", "Failed requests of a Slack call, by method and error name.", "method", "error"
         )
 
         self.documents = self._gauge("knowledge_documents", "Documents in the index.")
@@ -80,7 +80,7 @@ class Metrics:
         self.syncs.labels(how).inc()
 
     def slack_error(self, method: str, name: str) -> None:
-        """Count a failed try of a Slack call. The name of an error can be any text."""
+        """Count a failed request of a Slack call. The name of an error can be any text."""
         known = self._slack_error_names
         if not _ERROR_NAME.fullmatch(name) or (name not in known and len(known) >= MAX_SLACK_ERRORS):
             name = "other"

@@ -156,9 +156,9 @@ def _plain_words(text: str) -> str:
 
 
 def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
-    tries = len(objects(record, "attempts"))
-    retried = tries > 1 and string(record, "outcome") == "answered"
-    lines = [say("trust_tries", language, n=str(tries))] if retried else []
+    drafts = len(objects(record, "attempts"))
+    retried = drafts > 1 and string(record, "outcome") == "answered"
+    lines = [say("trust_drafts", language, n=str(drafts))] if retried else []
     if (model := string(record, "model")) not in QUOTING:
         lines.append(f"{say('trust_model', language)}: {escape(model)}")
     if turn := string(record, "turn_id"):

@@ -266,7 +266,7 @@ class Turns:
         """Run the handler and return an ending for any outcome. A cancellation or lost lease is raised as cancellation.
 
         ``OUTAGES`` are fewer than the ``RedisError`` that a handler may raise. A full Redis, MISCONF and any other
-        ``ResponseError`` end as a crash, which counts as a try. An outage does not, and a lost turn does.
+        ``ResponseError`` end as a crash, which counts as a try. An outage does not. A lost lease (``turn_lost``) does.
         """
         tries, most = claimed.tries, self.mailbox.max_tries
         try:

@@ -1,7 +1,7 @@
 """Calls of Slack's Web API that respect its limits and retry server errors and broken connections.
 
 If Slack may have carried out a call, Orion looks for its effect before a retry. The lease is checked before each
-try.
+request.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
         super().__init__(reason)
         self.reason = reason
         self.permanent = permanent  # for example a deleted thread; False during an outage
-        self.again_s = again_s  # seconds to wait before the next try, if Slack named them
+        self.again_s = again_s  # seconds to wait before the next request, if Slack named them
         self.doubt = doubt  # whether Slack may have carried it out
 
     @property
@@ -104,8 +104,8 @@ class SlackCalls:
 
     client: AsyncWebClient
     _: KW_ONLY
-    patience_s: float = 60.0  # from the first try to the start of the last one
-    attempt_s: float = 15.0
+    patience_s: float = 60.0  # from the first request to the start of the last one
+    request_s: float = 15.0
     first_pause_s: float = 0.5
     metrics: Metrics | None = None
     # Guards calls that change something.
@@ -123,13 +123,13 @@ class SlackCalls:
     async def read(self, method: str, *, urgency: Urgency = "asked", **params: Any) -> Reply:
         """Call a reading method. With ``must`` it keeps its place under the limits; ``spare`` ones come last."""
 
-        async def attempt() -> Reply:
+        async def request() -> Reply:
             verb = "POST" if method in _BY_POST else "GET"
             call = self.client.api_call(method, http_verb=verb, params=params)
-            return await self._attempt(method, call, self.attempt_s)
+            return await self._request(method, call, self.request_s)
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""
-        return await self._retry(method, params, attempt, keeps=keeps, spare=urgency == "spare")
+        return await self._retry(method, params, request, keeps=keeps, spare=urgency == "spare")
 
     async def read_pages(self, method: str, **params: Any) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries on all pages of a list."""
@@ -148,14 +148,14 @@ class SlackCalls:
         body: Mapping[str, Any],
         *,
         lease_check: LeaseCheck = no_lease,
-        look: Look | None = None,  # finds what a try without a reply may have done
+        look: Look | None = None,  # finds what a request without a reply may have done
         maybe_posted: OnMaybePosted
         | None = None,  # called at once if Slack may still carry it out, even when cancelled
         fresh: bool = False,  # this call was certainly never made before
     ) -> Reply:
         """Call a changing method."""
 
-        async def attempt() -> Reply:
+        async def request() -> Reply:
             lease_check()  # only now, because the wait may have been longer than the lease
             try:
                 return await self._call_guarded(method, body)
@@ -165,7 +165,7 @@ class SlackCalls:
                     await maybe_posted()
                 raise
 
-        return await self._retry(method, body, attempt, look=look, keeps="fresh" if fresh else "looked_for")
+        return await self._retry(method, body, request, look=look, keeps="fresh" if fresh else "looked_for")
 
     # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
@@ -179,7 +179,7 @@ class SlackCalls:
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
-            return await self._attempt(method, self.client.api_call(method, json=sendable(body)), timeout_s)
+            return await self._request(method, self.client.api_call(method, json=sendable(body)), timeout_s)
         except DeliveryFailed as failure:
             await self._tell_limits(method, body, failure)
             if failure.reason in MISSING_METHOD | _NOT_FOR_TOKEN:
@@ -218,13 +218,13 @@ class SlackCalls:
         self,
         method: str,
         arguments: Mapping[str, Any],
-        attempt: Callable[[], Awaitable[Reply]],
+        request: Callable[[], Awaitable[Reply]],
         *,
         look: Look | None = None,
         keeps: Keeps = "",
         spare: bool = False,
     ) -> Reply:
-        # Not stamina, which cannot look for an effect or wait for the limits between two tries.
+        # Not stamina, which cannot look for an effect or wait for the limits between two requests.
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self.patience_s, self.first_pause_s
         in_doubt = False
@@ -233,7 +233,7 @@ class SlackCalls:
             await self._take_turn(method, arguments, patience_s=_MAX_TURN_WAIT_S, keeps=place, spare=spare)
             try:
                 async with self._places:
-                    return await attempt()
+                    return await request()
             except DeliveryFailed as failure:
                 await self._tell_limits(method, arguments, failure)
                 by_limits = self.limits is not None and failure.is_limited
@@ -244,7 +244,7 @@ class SlackCalls:
                 if failure.permanent or wait > longest:
                     raise
                 log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
-                in_doubt = in_doubt or failure.doubt  # a later reply says nothing about an earlier try
+                in_doubt = in_doubt or failure.doubt  # a later reply says nothing about an earlier request
             await asyncio.sleep(wait)
             pause = min(pause * 2, _MAX_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
             # Slack has no idempotency key: a repeated post would appear twice.
@@ -252,11 +252,11 @@ class SlackCalls:
                 return done
 
     async def _call_guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
-        """Make one try, unless the circuit is open, and report the result to the circuit."""
+        """Send one request, unless the circuit is open, and report the result to the circuit."""
         if wait_s := self.breaker.wait_s():
             raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
         try:
-            reply = await self._attempt(method, self.client.api_call(method, json=sendable(body)), self.attempt_s)
+            reply = await self._request(method, self.client.api_call(method, json=sendable(body)), self.request_s)
         except asyncio.CancelledError:
             self.breaker.release_probe()  # a stopped turn says nothing about Slack
             raise
@@ -269,7 +269,7 @@ class SlackCalls:
         self.breaker.record_success()
         return reply
 
-    async def _attempt(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
+    async def _request(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
         try:
             reply = await await_reply(method, call, timeout_s)
         except DeliveryFailed as failure:

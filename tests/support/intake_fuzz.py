@@ -57,7 +57,7 @@ class Findings:
 
 
 def payloads(count: int, seed: int) -> Iterator[tuple[object, ThreadMode, Access]]:
-    """Envelopes, each with a thread's standing and the admin's choice."""
+    """Envelopes, each with a thread's mode and the admin's choice."""
     dice = random.Random(seed)
     for _ in range(count):
         envelope: object = _envelope(dice)

@@ -16,7 +16,7 @@ from tests.support.orion_running import CHANNEL, MENTION, Setting, running, sett
 
 CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
 QUICK = TurnTimeouts(
-    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05,
+    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, request_s=1.0, first_pause_s=0.01, rest_s=0.05,
     socket_pause_s=0.05,
 )  # fmt: skip
 LIMIT = "How many requests per minute may an API key make?"

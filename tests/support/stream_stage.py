@@ -27,7 +27,7 @@ THIRD = "Keys on the partner plan may make **3,000 requests** a minute [1]."
 START, APPEND, STOP = "chat.startStream", "chat.appendStream", "chat.stopStream"
 
 
-QUICK = TurnTimeouts(call_s=5.0, attempt_s=1.0, first_pause_s=0.01, pause_least_s=0.05, pause_most_s=0.1, rest_s=0.05)
+QUICK = TurnTimeouts(call_s=5.0, request_s=1.0, first_pause_s=0.01, pause_least_s=0.05, pause_most_s=0.1, rest_s=0.05)
 
 
 def draft(*blocks: str, gate: asyncio.Event | None = None, rest: tuple[str, ...] = ()) -> Scripted:

@@ -53,7 +53,7 @@ class TeamBot:
         usual = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, "user": "U0YOU"}
         fields: dict[str, Any] = {**usual, **more}
         incoming = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
-        await self.enqueuer.store_or_carry_out(incoming)
+        await self.intake.store_or_carry_out(incoming)
         return incoming
 
     async def ask(self) -> tuple[ThreadKey, str]:
@@ -84,17 +84,17 @@ class TeamBot:
         return self.stores.cancellations
 
     @property
-    def enqueuer(self) -> Intake:
+    def intake(self) -> Intake:
         async def cancel(wish: Cancellation) -> None:
             self.cancelled.append(wish)
 
-        return self.reception_with(cancel)
+        return self.intake_with(cancel)
 
-    def reception_with(self, cancel: Cancel) -> Intake:
+    def intake_with(self, cancel: Cancel) -> Intake:
         return Intake(self.stores, cancel, Access(), workspaces_of(self.slack, self.redis))
 
     async def claim(self) -> tuple[Claimed, Lease]:
-        """A person's message; those that ask for a second look rest until ``settled``."""
+        """A person's message; rechecks rest until ``run_rechecks``."""
         (claimed,) = await self.mailbox.claim("w", 1)
         while isinstance(read_body(claimed.body)[1], Recheck):
             self.resting.append(claimed.thread)
@@ -138,7 +138,7 @@ async def team_bot(
     *,
     pause_s: float = 0.01,
     patience_s: float = 20,
-    attempt_s: float = 15.0,
+    request_s: float = 15.0,
 ) -> AsyncIterator[TeamBot]:
     model = ScriptedModel(drafts)
     mailbox = Mailbox(redis)
@@ -149,7 +149,7 @@ async def team_bot(
                 SlackCalls(
                     slack.client,
                     patience_s=patience_s,
-                    attempt_s=attempt_s,
+                    request_s=request_s,
                     first_pause_s=pause_s,
                     breaker=slack.breaker,
                 ),
@@ -169,8 +169,8 @@ async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
     await at.redis.zadd(f"{at.mailbox.shard_of(claimed.thread)}:lease", {claimed.thread: 1}, xx=True)
 
 
-async def settled(at: TeamBot) -> None:
-    """Every message that asks for a second look is done, without its wait."""
+async def run_rechecks(at: TeamBot) -> None:
+    """Carry out every recheck, without its wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recovery, "RECHECK_AT_S", (0.0,))
         for thread in at.resting:

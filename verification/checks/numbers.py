@@ -49,9 +49,9 @@ _NEXT_WORD = re.compile(r"\s?([^\W\d_]+)")
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each number of the claim that is neither known nor follows from a correct calculation.
+    """Yield a finding for each number of the claim that is not known, and for each wrong result of a calculation.
 
-    Known are the numbers of the cited sources, of the question and of the asker's messages.
+    Known are the numbers of the cited sources, of the question, of the asker's messages and of correct calculations.
     """
     claimed = evidence.claim.quantities[:MAX_VALUES]
     known = [quantity for quantity in claimed if not quantity.weak and _is_known(quantity, evidence)]

@@ -29,7 +29,7 @@ MANY_TRIES = 1_000
 class Role:
     """What a process does: takes events over a socket or on an HTTP ``port``, works (``concurrency`` above 0), or both.
 
-    ``lease_s``, ``drain_s`` and ``attempt_s`` (how long one call of Slack is waited for) in seconds; ``prefix`` keeps
+    ``lease_s``, ``drain_s`` and ``request_s`` (how long one call of Slack is waited for) in seconds; ``prefix`` keeps
     workspaces apart in one Redis.
     """
 
@@ -39,7 +39,7 @@ class Role:
     port: int | None = None
     lease_s: float = 2.0
     drain_s: float = 2.0
-    attempt_s: float = TurnTimeouts().attempt_s
+    request_s: float = TurnTimeouts().request_s
     prefix: str = "orion"
 
 
@@ -68,7 +68,7 @@ async def _live(role: Role, settings: Settings) -> None:
                     prefix=role.prefix,
                     drain_s=role.drain_s,
                     mailbox_over=mailbox_over,
-                    timeouts=TurnTimeouts(attempt_s=role.attempt_s),
+                    timeouts=TurnTimeouts(request_s=role.request_s),
                 )
             )
             if role.port is not None:

@@ -43,7 +43,7 @@ class Weather:
     """Share of questions for which Slack carries out a post only after more than a lease, dead worker or not."""
     late_posts: float = 0.05
     """Share of questions for which Slack carries out a post half a second to five seconds after it was given up."""
-    attempt_s: float = 1.5
+    request_s: float = 1.5
     patience_s: float = 150.0
     streams: bool = False
     """Whether the answers are streamed."""
@@ -62,7 +62,7 @@ class Storm:
     redis_deaths: int = 0
 
     def start_worker(self, name: str) -> None:
-        role = Role(name=name, lease_s=self.weather.lease_s, attempt_s=self.weather.attempt_s)
+        role = Role(name=name, lease_s=self.weather.lease_s, request_s=self.weather.request_s)
         self.workers[name] = self.at.crew.start(role, self.at.settings)
 
     async def ask_all(self) -> None:
@@ -76,7 +76,7 @@ class Storm:
             if dice.random() < weather.slow_posts:
                 self._delay(weather.lease_s + 6)
             if dice.random() < weather.late_posts:
-                self._delay(weather.attempt_s + dice.uniform(0.5, 5.0))
+                self._delay(weather.request_s + dice.uniform(0.5, 5.0))
             channel = CHAT if thread == 0 else CHANNELS[thread % len(CHANNELS)]
             known = opened.get(thread)
             asked = self.at.ask(channel, known.thread if known else None, f"{QUESTION} No. {number}, please.")

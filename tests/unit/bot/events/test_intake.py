@@ -67,7 +67,7 @@ def test_group_direct_message_counts_when_it_mentions_orion() -> None:
     assert reason(message(channel="G1", channel_type="mpim")) == "not_addressed"
 
 
-def test_follow_up_waits_for_the_threads_standing() -> None:
+def test_follow_up_waits_for_the_threads_mode() -> None:
     found = incoming(message(thread_ts="1700000000.000100"))
     assert found.addressed == "follow_up"
     assert apply_thread_mode(found, "engaged") is found

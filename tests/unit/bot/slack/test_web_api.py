@@ -83,7 +83,7 @@ async def test_what_may_have_happened_is_looked_for_also_after_a_later_attempt_t
         running(LocalWorkspace(strictness=LENIENT)) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
     ):
-        calls = SlackCalls(client, attempt_s=0.2, first_pause_s=0.01)
+        calls = SlackCalls(client, request_s=0.2, first_pause_s=0.01)
         server.faults.hold("chat.postMessage")
         server.faults.rate_limit("chat.postMessage", retry_after=1)
         looks: list[int] = []
@@ -118,7 +118,7 @@ async def test_call_that_hangs_is_given_up_and_repeated() -> None:
         running(LocalWorkspace(strictness=LENIENT)) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
     ):
-        calls = SlackCalls(client, attempt_s=0.2, first_pause_s=0.01)
+        calls = SlackCalls(client, request_s=0.2, first_pause_s=0.01)
         server.faults.hang("auth.test")
         assert (await calls.read("auth.test"))["user_id"] == "U0ORION"
 
@@ -240,10 +240,10 @@ async def test_call_that_was_cancelled_leaves_the_probe_to_the_next(slack: Slack
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "pending_checks"),
+    ("error", "status", "rechecks"),
     [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
 )
-async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, pending_checks: int) -> None:
+async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, rechecks: int) -> None:
     await_reply: list[None] = []
 
     async def maybe_posted() -> None:
@@ -253,7 +253,7 @@ async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status
         slack.server.faults.fail("chat.postMessage", error, status=status)
         with pytest.raises(DeliveryFailed):
             await slack.calls.write("chat.postMessage", post(), maybe_posted=maybe_posted)
-    assert len(await_reply) == pending_checks
+    assert len(await_reply) == rechecks
 
 
 async def test_unreachable_slack_carries_out_nothing() -> None:

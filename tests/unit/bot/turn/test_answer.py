@@ -25,7 +25,7 @@ from bot.turn import recovery
 from bot.turn.status import Pace
 from observability.stats import Stats
 from tests.support.local_slack import CHANNEL
-from tests.support.team_bot import GOOD, TeamBot, lose, settled, team_bot
+from tests.support.team_bot import GOOD, TeamBot, lose, run_rechecks, team_bot
 from tests.support.waiting import wait_until
 from verification.types import Answer
 
@@ -58,7 +58,7 @@ async def test_question_that_still_waits_is_stopped_too_and_once(at: TeamBot) ->
     assert await at.handle() == OK
     assert [text[:7] for text in at.said(place)] == ["Stopped"]
     assert at.model.decided == []
-    await at.enqueuer.store_or_carry_out(incoming)
+    await at.intake.store_or_carry_out(incoming)
     assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
 
 
@@ -70,7 +70,7 @@ async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_i
     async def cancel(wish: Cancellation) -> None:
         raise AssertionError(wish)
 
-    await at.reception_with(cancel).store_or_carry_out(incoming)
+    await at.intake_with(cancel).store_or_carry_out(incoming)
     assert await at.stores.served.latest(9) == [place]
 
 
@@ -83,13 +83,13 @@ async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(at: Te
             raise RedisConnectionError(refused.pop())
         at.cancelled.append(wish)
 
-    enqueuer = at.reception_with(cancel)
+    intake = at.intake_with(cancel)
     said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
     stop = Incoming(kind="stop", thread=place, user="U0YOU", ts=said, addressed="direct", event_ids=("evt:T1:1",))
     with pytest.raises(RedisConnectionError):
-        await enqueuer.store_or_carry_out(stop)
+        await intake.store_or_carry_out(stop)
     for _ in range(2):
-        await enqueuer.store_or_carry_out(stop)
+        await intake.store_or_carry_out(stop)
     (question,) = await at.mailbox.list_messages(str(place))
     assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
@@ -219,7 +219,7 @@ async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_del
     await taken_over_while_it_posts(at, place)
     assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
     first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
-    await settled(at)
+    await run_rechecks(at)
     ((kept, text),) = [(m["ts"], m["text"]) for m in at.slack.server.messages(place.channel, ts) if m.get("bot_id")]
     assert kept == first
     assert "120 requests" in text

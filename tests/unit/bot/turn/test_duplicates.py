@@ -27,12 +27,12 @@ from bot.turn.recovery import delete_duplicates, run_recheck
 from tests.support.local_slack import CHANNEL, CHAT, Slack
 from tests.support.posted_answers import LONG, answer
 from tests.support.redis_fleet import node
-from tests.support.team_bot import GOOD, TeamBot, settled, team_bot
+from tests.support.team_bot import GOOD, TeamBot, run_rechecks, team_bot
 from tests.support.waiting import wait_until
 
 words = st.text(max_size=20)
 POST = "chat.postMessage"
-ATTEMPT_S = 0.2
+REQUEST_S = 0.2
 
 
 @given(words, words, words, words)
@@ -114,7 +114,7 @@ async def test_what_slack_carried_out_after_its_second_try_goes(
     name: str, channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     posting, draft, messages = POSTINGS[name]
-    async with team_bot(tmp_path, redis_client, [draft], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [draft], request_s=REQUEST_S) as at:
         place, ts = at.slack.ask(channel=channel)
         at.slack.server.faults.hold(POST)
         await posting(at, place, ts)
@@ -122,12 +122,12 @@ async def test_what_slack_carried_out_after_its_second_try_goes(
         assert len(first) == messages
         await landed(at.slack)
         assert len(own(at.slack, place)) > messages, "Slack has no key that would refuse the second"
-        await settled(at)
+        await run_rechecks(at)
         assert stamps(at.slack, place) == first, "what people saw first stays"
 
 
 async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD], request_s=REQUEST_S) as at:
         place, ts = at.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         at.slack.server.faults.hold(POST)
@@ -136,7 +136,7 @@ async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redi
         first = stamps(at.slack, place)
         await landed(at.slack)
         assert len(own(at.slack, place)) == 2
-        await settled(at)
+        await run_rechecks(at)
         assert stamps(at.slack, place) == first
 
 
@@ -161,7 +161,7 @@ async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
         if why != "stopped":
             assert await at.handle() == OK
         await landed(at.slack)
-        await settled(at)
+        await run_rechecks(at)
         assert ["120 requests" in text for text in at.said(place)] == ([] if why == "deleted" else [True])
         if why == "edited":
             assert "as edited" in at.said(place)[0]
@@ -197,7 +197,7 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(at: TeamBot) -> None:
     (incoming,) = await at.mailbox.claim("w", 9)
     assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
     assert await at.mailbox.finish(incoming, "give_back")
-    await settled(at)
+    await run_rechecks(at)
     assert at.slack.made("conversations.replies") == 1
     assert (await at.mailbox.depth()).messages == 0
 
@@ -233,7 +233,7 @@ async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
 async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
     channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD, GOOD], attempt_s=ATTEMPT_S) as at:
+    async with team_bot(tmp_path, redis_client, [GOOD, GOOD], request_s=REQUEST_S) as at:
         place, ts = at.slack.ask(channel=channel)
         await answered(at, place, ts)
         (first,) = stamps(at.slack, place)
@@ -242,7 +242,7 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         await at.services.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.set_status(place, "is thinking…")
         await Rechecks(at.mailbox).add(place, ts)
-        await settled(at)
+        await run_rechecks(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
         assert await at.flow.handle(claimed, lease) == OK
@@ -257,7 +257,7 @@ async def test_status_of_another_question_at_work_is_left_alone(at: TeamBot) -> 
     claimed, lease = await at.claim()
     await at.slack.delivery.set_status(place, "is thinking…")
     await Rechecks(at.mailbox).add(place, ts)
-    await settled(at)
+    await run_rechecks(at)
     assert len(at.slack.server.workspace.threads.statuses) == 1
     await at.flow.handle(claimed, lease)
 

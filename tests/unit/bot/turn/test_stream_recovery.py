@@ -22,7 +22,7 @@ from tests.support.clock import Clock
 from tests.support.fakes import Slow
 from tests.support.local_slack import CHANNEL, Slack
 from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
-from tests.support.team_bot import TeamBot, settled, team_bot
+from tests.support.team_bot import TeamBot, run_rechecks, team_bot
 from tests.support.waiting import wait_until
 from verification.types import Answer
 
@@ -225,7 +225,7 @@ async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(at: Tea
     (answer,) = own(at.slack, place)
     await wait_until(lambda: len(own(at.slack, place)) > 1, "the stream began")
     clock.now = time.time()
-    await settled(at)
+    await run_rechecks(at)
     assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
 
 
