@@ -16,16 +16,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]  # ships no types
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 from pydantic import SecretStr
 
 from bot.local.model.roster import ADMIN
-from tests.support.browser import ARGUMENTS, browser_path
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import Setting, running, settings_in
 
-expect.set_options(timeout=15_000)
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 LIMIT = "How many requests may one API key make a minute?"
 CODES = "Which error codes does the API have?"
@@ -56,7 +54,6 @@ class Place:
         opened = await self.browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context})
         await opened.add_init_script(f"sessionStorage.setItem('user', '{user}')")
         page = await opened.new_page()
-        page.set_default_timeout(20_000)
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         await page.goto(self.setting.workspace.url + path)
@@ -66,8 +63,8 @@ class Place:
         assert errors == []
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def place(browser: Browser, redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
     gate = asyncio.Event()
 
     def draft(body: Mapping[str, Any]) -> Scripted:
@@ -86,9 +83,6 @@ async def place(redis_socket: Path, tmp_path_factory: pytest.TempPathFactory) ->
             streams=True, **model,
         )  # fmt: skip
         setting = await stack.enter_async_context(running(settings, prefix="answers-at-the-page"))
-        playwright = await stack.enter_async_context(async_playwright())
-        browser = await playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
-        stack.push_async_callback(browser.close)
         yield Place(setting=setting, browser=browser, gate=gate)
         gate.set()
 

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from tests.support.local_echo import CHAT, HELP, YOU, call
 from tests.support.staged_page import Stage, staged
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 LONG = "\n".join(f"• Step {number} is to look at the gauge and to write it down." for number in range(12))
 BUTTON = {"type": "button", "action_id": "vote", "text": {"type": "plain_text", "text": "Helpful"}}

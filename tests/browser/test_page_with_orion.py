@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, Setting, running, settings_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 WRONG = "<answer>Each API key may make 900 requests a minute [1].</answer>"
 GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
@@ -24,7 +24,6 @@ GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
 @asynccontextmanager
 async def page_of(browser: Browser, setting: Setting, path: str) -> AsyncIterator[Page]:
     page = await browser.new_page(viewport={"width": 1280, "height": 800})
-    page.set_default_timeout(20_000)
     await page.goto(setting.workspace.url + path)
     await page.wait_for_selector("body[data-ready]")
     yield page

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Locator, expect
 from tests.support.local_echo import HELP, YOU
 from tests.support.staged_page import Stage, staged
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def height(node: Locator) -> float:

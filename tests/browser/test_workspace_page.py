@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, modal
 from tests.support.staged_page import Stage, staged
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_example_questions_are_asked_by_a_click_and_answered_where_they_stand(browser: Browser) -> None:

@@ -197,7 +197,7 @@ async def save_every_attack(setting: Setting) -> None:
     for number, attack in enumerate(ATTACKS):
         reply = workspace.post("U0ONCALL", CHANNEL, f"Rack {number} is behind the reception. {attack}", asked)
         await workspace.use_shortcut(CHANNEL, reply, "orion_save", VISITOR)
-        view = (await workspace.wait_for(lambda: [*workspace.workspace.views.open.values()], 10))[-1].view
+        view = (await workspace.wait_for(lambda: [*workspace.workspace.views.open.values()]))[-1].view
         values = filled(view, question={"value": f"Where is rack {number}? {attack}"})
         errors = await workspace.submit(view["id"], values)
         assert [*live_parts({"text": "".join(errors.values())})] == []
@@ -357,7 +357,7 @@ async def test_a_person_without_access_sees_nothing_whatever_they_click(
                 await workspace.use_shortcut(CHANNEL, message, shortcut, user)
         workspace.post(user, roster.direct_chat(user).id, "How many seats has the walrus plan?")
         shown = {"views.publish", "views.open", "chat.postMessage", "chat.postEphemeral"}
-        await wait_until(lambda: shown <= {call.method for call in workspace.calls[before:]}, "each was answered", 20)
+        await wait_until(lambda: shown <= {call.method for call in workspace.calls[before:]}, "each was answered")
         await wait_until(lambda: idle(setting), "all are seen to")
         after = json.dumps([call.arguments for call in workspace.calls[before:] if call.method.startswith(WRITES)])
         assert "forty" not in after

@@ -96,9 +96,9 @@ async def test_a_person_belongs_to_their_groups_channels_and_address_in_a_direct
 async def open_channel_dialog(setting: Setting) -> dict[str, Any]:
     workspace = setting.workspace
     workspace.open_home(ADMIN)
-    home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ADMIN), 10)
+    home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ADMIN))
     await workspace.click_view(home["id"], "orion_channel", user=ADMIN)
-    views = await workspace.wait_for(lambda: list(workspace.workspace.views.open.values()), 10)
+    views = await workspace.wait_for(lambda: list(workspace.workspace.views.open.values()))
     return dict(views[-1].view)
 
 
@@ -131,7 +131,7 @@ async def test_an_admin_changes_a_channel_in_app_home_with_immediate_effect(tmp_
         answer = shown(await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}")))
         assert "5 hours" in answer
         assert "3 hours" not in answer
-        await workspace.wait_for(lambda: "south/" in json.dumps(workspace.workspace.views.homes[ADMIN]), 10)
+        await workspace.wait_for(lambda: "south/" in json.dumps(workspace.workspace.views.homes[ADMIN]))
         view = await open_channel_dialog(setting)
         assert view["private_metadata"] == CHANNEL
         assert view["blocks"][1]["element"]["initial_value"] == "south/"
@@ -189,7 +189,7 @@ async def test_only_admins_see_and_change_the_settings_of_channels(tmp_path: Pat
     async with with_admin(tmp_path, redis_url) as (setting, file):
         workspace, view = setting.workspace, await open_channel_dialog(setting)
         workspace.open_home(VISITOR)
-        home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(VISITOR), 10)
+        home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(VISITOR))
         assert "orion_channel" not in json.dumps(home)
         workspace.workspace.views.open[view["id"]] = replace(workspace.workspace.views.open[view["id"]], user=VISITOR)
         assert not await workspace.submit(view["id"], typed(which=CHANNEL, language="de"), VISITOR)

@@ -50,7 +50,7 @@ async def test_damaged_entries_become_dead_letters_and_others_are_answered(
         for thread, name in threads.items():
             await put_raw(setting, redis_client, ENTRIES[name], thread)
         ts = setting.workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
-        await wait_until(lambda: answers(setting.workspace, ts, ts), "a sound question is answered", 20)
+        await wait_until(lambda: answers(setting.workspace, ts, ts), "a sound question is answered")
         letters = DeadLetters(redis_client)
 
         async def all_dead() -> bool:
@@ -98,14 +98,14 @@ async def test_damaged_records_of_people_threads_turns_and_budgets_do_not_preven
     async with running(limited) as setting:
         workspace = setting.workspace
         first = workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
-        await wait_until(lambda: answers(workspace, first, first), "the first is answered", 20)
+        await wait_until(lambda: answers(workspace, first, first), "the first is answered")
         await wait_until(lambda: idle(setting), "its turn is over")
         kinds = await damage_everything(redis_client, value)
         assert {"person", "turn", "standing", "state", "fence", "tokens", "stats", "pace"} <= kinds
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} And how long are backups kept?", thread_ts=first)
-        await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered", 20)
+        await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered")
         assert shown(answers(workspace, ts, first)[0])
         direct = workspace.post(VISITOR, DIRECT, "How many requests per minute may one API key send?")
-        await wait_until(lambda: answers(workspace, direct, direct, DIRECT), "a direct message is answered", 20)
+        await wait_until(lambda: answers(workspace, direct, direct, DIRECT), "a direct message is answered")
         workspace.open_home(VISITOR)
         await wait_until(lambda: VISITOR in workspace.workspace.views.homes, "App Home is shown")

@@ -81,7 +81,7 @@ async def test_edited_question_gets_a_new_answer_in_place(setting: Setting) -> N
     ts = setting.ask(f"{MENTION} {LIMIT}")
     first = await setting.answer_to(ts)
     setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
-    await setting.workspace.wait_for(lambda: "changed meanwhile" in shown(answers(setting.workspace, ts, ts)[0]), 20)
+    await setting.workspace.wait_for(lambda: "changed meanwhile" in shown(answers(setting.workspace, ts, ts)[0]))
     thread_mode = answers(setting.workspace, ts, ts)
     assert [message["ts"] for message in thread_mode] == [first["ts"]]
 

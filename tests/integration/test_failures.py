@@ -139,7 +139,7 @@ async def no_place_for_a_socket(scene: Scene) -> None:
     async with crowded(scene.setting.workspace):
         await wait_until(lambda: opened(scene) >= 4, "Orion asks for another socket")
         assert not await front.ready()
-    await wait_until(front.ready, "the socket is ready", 20)
+    await wait_until(front.ready, "the socket is ready")
 
 
 def opened(scene: Scene) -> int:
@@ -206,8 +206,8 @@ async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
     opened, front = sockets.opened, setting.orion.socket
     assert front is not None
     await breaking
-    await wait_until(lambda: sockets.opened > opened and len(sockets.connections) == 1, "one new socket is open", 20)
-    await wait_until(front.ready, "the socket is ready", 20)
+    await wait_until(lambda: sockets.opened > opened and len(sockets.connections) == 1, "one new socket is open")
+    await wait_until(front.ready, "the socket is ready")
 
 
 REDIS_AWAY = Failure(

@@ -31,7 +31,7 @@ async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path:
     async with with_model(tmp_path, redis_url, decisions=[fails(429, retry_after="60")]) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         calls = setting.workspace.calls
-        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls), 20)
+        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls))
         await wait_until(lambda: setting.orion.turns.in_flight == 0, "the question waits")
         setting.ask("stop", thread=ts)
         answer = await setting.answer_to(ts)
@@ -196,12 +196,12 @@ async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_meta
 
         strip()
         workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
-        await workspace.wait_for(lambda: [m for m in posts(workspace, CHANNEL) if "FH-2002" in shown(m)], 20)
+        await workspace.wait_for(lambda: [m for m in posts(workspace, CHANNEL) if "FH-2002" in shown(m)])
         assert [message["ts"] for message in posts(workspace, CHANNEL)] == [first["ts"]], "it is updated in place"
         await wait_until(lambda: done(setting), "the edit is saved")
         strip()
         workspace.delete(CHANNEL, ts)
-        await workspace.wait_for(lambda: not posts(workspace, CHANNEL), 20)
+        await workspace.wait_for(lambda: not posts(workspace, CHANNEL))
 
 
 async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
@@ -249,4 +249,4 @@ async def test_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(
 
         await setting.workspace.wait_for(edited, 20)
         setting.workspace.delete(DIRECT, ts)
-        await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT), 20)
+        await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT))

@@ -178,7 +178,7 @@ async def test_dislikes_delete_the_answer_and_quiet_the_channel(tmp_path: Path, 
             ts = setting.ask(QUESTION)
             answer = await setting.answer_to(ts)
             await setting.workspace.click(CHANNEL, answer["ts"], "orion_unasked_not_helpful", user=VISITOR)
-            await setting.workspace.wait_for(lambda ts=ts: not answers(setting.workspace, ts, ts), 10)  # type: ignore[misc]
+            await setting.workspace.wait_for(lambda ts=ts: not answers(setting.workspace, ts, ts))  # type: ignore[misc]
         setting.ask(QUESTION)
         await ended(setting)
         assert posts(setting.workspace, CHANNEL) == []
@@ -187,12 +187,12 @@ async def test_dislikes_delete_the_answer_and_quiet_the_channel(tmp_path: Path, 
 async def test_mute_stops_it_until_unmute(tmp_path: Path, redis_url: str) -> None:
     async with listening(tmp_path, redis_url) as (setting, _):
         setting.ask("mute")
-        await setting.workspace.wait_for(lambda: posts(setting.workspace, CHANNEL), 10)
+        await setting.workspace.wait_for(lambda: posts(setting.workspace, CHANNEL))
         setting.ask(QUESTION)
         await ended(setting)
         assert len(posts(setting.workspace, CHANNEL)) == 1
         setting.ask("unmute")
-        await setting.workspace.wait_for(lambda: len(posts(setting.workspace, CHANNEL)) == 2, 10)
+        await setting.workspace.wait_for(lambda: len(posts(setting.workspace, CHANNEL)) == 2)
         await setting.answer_to(setting.ask(QUESTION))
 
 

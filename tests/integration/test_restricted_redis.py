@@ -39,7 +39,7 @@ async def test_user_of_the_documented_acl_can_do_everything(as_user: str, tmp_pa
     async with running(settings) as setting:
         assert (await setting.orion.checks())["redis"]
         ts = setting.workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
-        await wait_until(lambda: answers(setting.workspace, ts, ts), "it is answered", 20)
+        await wait_until(lambda: answers(setting.workspace, ts, ts), "it is answered")
     refused = {entry["object"] for entry in await acl(redis_client, "LOG")}
     assert refused <= {"{orion:0}:dead"}  # a key of the version before, which this user cannot have written
     found = {check.name: check for check in await examine(settings, within_s=5)}["Redis"]

@@ -68,7 +68,7 @@ async def handed_over(setting: Setting) -> str:
     ts = setting.ask(f"{MENTION} {QUESTION}")
     refusal = await setting.answer_to(ts)
     await setting.workspace.click(CHANNEL, refusal["ts"], "orion_hand_off", user=VISITOR)
-    await setting.workspace.wait_for(lambda: save_buttons(setting), 10)
+    await setting.workspace.wait_for(lambda: save_buttons(setting))
     return ts
 
 
@@ -78,7 +78,7 @@ def save_buttons(setting: Setting) -> list[dict[str, Any]]:
 
 
 async def dialog(setting: Setting) -> dict[str, Any]:
-    views = await setting.workspace.wait_for(lambda: list(setting.workspace.workspace.views.open.values()), 10)
+    views = await setting.workspace.wait_for(lambda: list(setting.workspace.workspace.views.open.values()))
     return dict(views[-1].view)
 
 
@@ -99,7 +99,7 @@ async def test_an_answer_of_a_person_is_saved_by_one_click_and_given_from_then_o
         workspace, thread = setting.workspace, await handed_over(setting)
         workspace.post(VISITOR, CHANNEL, "Anyone?", thread)
         workspace.post(ANN, CHANNEL, ANSWER, thread)
-        offer = (await workspace.wait_for(lambda: save_buttons(setting)[1:], 10))[0]
+        offer = (await workspace.wait_for(lambda: save_buttons(setting)[1:]))[0]
         assert offer["ephemeral_for"] == ANN, "the asker gets no offer"
         await workspace.click(CHANNEL, offer["ts"], "orion_save_answer", user=ANN)
         view = await dialog(setting)
@@ -107,7 +107,7 @@ async def test_an_answer_of_a_person_is_saved_by_one_click_and_given_from_then_o
         assert values["answer"]["answer"]["value"] == ANSWER
         assert QUESTION in values["question"]["question"]["value"]
         await twice(lambda: workspace.submit(view["id"], values, ANN))
-        await workspace.wait_for(lambda: "Saved." in "".join(ephemerals(setting, ANN)), 10)
+        await workspace.wait_for(lambda: "Saved." in "".join(ephemerals(setting, ANN)))
         (answer,) = await saved(setting, tmp_path)
         assert (answer.audience, answer.owner, answer.name) == (f"T0LOCAL/{CHANNEL}", ANN, "People partner")
         assert thread.replace(".", "") in answer.link
@@ -153,15 +153,15 @@ async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path:
         view = await dialog(setting)
         assert await workspace.submit(view["id"], filled(view), BOB) == {}
         workspace.open_home(ANN)
-        home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ANN), 10)
+        home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ANN))
         assert ANSWER in json.dumps(home)
         home_id = home["id"]
         await twice(lambda: workspace.click_view(home_id, "orion_answer_approve", user=ANN))
         (answer,) = await saved(setting, tmp_path)
         assert answer.name == "People partner"
         chat = workspace.workspace.roster.direct_chat(BOB).id
-        await workspace.wait_for(lambda: "approved" in shown({"text": str(workspace.messages(chat))}), 10)
-        home = await workspace.wait_for(lambda: home_with(setting, ANN, "orion_answer_edit"), 10)
+        await workspace.wait_for(lambda: "approved" in shown({"text": str(workspace.messages(chat))}))
+        home = await workspace.wait_for(lambda: home_with(setting, ANN, "orion_answer_edit"))
         await workspace.click_view(home["id"], "orion_answer_edit", user=ANN)
         view = await dialog(setting)
         later = {"answer": {"value": "It hangs on the red hook."}}
@@ -170,7 +170,7 @@ async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path:
         assert answer.answer == "It hangs on the red hook."
         assert answer.review == answer.confirmed + REVIEW_AFTER
         await workspace.click_view(home["id"], "orion_answer_withdraw", user=ANN)
-        await workspace.wait_for(lambda: not AnswerBook(folder=tmp_path / "answers").answers(), 10)
+        await workspace.wait_for(lambda: not AnswerBook(folder=tmp_path / "answers").answers())
 
 
 def home_with(setting: Setting, user: str, words: str) -> dict[str, Any] | None:
@@ -248,14 +248,14 @@ async def test_a_private_answer_is_shared_if_all_there_may_see_its_sources_and_i
         channel.kind = kind
         ts = setting.ask(QUESTION, user=BOB)
         await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
-        asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT), 10))[-1]
+        asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT)))[-1]
         private = await setting.answer_to(asked["ts"], channel=DIRECT)
         assert ANSWER in shown(private).replace(" [1]", "")
         assert posts(workspace, CHANNEL) == []
         if left:
             channel.members.discard(VISITOR)
         await twice(lambda: workspace.click(DIRECT, private["ts"], "orion_share", user=VISITOR))
-        said = await workspace.wait_for(lambda: workspace.ephemerals(DIRECT)[1:], 10)
+        said = await workspace.wait_for(lambda: workspace.ephemerals(DIRECT)[1:])
         shared = [shown(post) for post in posts(workspace, CHANNEL)]
         if not words:
             assert len(shared) == 1
@@ -271,7 +271,7 @@ async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_p
         workspace = setting.workspace
         refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
         await workspace.click(CHANNEL, refusal["ts"], "orion_hand_off", user=VISITOR)
-        (post,) = await workspace.wait_for(lambda: posts(workspace, "C0ENGINEERING"), 10)
+        (post,) = await workspace.wait_for(lambda: posts(workspace, "C0ENGINEERING"))
         workspace.post(BOB, "C0ENGINEERING", ANSWER, post["ts"])
         await workspace.click("C0ENGINEERING", post["ts"], "orion_save_answer", user=ANN)
         view = await dialog(setting)

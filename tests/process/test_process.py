@@ -53,8 +53,8 @@ async def test_langfuse_gets_its_traces_and_a_hanging_one_delays_no_one(tmp_path
             ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             assert "600 requests" in await answered(opened, ts)
             kinds = {"agent", "generation", "retriever", "guardrail"}
-            await wait_until(lambda: kinds <= {span.kind for span in receiver.spans}, "its trace has come", 20)
-            await wait_until(lambda: receiver.score("verify_pass") == [1], "its score has come", 20)
+            await wait_until(lambda: kinds <= {span.kind for span in receiver.spans}, "its trace has come")
+            await wait_until(lambda: receiver.score("verify_pass") == [1], "its score has come")
             receiver.hang = True
             later = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             assert "600 requests" in await answered(opened, later)

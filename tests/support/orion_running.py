@@ -56,7 +56,7 @@ class Setting:
 
     async def answer_to(self, ts: str, *, thread: str | None = None, channel: str = CHANNEL) -> dict[str, Any]:
         """The one answer to the message ``ts``, as Slack shows it."""
-        found = await self.workspace.wait_for(lambda: answers(self.workspace, ts, thread or ts, channel), 20)
+        found = await self.workspace.wait_for(lambda: answers(self.workspace, ts, thread or ts, channel))
         return found[0]
 
 

@@ -91,7 +91,6 @@ async def staged(
             is_mobile=touch,
         )
         stage = Stage(workspace=workspace, echo=echo, page=await context.new_page())
-        stage.page.set_default_timeout(10_000)
         stage.page.on("request", lambda request: stage.requests.append(request.url))
         stage.page.on("pageerror", lambda error: stage.errors.append(str(error)))
         yield stage

@@ -60,7 +60,7 @@ class Stage:
 
     async def seen(self, ts: str, text: str) -> dict[str, Any]:
         """The one message that grows, once it holds this."""
-        await self.setting.workspace.wait_for(lambda: any(text in shown(m) for m in self.own(ts)), 20)
+        await self.setting.workspace.wait_for(lambda: any(text in shown(m) for m in self.own(ts)))
         (message,) = self.own(ts)
         return message
 

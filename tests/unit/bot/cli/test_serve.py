@@ -124,7 +124,7 @@ async def test_serve_answers_shows_its_pages_and_drains(
         port = await pages_of(log)
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        found = await workspace.wait_for(lambda: answers(workspace, ts, ts))
         assert "600 requests" in shown(found[0])
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         up = {"redis": True, "disk": True, "slack_socket": True, "slack_token": True}
@@ -178,7 +178,7 @@ async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         workspace.faults.fail("chat.postMessage", "internal_error")
         workspace.post(VISITOR, CHANNEL, "Nobody asks Orion here")
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-        await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        await workspace.wait_for(lambda: answers(workspace, ts, ts))
         over = ("turn_ended", "ok")
         await wait_until(lambda: over in [(line["event"], line.get("verb")) for line in log], "the turn has ended")
         figures = samples((await page(port, "/metrics"))[1])
@@ -438,7 +438,7 @@ async def test_question_asked_while_orion_starts_is_answered_when_it_is_there(
     ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
     settings = settings_of(workspace, tmp_path, redis_url)
     async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
-        assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)) == 1
+        assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts))) == 1
         assert workspace.workspace.notice == ""
         await wait_until(lambda: "orion_started" in events(log), "it can be asked to end")
         ask_to_end()

@@ -104,7 +104,7 @@ async def test_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_pat
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
         at.setting.workspace.faults.rate_limit(APPEND, retry_after=3_600)
         ts = at.ask()
-        await at.setting.workspace.wait_for(lambda: at.calls(APPEND) == 1, 20)
+        await at.setting.workspace.wait_for(lambda: at.calls(APPEND) == 1)
         gate.set()
         message = await at.answered(ts)
         assert [body(message).count(words) for words in ("600", "3,000")] == [1, 1]

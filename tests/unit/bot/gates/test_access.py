@@ -150,14 +150,14 @@ async def test_questions_during_a_pause_get_one_notice_and_are_answered_in_order
     async with orion(tmp_path, redis_url) as setting:
         with capture_logs() as logs:
             root = setting.ask(f"{MENTION} {LIMIT}")
-            (told,) = await setting.workspace.wait_for(lambda: said(setting, CHANNEL, root), 20)
+            (told,) = await setting.workspace.wait_for(lambda: said(setting, CHANNEL, root))
         assert shown(told).startswith(say("paused", None) + "\nnew &lt;index&gt;")
         assert told["metadata"]["event_type"] == "orion_notice", "it is no answer: that one is still to come"
         assert any((line["event"], line.get("because")) == ("question_waits", "paused") for line in logs)
         second = setting.ask("What does error FH-2002 mean?", thread=root)
         third = setting.ask("What does error FH-3001 mean?", thread=root)
         setting.ask(LIMIT, channel=DIRECT)
-        await setting.workspace.wait_for(lambda: posts(setting.workspace, DIRECT), 20)
+        await setting.workspace.wait_for(lambda: posts(setting.workspace, DIRECT))
         await pausing.resume()
         await wait_until(lambda: answers(setting.workspace, third, root), "the last question is answered", 30)
         notices, *answered = said(setting, CHANNEL, root)

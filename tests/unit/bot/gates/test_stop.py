@@ -53,7 +53,7 @@ async def test_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         setting.ask("stop", thread=ts, user=GUEST)
         setting.ask(f"{MENTION} stop", thread=ts, user=GUEST)
-        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+        await setting.workspace.wait_for(lambda: whispers(setting))
         await wait_until(lambda: over(setting), "both stops are done with")
         setting.ask("stop", thread=ts, user=GUEST)  # by now it is known who this is
         await wait_until(lambda: over(setting), "the third one too")
@@ -75,9 +75,9 @@ async def test_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path: Pat
         await setting.answer_to(ts)
         await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
         setting.ask("stop", thread=ts)
-        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+        await setting.workspace.wait_for(lambda: whispers(setting))
         setting.ask("stop", channel=DIRECT)
-        await setting.workspace.wait_for(lambda: whispers(setting, DIRECT), 20)
+        await setting.workspace.wait_for(lambda: whispers(setting, DIRECT))
         assert [text for _, text in whispers(setting) + whispers(setting, DIRECT)] == [NOTHING, NOTHING]
         setting.ask(f"{MENTION} mute", thread=ts)
         await wait_until(lambda: over(setting), "the thread is muted")
@@ -93,17 +93,17 @@ async def test_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
     async with writing(tmp_path, redis_url, channel) as (setting, ts, _):
         workspace = setting.workspace.workspace
         shown_at = (channel, ts)  # where the status is, and so the button
-        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "processing", 20)
+        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "processing")
         assert shown_at in workspace.threads.statuses
         setting.workspace.stop_session(channel, ts)
         assert shown(await setting.answer_to(ts, channel=channel)).startswith("Stopped")
-        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "active", 20)
+        await setting.workspace.wait_for(lambda: session(setting, shown_at) == "active")
         assert whispers(setting, channel) == []
 
 
 async def test_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url, DIRECT) as (setting, ts, _):
-        await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing", 20)
+        await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing")
         setting.ask("stop", channel=DIRECT)
         assert shown(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
 
@@ -116,8 +116,8 @@ async def test_stop_button_is_removed_after_its_turn(tmp_path: Path, redis_url: 
         threads = setting.workspace.workspace.threads
         threads.set_session((CHANNEL, ts), "processing", "")  # as a worker that was killed leaves it
         setting.workspace.stop_session(CHANNEL, ts)
-        await setting.workspace.wait_for(lambda: session(setting, (CHANNEL, ts)) == "active", 20)
-        await setting.workspace.wait_for(lambda: whispers(setting), 20)
+        await setting.workspace.wait_for(lambda: session(setting, (CHANNEL, ts)) == "active")
+        await setting.workspace.wait_for(lambda: whispers(setting))
 
 
 async def test_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:

@@ -88,7 +88,7 @@ class Served:
 
     async def answer(self, team: str, ts: str) -> str:
         workspace = self.slack.workspaces[team]
-        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
+        found = await workspace.wait_for(lambda: answers(workspace, ts, ts))
         return shown(found[0])
 
 

@@ -158,7 +158,7 @@ async def test_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_ends
         for number in range(4):
             await put(box, str(number), thread=f"T1:{number}")
         async with working(box, stage) as worker:
-            await wait_until(lambda: empty(box), "each was claimed without an idle look", 10)
+            await wait_until(lambda: empty(box), "each was claimed without an idle look")
             worker.stop()
             await put(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
 
@@ -466,7 +466,7 @@ async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answe
 
                     await wait_until(noticed, "the outage is noticed")
                 stage.go.set()
-                await wait_until(lambda: stage.ended == ["q"], "the next try answered", 20)
+                await wait_until(lambda: stage.ended == ["q"], "the next try answered")
                 await wait_until(lambda: empty(mailbox), "the mailbox is empty")
         await mailbox.aclose()
     assert {"turn_lost", "redis_back"} <= {log["event"] for log in logs}

@@ -92,7 +92,7 @@ async def test_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(redis
                     before = opened(slack)
                     await wait_until(lambda: opened(slack) >= before + 4, "it asks again and again")
                     assert not await front.ready()
-                await wait_until(front.ready, "there is a place again", 20)
+                await wait_until(front.ready, "there is a place again")
         waits = [line["wait_s"] for line in logs if line["event"] == "slack_socket_waits"]
         assert waits[:4] == [0.05, 0.1, 0.2, 0.4], "longer each time, until Slack greets"
         assert "too_many_websockets" in [line["reason"] for line in logs if line["event"] == "slack_socket_dropped"]

@@ -51,7 +51,7 @@ def statuses(at: Stage) -> list[str]:
 
 async def planned(at: Stage, ts: str) -> dict[str, Any]:
     """The message that shows the plan with its second step in hand."""
-    await at.setting.workspace.wait_for(lambda: any(tasks(message) == TASKS for message in at.own(ts)), 20)
+    await at.setting.workspace.wait_for(lambda: any(tasks(message) == TASKS for message in at.own(ts)))
     (message,) = at.own(ts)
     return message
 
@@ -104,7 +104,7 @@ async def test_without_streams_the_status_names_the_step(tmp_path: Path, redis_u
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": german}))
     async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
         at.setting.ask("Wie viele Anfragen pro Minute darf ein API-Schlüssel stellen?", channel=DIRECT)
-        await at.setting.workspace.wait_for(lambda: "ist bei Schritt 2 von 2: …" in statuses(at), 20)
+        await at.setting.workspace.wait_for(lambda: "ist bei Schritt 2 von 2: …" in statuses(at))
         at.ask()
         assert "here" not in str(statuses(at))
         assert at.calls(START) == 0
@@ -145,7 +145,7 @@ async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_p
         message = await at.answered(ts)
         assert (tasks(message), "Which plan" in shown(message)) == ([], True)
         at.setting.ask("the partner plan", thread=ts)
-        await at.setting.workspace.wait_for(lambda: tasks(at.own(ts)[-1]) == TASKS, 20)
+        await at.setting.workspace.wait_for(lambda: tasks(at.own(ts)[-1]) == TASKS)
         gate.set()
         await wait_until(lambda: at.setting.orion.turns.in_flight == 0, "the turn is over")
         assert [tasks(message) for message in at.own(ts)] == [[], DONE]
@@ -170,7 +170,7 @@ async def test_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: P
         first = await at.answered(ts)
         assert tasks(first) == DONE
         at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} And how many on the partner plan?")
-        await at.setting.workspace.wait_for(lambda: "3,000" in shown(at.own(ts)[0]), 20)
+        await at.setting.workspace.wait_for(lambda: "3,000" in shown(at.own(ts)[0]))
         message = await at.answered(ts)
         assert (message["ts"], tasks(message)) == (first["ts"], [])
 

@@ -43,12 +43,12 @@ async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver]
         with capture_logs() as logs:
             async with tracer_to(receiver.url) as tracer:
                 await one_turn(tracer)
-                await wait_until(lambda: bool(logs), "the first batch was refused", 20)
+                await wait_until(lambda: bool(logs), "the first batch was refused")
                 await tracer.feedback("t", user="U1", good=True)
-                await wait_until(lambda: len(receiver.refuse_scores) < 2, "another batch was sent", 20)
+                await wait_until(lambda: len(receiver.refuse_scores) < 2, "another batch was sent")
                 before = len(receiver.headers)
                 await tracer.feedback("t", user="U2", good=True)
-                await wait_until(lambda: len(receiver.headers) > before, "another batch was sent", 20)
+                await wait_until(lambda: len(receiver.headers) > before, "another batch was sent")
                 receiver.reject_scores, receiver.refuse_scores = 0, []
     assert [entry for entry in reported(logs) if entry[0] == "langfuse_failing"] == [
         ("langfuse_failing", "scores", reason)
@@ -64,7 +64,7 @@ async def test_page_in_place_of_langfuse_is_not_taken_for_it() -> None:
     with capture_logs() as logs:
         async with TestServer(app) as host, tracer_to(str(host.make_url("/langfuse"))) as tracer:
             await one_turn(tracer)
-            await wait_until(lambda: len(logs) == 2, "both kinds of data are refused", 20)
+            await wait_until(lambda: len(logs) == 2, "both kinds of data are refused")
     assert {entry[1:] for entry in reported(logs)} == {("scores", "html"), ("traces", "html")}
 
 
@@ -74,7 +74,7 @@ async def test_busy_host_is_asked_again() -> None:
         with capture_logs() as logs:
             async with tracer_to(receiver.url) as tracer:
                 await one_turn(tracer)
-                await wait_until(lambda: bool(receiver.spans and receiver.scores), "both arrive in the end", 20)
+                await wait_until(lambda: bool(receiver.spans and receiver.scores), "both arrive in the end")
     assert sorted(reported(logs)) == [
         ("langfuse_failing", "scores", "http_429"), ("langfuse_failing", "traces", "http_503"),
         ("langfuse_recovered", "scores", None), ("langfuse_recovered", "traces", None),
@@ -158,7 +158,7 @@ async def test_variables_of_the_sdk_are_honoured(monkeypatch: pytest.MonkeyPatch
         tracer = open_tracer(load_settings(home=tmp_path))
         for user in ("U1", "U2", "U3"):
             await tracer.feedback("t", user=user, good=True)
-        await wait_until(lambda: len(receiver.headers) == 3, "each score is a request of its own", 20)
+        await wait_until(lambda: len(receiver.headers) == 3, "each score is a request of its own")
         await one_turn(tracer)
         await tracer.aclose()
     (root,) = receiver.spans

@@ -22,7 +22,7 @@ async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
         tracer = Tracer(Connection(public_key="pk-tls", secret_key="sk", host=host))
         trace = await tracer.turn("t", thread="T:C:1", user="U1", question="q")
         trace.end(outcome="partial")
-        await wait_until(lambda: "/api/public/scores" in asked, "scores arrive", 20)
+        await wait_until(lambda: "/api/public/scores" in asked, "scores arrive")
         await tracer.aclose(timeout_s=10)
     assert {"/api/public/otel/v1/traces", "/api/public/scores"} <= set(asked)
 

@@ -48,7 +48,7 @@ async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
     workspace = WorkspaceState(Setup(strictness=Strictness(status_seconds=0.01)))
     ts = PersonActions(workspace).post(YOU, HELP, "question")
     call(workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
-    await workspace.feed.wait_for(lambda: not workspace.threads.statuses, 20)
+    await workspace.feed.wait_for(lambda: not workspace.threads.statuses)
     lasting = idle()
     ts = PersonActions(lasting).post(YOU, HELP, "question")
     call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
