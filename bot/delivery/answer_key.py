@@ -43,7 +43,7 @@ class AnswerKey:
     lease_check: LeaseCheck = no_lease
     badges: tuple[Badge, ...] = ()
     language: str | None = None
-    ask_human: str = ""  # place place where people are asked; empty: no button
+    ask_human: str = ""  # place where people are asked; empty: no button
     share_to: str = ""  # channel and thread_ts where the answer may be shared; empty: no button
     stream: AnswerStream | None = None
     streamed: StreamedMessage = NOT_STREAMED

@@ -54,7 +54,7 @@ class Observers:
     stats: Stats
     records: TurnRecords
     tracer: Tracer
-    per_team: bool = False  # True if True if several workspaces are served
+    per_team: bool = False  # True if several workspaces are served
 
     def stats_of(self, team: str) -> Stats:
         """Return the counters of one workspace, or of all turns if only one is served."""

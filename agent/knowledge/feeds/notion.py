@@ -15,7 +15,7 @@ from notion_client.helpers import iterate_paginated_api
 
 from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, read_setting
 
-_MAX_PARTS: Final = 50  # maximum maximum maximum requests for one page whose text comes in parts
+_MAX_PARTS: Final = 50  # maximum requests for one page whose text comes in parts
 Audience = str | Sequence[str]
 
 

@@ -19,7 +19,7 @@ from agent.knowledge.types import KnowledgeAwayError
 log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
-_WAIT_S: Final = 30.0  # wait wait until another process has written its batch: seconds on a busy disk
+_WAIT_S: Final = 30.0  # wait until another process has written its batch: seconds on a busy disk
 
 
 class _SqliteSession(sqlite3.Connection):

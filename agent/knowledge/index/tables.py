@@ -18,7 +18,7 @@ from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impa
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
 VERSION: Final = 18  # increase it when the tables change, or the words and passages made from the same bytes
-# maximum maximum per document: a passage's number has the document's number above its lower 20 bits
+# maximum per document: a passage's number has the document's number above its lower 20 bits
 MAX_PASSAGES: Final = 1 << 20
 # Tables that a new version replaces. `vectors` stays: it is stored by text and expensive to compute.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")

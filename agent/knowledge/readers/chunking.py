@@ -18,7 +18,7 @@ from agent.knowledge.types import PATH
 from agent.texts.catalogue import truncate
 
 CHUNK_CHARS: Final = 1_200  # some 200 words: short enough for one subject, long enough for ranking
-_MAX_NAME_CHARS: Final = 100  # maximum length maximum length of a column's name that is repeated in each of its cells
+_MAX_NAME_CHARS: Final = 100  # maximum length of a column's name that is repeated in each of its cells
 _MIN_SHARE: Final = 3  # a cut after a sentence must leave at least a third of a chunk
 _TOKEN: Final = re.compile(
     r"(?P<whole>(?<!`)`++[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",

@@ -19,7 +19,7 @@ from agent.knowledge.types import ReadError
 Form = Literal["markdown", "text"]
 Piece = TypeVar("Piece")
 
-MAX_CHARS: Final = 5_000_000  # maximum length maximum length of a document's text
+MAX_CHARS: Final = 5_000_000  # maximum length of a document's text
 MAX_ATTACHMENT_CHARS: Final = 400_000  # maximum length of a file attached to a question
 MAX_PAGES: Final = 2_000
 MAX_ENTRIES: Final = 5_000  # of a package

@@ -40,7 +40,7 @@ _ATTRIBUTE: Final = re.compile(
 _HEAD: Final = 100_000
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
-_MAX_ROWS: Final = 100  # maximum rows maximum rows that one cell covers
+_MAX_ROWS: Final = 100  # maximum rows that one cell covers
 _FIELDS: Final = {
     **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),
     **dict.fromkeys(("article:published_time", "datepublished", "date", "dcterms.created"), "date"),

@@ -70,7 +70,7 @@ def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
     for number in range(min(len(document), MAX_PAGES)):
         page = document[number]
         text, is_unmapped = _page_text(page)
-        if _has_fields(page):  # they they become part of the page, which may break its fonts
+        if _has_fields(page):  # they become part of the page, which may break its fonts
             raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]

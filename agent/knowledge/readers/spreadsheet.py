@@ -23,10 +23,10 @@ from agent.knowledge.readers.document import (
 )
 from agent.knowledge.readers.text import decode
 
-MAX_ROWS: Final = 100_000  # maximum rows maximum rows of a sheet
+MAX_ROWS: Final = 100_000  # maximum rows of a sheet
 MAX_COLUMNS: Final = 200
 PART_ROWS: Final = 200
-MAX_LONE_ROWS: Final = 20  # maximum lone cells maximum lone cells above a table's header
+MAX_LONE_ROWS: Final = 20  # maximum lone cells above a table's header
 _MAX_EMPTY_ROWS: Final = 1_000  # a sheet may declare a million rows
 _SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows quadratically
 _DELIMITERS: Final = ",;\t|"
@@ -38,7 +38,7 @@ _LINK_FORMULA: Final = re.compile(
     rb"HYPERLINK\((?:\"|&quot;)((?:[^\"<&]|&amp;){1,2000})"
 )
 _ATTRIBUTE: Final = re.compile(rb"([\w:]+)=\"([^\"]*)\"")
-_UNSAFE: Final = re.compile(r"[\s()<>|]")  # characters to escape characters to escape in the address of a Markdown link
+_UNSAFE: Final = re.compile(r"[\s()<>|]")  # characters to escape in the address of a Markdown link
 _SCALE: Final = re.compile(r"[0#?.](,+)(?![0#?,.])")  # each comma after the last digit divides by a thousand
 _DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
 _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition

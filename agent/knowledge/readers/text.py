@@ -22,8 +22,8 @@ from agent.knowledge.readers.document import (
 )
 from agent.knowledge.types import ReadError
 
-MAX_FIELDS: Final = 100  # maximum characters maximum characters of front matter
-MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters maximum characters of one output of a notebook's cell
+MAX_FIELDS: Final = 100  # maximum characters of front matter
+MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell
 _FRONT_MATTER: Final = re.compile(r"\A\s*---[ \t]*\n(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpcore2
 
 Address = IPv4Address | IPv6Address
-# Function that returns Function that returns the addresses of a name and port. Raises `OSError`.
+# Function that returns the addresses of a name and port. Raises `OSError`.
 Resolve = Callable[[str, int], Iterable[str]]
 
 _STEP_TIMEOUT_S: Final = 60.0
