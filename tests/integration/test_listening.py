@@ -18,7 +18,18 @@ from bot.stores.limits import MAX_POSTS_A_DAY
 from bot.turn.unasked import MAX_AGE_S
 from tests.support.clock import Clock
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, fails, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
+from tests.support.orion_running import (
+    CHANNEL,
+    DIRECT,
+    MENTION,
+    Setting,
+    answers,
+    idle,
+    posts,
+    running,
+    settings_in,
+    shown,
+)
 from tests.support.waiting import wait_until
 
 QUESTION = "How many requests may one API key send per minute?"
@@ -64,12 +75,7 @@ async def listening(
 
 async def ended(setting: Setting) -> None:
     """Wait until nothing is left to work on."""
-
-    async def is_idle() -> bool:
-        return setting.orion.turns.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
-
-    await wait_until(lambda: setting.workspace.calls, "the app has connected")
-    await wait_until(is_idle, "every message is handled", 30)
+    await wait_until(lambda: idle(setting), "every event is taken in and handled", 30)
 
 
 async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redis_url: str) -> None:
@@ -92,7 +98,7 @@ async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redi
         (QUESTION, {"draft": DOUBTFUL, "judgements": judging(supported=False)}),
         (QUESTION, {"draft": DOUBTFUL, "judgements": judging(supported=True, reply="partly")}),
         (QUESTION, {"draft": says("<answer>NOT_IN_SOURCES</answer>")}),
-        (QUESTION, {"draft": says("<answer>One API key may send 900 requests per minute [1].</answer>")}),
+        (QUESTION, {"draft": says("<answer>One API key may send 900 requests per minute [2].</answer>")}),
         (QUESTION, {"draft": says(f"{SAID} [1]. See [x](https://evil.test/) [1].</answer>")}),
         (QUESTION, {"draft": says(f"{SAID} [1]. The password is Winter2026! [1].</answer>")}),
         (QUESTION, {"judge": False}),
@@ -112,9 +118,10 @@ async def test_without_certainty_nothing_is_posted(
         assert (await setting.orion.observers.stats.read(1)).turns == 0
 
 
-async def test_other_channels_and_other_peoples_threads_are_left_alone(tmp_path: Path, redis_url: str) -> None:
+async def test_other_channels_other_peoples_threads_and_guests_are_left_alone(tmp_path: Path, redis_url: str) -> None:
     async with listening(tmp_path, redis_url) as (setting, server):
         setting.ask(QUESTION, channel="C0GENERAL")
+        setting.ask(QUESTION, user="U0GUEST")
         root = setting.ask("Morning all", user="U0RELEASE")
         setting.ask(QUESTION, thread=root)
         await ended(setting)
