@@ -57,7 +57,7 @@ async def test_direct_message_is_answered_in_its_own_thread(setting: Setting) ->
     assert "600" in shown(answer)
     threads = setting.workspace.workspace.threads
     await setting.workspace.wait_for(lambda: threads.sessions[(DIRECT, ts)].status == "active")
-    assert set(threads.sessions) == {(DIRECT, ts)}
+    assert {place: session.title for place, session in threads.sessions.items()} == {(DIRECT, ts): LIMIT}
 
 
 async def test_refusal_names_the_nearest_documents(setting: Setting) -> None:

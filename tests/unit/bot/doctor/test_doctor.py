@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 from bot.cli.local import settings_for
 from bot.doctor.checks import Check
 from bot.doctor.doctor import REPLY_TIMEOUT_S, examine
+from bot.install.identity import Identity, join_redis
 from bot.install.installations import Installation, Installations, Seal
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Channel
@@ -74,6 +75,9 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
     found = await checks(settings)
     assert found["Slack"].detail.startswith("0 workspaces installed Orion")
     assert found["Slack events"].detail == "SLACK_SIGNING_SECRET is set: HTTP mode"
+    assert "Shared Redis" not in found
+    await join_redis(redis_client, Identity(prefix="orion:T9:U9", name="Acme as orion", team="T9"))
+    assert "Acme as orion" in (await checks(settings))["Shared Redis"].detail
     installations = Installations(redis_client, Seal([key]), prefix="orion:app-1.2")
     scopes = ",".join(BOT_SCOPES)
     for team, granted in (("T1", scopes), ("T2", scopes.replace("chat:write,", ""))):

@@ -5,6 +5,7 @@ there.
 """
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,21 @@ async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_i
 
     await at.intake_with(cancel).store_or_carry_out(incoming)
     assert await at.stores.served.latest(9) == [place]
+
+
+async def test_mention_without_its_files_waits_for_its_other_event_where_such_events_come(
+    monkeypatch: pytest.MonkeyPatch, at: TeamBot
+) -> None:
+    monkeypatch.setattr("bot.events.intake.TWIN_WAIT_S", 60.0)
+    receiver, (place, ts) = at.intake, at.slack.ask()
+    whole = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="?", files="none")
+    half, claimed = replace(whole, files="unknown"), []
+    for number, event in enumerate((half, whole, half)):
+        await receiver.store_or_carry_out(replace(event, event_ids=(f"{number}",)))
+        found = await at.mailbox.claim("w", 1)
+        claimed.append(len(found))
+        assert all([await at.mailbox.finish(one, "ok") for one in found])
+    assert claimed == [1, 1, 0]
 
 
 async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(at: TeamBot) -> None:

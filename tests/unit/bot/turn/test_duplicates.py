@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import AnswerKey, Recheck, Rechecks
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, Rechecks
 from bot.gates.flow import read_body
 from bot.queue.lease import OK, Lease
 from bot.queue.queue import Mailbox
@@ -210,6 +210,16 @@ async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(at: TeamBot
     assert await at.mailbox.claim("w", 9) == []
     await Rechecks(at.mailbox).add(place, ts)
     assert len(await at.mailbox.claim("w", 9)) == 1
+
+
+async def test_session_that_slack_did_not_end_is_ended_once_no_turn_is_at_work(at: TeamBot) -> None:
+    place, _ = await at.ask()
+    check, (claimed, lease) = Recheck(place=place, question_ts=ENDS_SESSION), await at.claim()
+    assert (await run_recheck(check, claimed, lease, at.stores, at.slack.delivery)).verb == "give_back"
+    assert at.slack.made("agents.sessions.setStatus") == 0
+    assert await at.mailbox.finish(claimed, "ok")
+    assert await run_recheck(check, claimed, lease, at.stores, at.slack.delivery) == OK
+    assert at.slack.made("agents.sessions.setStatus") == 1
 
 
 async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
