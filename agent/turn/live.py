@@ -36,9 +36,7 @@ _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"}
 State = Literal["reading", "unshowable", "failed", "sent_whole", "withdrawn"]
 Event = Literal["next_attempt", "block_failed", "block_unshowable", "showing_ended"]
 
-SHOWS_BLOCKS: Final[frozenset[State]] = frozenset(
-    {"reading", "unshowable", "failed"}
-)  # the verdicts that passed before
+SHOWS_BLOCKS: Final[frozenset[State]] = frozenset({"reading", "unshowable", "failed"})  # those that passed before
 HAS_FAILED: Final[frozenset[State]] = frozenset({"failed", "withdrawn"})
 
 TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {

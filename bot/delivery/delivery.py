@@ -135,9 +135,8 @@ class Delivery:
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
     ) -> tuple[str, ...]:
         """Post one of Orion's own messages (help, muted, stopped), once for this question."""
-        return await self.post_answer(
-            place, own_message(text), AnswerKey(question_ts=question_ts, lease_check=lease_check)
-        )
+        answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
+        return await self.post_answer(place, own_message(text), answer_key)
 
     async def post_notice(
         self,

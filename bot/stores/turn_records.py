@@ -37,7 +37,7 @@ UNANSWERED: Final = _FAILED | {"refused"}
 
 
 class NamedPassage(NamedTuple):
-    """Lines of a source, and the spans of words that they share with the claim."""
+    """Lines of a source, and the spans of words that they share with the claim (``marks`` in stored records)."""
 
     source: int
     text: str
@@ -175,8 +175,7 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
             "text": without_citations(claim.text),
             "cited": list(claim.cited),
             "passages": [
-                {"source": passage.source, "text": passage.text, "marks": passage.highlights}  # the key of old records
-                for passage in passages_of(claim, answer.sources)
+                {"source": n, "text": text, "marks": spans} for n, text, spans in passages_of(claim, answer.sources)
             ],
             "settled_by": claim.settled_by,
         }

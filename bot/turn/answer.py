@@ -43,14 +43,7 @@ from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import OutboxEntry, mark_of, read_entry, read_facts
 from bot.turn.job import Job, TeamServices, load_chat_context, load_earlier
-from bot.turn.recovery import (
-    MODEL_AWAY,
-    delete_plan,
-    end_streams,
-    give_back_with_status,
-    open_stream,
-    retry_delay_s,
-)
+from bot.turn.recovery import MODEL_AWAY, delete_plan, end_streams, give_back_with_status, open_stream, retry_delay_s
 from bot.turn.status import THINKING, Pace, WorkingStatus
 from verification.text.language import detect_language
 

@@ -18,17 +18,7 @@ from agent.model.prompts import prompts_version
 from agent.outcome import Failed, Refused, Silent, TurnOutcome
 from agent.tasks import background_tasks
 from agent.thread.conversation import Question
-from agent.turn.events import (
-    Done,
-    ModelEnd,
-    ModelStart,
-    PlanMoved,
-    Token,
-    ToolEnd,
-    ToolStart,
-    TurnEvent,
-    Verification,
-)
+from agent.turn.events import Done, ModelEnd, ModelStart, PlanMoved, Token, ToolEnd, ToolStart, TurnEvent, Verification
 from bot.delivery.stream import AnswerStream
 from bot.settings import Settings
 from bot.stores.limits import TurnTokens

@@ -78,9 +78,7 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     ):
         return True
     # A calendar determines the weekday of a date; no source needs to state it.
-    if moment.weekday and any(
-        _is_near(moment, other, 0) for each in evidence.cited_and_known for other in each.moments
-    ):
+    if moment.weekday and any(_is_near(moment, other, 0) for one in evidence.cited_and_known for other in one.moments):
         return True
     # Today explains only a date that the text, its source or the question expresses in words.
     lengths = _lengths((*near, evidence.claim))
