@@ -51,7 +51,7 @@ def _record_blocks(record: Mapping[str, Any], today: date, language: str | None)
     claims = objects(record, "claims")[:_MAX_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
     for checked, group in groupby(claims, lambda claim: _check_line(claim, lines, language)):
-        shown = list(chain.from_iterable(map(_claim_block, group)))
+        shown = list(chain.from_iterable(map(_claim_block, _join_neighbours(group))))
         blocks += [*shown, context([checked])] if shown else []
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
@@ -73,10 +73,31 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
     return say("trust_is_quoted" if quoted else "trust_is_verified", language)
 
 
+def _join_neighbours(claims: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Join quotations that follow each other in one passage, so that the passage is shown once."""
+    joined: list[Mapping[str, Any]] = []
+    for claim in claims:
+        passages = [string(named_passage, "text") for named_passage in objects(claim, "passages")]
+        if joined and passages == [string(named_passage, "text") for named_passage in objects(joined[-1], "passages")]:
+            both = f"{string(joined[-1], 'text')} {string(claim, 'text')}"
+            if any(_words(both) in _readable(passage) for passage in passages):
+                joined[-1] = {**claim, "text": both}
+                continue
+        joined.append(claim)
+    return joined
+
+
+def _words(text: str) -> str:
+    return truncate(" ".join(_without_signs(strip_mrkdwn(text)).split()), _MAX_CLAIM_LENGTH)
+
+
+def _readable(passage: str) -> str:
+    return _without_signs(mask_secrets(passage[:_MAX_PASSAGE_LENGTH])).replace("`", "")
+
+
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     """Yield the claim and its passages with the common words highlighted. A quotation is only in its passage."""
-    words = " ".join(_without_signs(strip_mrkdwn(string(claim, "text"))).split())
-    text = truncate(words, _MAX_CLAIM_LENGTH)
+    text = _words(string(claim, "text"))
     if not text:
         return
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]

@@ -74,6 +74,17 @@ def test_each_claim_is_shown_with_its_passage_and_marked_words() -> None:
     ]
 
 
+def test_quotations_that_follow_each_other_show_their_passage_once() -> None:
+    page = "Keys may make 600 requests. Bursts are accepted. A partner may make more."
+    quoted = [{**QUOTATION, "text": f"{one}.", "passages": passage(page, [5, 9])} for one in page[:-1].split(". ")[1:]]
+    apart = {**quoted[0], "text": "Keys may make 600 requests."}
+    claims = trust_modal({**RECORD, "claims": [*quoted, apart]}, TODAY)["blocks"][1:3]
+    assert [texts(claim) for claim in claims] == [
+        ["Keys may make 600 requests. ", "Bursts are accepted. A partner may make more."],
+        ["Keys may make 600 requests.", " Bursts are accepted. A partner may make more."],
+    ]
+
+
 def test_quotation_stands_there_once_and_marked_only_where_the_passage_says_more() -> None:
     sentence = "The alert `DiskFull` pages the lead."
     whole = {**QUOTATION, "text": sentence, "passages": passage(sentence, [4, 9])}
