@@ -29,6 +29,7 @@ from bot.local.model.faults import Switch
 from bot.local.model.roster import ADMIN
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings, require_folders
+from bot.slack.manifest import manifest
 
 if TYPE_CHECKING:  # importing them takes seconds
     from agent.model.protocol import DecideContext, Decision, Model
@@ -88,7 +89,8 @@ class LocalOrion:
     def __init__(self, settings: Settings, folders: Sequence[Path]) -> None:
         self.settings, self.folders = settings, folders
         examples = EXAMPLES if folders == (HANDBOOK,) else ()
-        self.workspace = LocalWorkspace(docs=folders, examples=examples, kept=settings.home)
+        shortcuts = manifest()["features"]["shortcuts"]
+        self.workspace = LocalWorkspace(docs=folders, examples=examples, shortcuts=shortcuts, kept=settings.home)
         self.workspace.routes = [web.get(path, self._page) for path in OWN_PAGES]
         self.pages: Mapping[str, Handler] = {}
 

@@ -46,6 +46,7 @@ class Setup:
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
     turn_record: TurnRecord | None = None
     examples: Sequence[str] = ()
+    shortcuts: Sequence[Json] = ()  # the message shortcuts of the app's manifest
     roster: Roster = field(default_factory=sample_roster)
     strictness: Strictness = field(default_factory=Strictness)
     scopes: tuple[str, ...] = SCOPES

@@ -105,3 +105,22 @@ async def test_ask_a_human_is_confirmed_first(browser: Browser, tmp_path: Path, 
         await page.get_by_role("button", name="Ask a human").click()
         await dialog.get_by_role("button").last.click()
         await expect(page.get_by_role("button", name="Sent to a human")).to_be_visible()
+
+
+async def test_a_message_is_asked_privately_and_the_answer_is_shared(
+    browser: Browser, tmp_path: Path, redis_url: str
+) -> None:
+    async with AsyncExitStack() as stack:
+        setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
+        page = await stack.enter_async_context(page_of(browser, setting, f"/#/{CHANNEL}"))
+        await ask(page, "#channel-composer", "How many requests per minute may an API key make?")
+        message = page.locator("#timeline .message").first
+        await message.hover()
+        await message.get_by_text("More", exact=True).click()
+        await message.get_by_role("button", name="Ask Orion privately").click()
+        await page.locator("#direct-list button").first.click()
+        await page.get_by_role("button", name="1 reply").click()
+        await page.get_by_role("button", name="Share in thread").click()
+        await page.locator(f"[data-channel={CHANNEL}]").click()
+        await page.get_by_role("button", name="1 reply").click()
+        await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests a minute")

@@ -35,6 +35,7 @@ from bot.local.server import LocalWorkspace
 from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
+from bot.slack.manifest import manifest
 from bot.timeouts import TurnTimeouts
 from tests.support.waiting import wait_until
 
@@ -135,7 +136,8 @@ async def running(
     """
     async with AsyncExitStack() as stack:
         docs = docs or text_pages()
-        workspace = inhabited or LocalWorkspace(docs=(docs,), strictness=strictness)
+        shortcuts = manifest()["features"]["shortcuts"]
+        workspace = inhabited or LocalWorkspace(docs=(docs,), shortcuts=shortcuts, strictness=strictness)
         if inhabited is None:
             await workspace.start()
             stack.push_async_callback(workspace.stop)

@@ -70,6 +70,7 @@ class PageApi:
                 ],
                 "prompts": workspace.threads.prompts,
                 "examples": list(workspace.setup.examples),
+                "shortcuts": list(workspace.setup.shortcuts),
                 "home": self._home(me),
                 "notice": workspace.notice,
                 "connected": bool(workspace.sockets.connections or workspace.http.url),
@@ -238,6 +239,9 @@ ACTIONS: Final[dict[str, Action]] = {
     "delete": lambda people, body: people.delete(*_own(people, body)),
     "react": lambda people, body: people.react(body["user"], body["channel"], body["ts"], body["name"]),
     "click": _click,
+    "shortcut": lambda people, body: people.use_shortcut(
+        body["channel"], body["ts"], body["callback_id"], body["user"]
+    ),
     "submit": _submit,
     "dismiss": lambda people, body: people.workspace.views.close(body["view_id"]),
     "stop": lambda people, body: people.stop_session(body["channel"], body["thread_ts"], body["user"]),

@@ -36,6 +36,8 @@ const actions = {
   },
   edit: (message) => startEdit(message),
   inspect: (message) => inspect(message),
+  get shortcuts() { return state.boot.shortcuts; },
+  shortcut: (message, id) => attempt(act("shortcut", { channel: message.channel, ts: message.ts, callback_id: id })),
   click: (message, element, block) => act("click", { channel: message.channel, ts: message.ts, action_id: element.action_id, block_id: block.block_id, value: element.value }),
 };
 

@@ -76,6 +76,11 @@ function tools(message, actions, inThread) {
     add("Edit", () => actions.edit(message), "edit");
     add("Delete", () => actions.remove(message), "delete");
   }
+  const shortcut = ({ name, callback_id: id }) => el("button", { type: "button", onclick: (event) => {
+    event.target.closest("details").open = false;
+    actions.shortcut(message, id);
+  } }, name);
+  if (actions.shortcuts.length) buttons.push(el("details", {}, el("summary", {}, "More"), el("div", {}, ...actions.shortcuts.map(shortcut))));
   return el("div", { class: "tools", role: "group", "aria-label": "Message actions" }, ...buttons);
 }
 
