@@ -153,7 +153,7 @@ def _prices(named: Path | None) -> Prices:
     try:
         return read_prices(path) if named or path.exists() else {}
     except (OSError, ValueError) as error:
-        raise WrongUse(why=f"{path} cannot be read as prices: {error}.") from None
+        raise WrongUse(why=f"{path} cannot be read as prices: {getattr(error, 'strerror', None) or error}.") from None
 
 
 @app.command()

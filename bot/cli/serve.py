@@ -27,7 +27,7 @@ log = structlog.get_logger()
 OBJECTS_OF_A_QUESTION = (
     10_000  # objects between two collections while Orion serves: about as many as one question creates
 )
-_MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
+_MISSING = "Not set: {what}. Add the missing lines to .env or the environment; `orion doctor` checks the rest."
 
 
 async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:

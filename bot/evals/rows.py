@@ -71,7 +71,9 @@ def sources_of(rows: Iterable[SourceRow]) -> tuple[Source, ...]:
 
 def read_sources(path: Path) -> tuple[Source, ...]:
     """Read a JSON list of sources."""
-    return sources_of(validate(TypeAdapter(Sources), read_json(path), str(path)))
+    return sources_of(
+        validate(TypeAdapter(Sources), read_json(path), f"{path} is not a list of {{id, title, url, text}}")
+    )
 
 
 def read_rows(path: Path, kind: type[R]) -> Iterator[R]:

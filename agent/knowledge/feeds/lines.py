@@ -69,7 +69,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"{path} cannot be read: {error}"
+        message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         raise FeedError(message) from None
 
 
