@@ -246,9 +246,17 @@ class Inline:
             return self._literal_brackets(pair)
         if char in "#+-" and not self.text[max(self.start, start - 9) : start].rpartition("\n")[2].strip():
             self.page.replace("backslash", start, start + 1, ZERO_WIDTH)
-        elif char in "\n#" or (char == "." and start > self.start and self.text[start - 1].isdigit()):
+        elif char in "\n#" or self._is_escape_in_prose(start, char):
             self.page.replace("backslash", start, start + 1, "")
         return start + (1 if char == "\n" else 2)
+
+    def _is_escape_in_prose(self, start: int, char: str) -> bool:
+        r"""Recognise ``3\.``, ``6\-8`` and ``a \- b``, as Google Docs exports them, outside of Windows paths."""
+        before = self.text[max(self.start, start - 80) : start]
+        if char == ".":
+            return before[-1:].isdigit()
+        after_word = before.rstrip(" ")[-1:].isalnum() or (before[-1:] == char == "+")
+        return char in "-+" and after_word and not _WINDOWS_PATH.search(before)
 
     def _literal_mark(self, start: int, char: str) -> int:
         r"""Process ``\*`` and similar. In a Windows path the backslash stays."""
