@@ -30,7 +30,7 @@ class Partial(_WithAnswer):
 
 
 class Unsourced(_WithAnswer):
-    """A general answer with a label, because no source was found. Neither pass nor fail."""
+    """A general answer with a label, because no source was found. It neither passes nor fails."""
 
     name = "unsourced"
 

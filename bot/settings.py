@@ -272,7 +272,7 @@ _FAULTS: Final[Mapping[str, str]] = {
 
 
 def _describe_errors(error: ValidationError) -> dict[str, str]:
-    """Describe the fault of each variable, with the value unless the variable may hold a secret."""
+    """Describe the fault of each variable, with the value unless the variable may contain a secret."""
     faults = {}
     for item in error.errors():
         name = str(item["loc"][0])

@@ -153,7 +153,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     question: Annotated[str, typer.Option(help="The question that the text answers.")] = "",
     sources: Annotated[Path | None, typer.Option(help="JSON list of {id, title, url, text}.")] = None,
     no_repair: Annotated[
-        bool, typer.Option("--no-repair", help="Report faults of form instead of repairing them.")
+        bool, typer.Option("--no-repair", help="Report formatting faults instead of repairing them.")
     ] = False,
     dialect: Annotated[Literal["mrkdwn", "markdown"], typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
     jsonl: Annotated[

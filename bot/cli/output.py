@@ -95,7 +95,7 @@ def note(text: str, style: str = "", *, to_stderr: bool = True) -> None:
     """Write a line to standard error, without secrets, and in colour if a person watches."""
     from observability.redaction import redact
 
-    text = redact(text)  # an address in an error may carry a password
+    text = redact(text)  # an address in an error may contain a password
     stream = sys.stderr if to_stderr else sys.stdout
     if stream.isatty():
         terminal(to_stderr=to_stderr).print(printable(text), style=style)

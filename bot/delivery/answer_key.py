@@ -1,6 +1,6 @@
 """The identity of an answer, its duplicates in Slack, and rechecks that it is there once.
 
-A recheck is left in a mailbox of its own, so that it does not wait for messages of people. Some worker carries it out
+A recheck has its own mailbox, so that it does not wait for people's messages. Any worker carries it out
 (``bot.turn.recovery.run_recheck``).
 """
 
@@ -110,7 +110,7 @@ def read_recheck(fields: Any) -> Recheck | None:
 
 @dataclass(frozen=True, slots=True)
 class Rechecks:
-    """Leaves rechecks in the queue. If Redis is away for ``patience_s``, the next worker after a lease looks anyway."""
+    """Leaves rechecks in the queue. If Redis is down for ``patience_s``, the next worker after a lease looks anyway."""
 
     mailbox: Mailbox
     patience_s: float = LEASE_S
@@ -134,7 +134,7 @@ class Rechecks:
     async def add_once(self, claimed: Claimed, place: ThreadKey, question_ts: str) -> None:
         """Look at this question later: two workers had it, and the slower one may still post.
 
-        The recheck is left once for each try. If Redis is away, the next worker leaves it.
+        The recheck is left once for each try. If Redis is down, the next worker adds it.
         """
         recheck = Recheck(place=place, question_ts=question_ts)
         key = f"{_KEY}:{claimed.id}:{claimed.fence.token}"

@@ -57,7 +57,7 @@ class Problem(NamedTuple):
 Finding = str | Problem
 """The state of a part; an empty text if there is nothing to report."""
 Probe = Callable[[Settings, float], Coroutine[Any, Any, Finding | dict[str, Finding]]]
-"""Examines one part, or several by name, for at most so many seconds."""
+"""Examines one part, or several by name, for at most this many seconds."""
 
 
 class CheckLine(NamedTuple):
@@ -70,7 +70,7 @@ class CheckLine(NamedTuple):
 
 NAMED: Final = 5  # at most this many faults are listed
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
-SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that takes scores as its SDK 5 sends them
+SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that accepts scores as its SDK 5 sends them
 _LANGFUSE: Final = "Check LANGFUSE_BASE_URL and the two keys. Orion works without Langfuse."
 
 
@@ -253,7 +253,7 @@ async def check_knowledge(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_langfuse(settings: Settings, within_s: float) -> Finding:
-    """Langfuse: its address, its keys, and a version that takes scores."""
+    """Langfuse: its address, its keys, and a version that accepts scores."""
     secret = settings.langfuse_secret_key.get_secret_value()
     keys = {"LANGFUSE_PUBLIC_KEY": settings.langfuse_public_key, "LANGFUSE_SECRET_KEY": secret}
     if not settings.langfuse_enabled or not any(keys.values()):

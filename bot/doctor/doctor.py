@@ -69,7 +69,7 @@ async def run_checks(
     for task in tasks:
         result = task.result()
         found += result.items() if isinstance(result, dict) else [(task.get_name(), result)]
-    clean = partial(redact, known=known_secrets(settings.secrets))  # addresses and errors may carry a password
+    clean = partial(redact, known=known_secrets(settings.secrets))  # addresses and errors may contain a password
     return [
         Check(name=name, ok=False, detail=clean(finding.detail), remedy=clean(finding.remedy))
         if isinstance(finding, Problem)

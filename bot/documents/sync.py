@@ -72,7 +72,7 @@ def run_order(order: SyncOrder) -> int:
     return ELSEWHERE if report is None else 0
 
 
-def _end_with_parent() -> None:  # the parent holds the other end of standard input
+def _end_with_parent() -> None:  # the parent has the other end of standard input
     # Read the descriptor, because Python's buffer would keep a lock until the exit.
     os.read(sys.stdin.fileno(), 1)
     os._exit(FAILED)

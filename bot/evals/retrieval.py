@@ -41,7 +41,7 @@ class Collection(Given):
 
 
 async def evaluate_retrieval(path: Path, settings: Settings) -> dict[str, Any]:
-    """Return the report on one file, over an index of its own. Raises ``WrongUse``."""
+    """Return the report on one file, measured over a separate index. Raises ``WrongUse``."""
     collection = validate(TypeAdapter(Collection), read_json(path), str(path))
     asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, SqliteIndex.open(Path(folder, "index")) as index:

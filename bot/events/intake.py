@@ -2,7 +2,7 @@
 
 Parsing is pure and never raises: an unreadable event is ``Ignored("malformed")``. ``parse_event`` decides as much as
 possible from the payload alone, ``apply_thread_mode`` the rest. A mention in a channel may come as ``app_mention``, as
-``message`` or as both. Both carry the same ``msg:`` key, so the queue keeps one of them. No step waits for a model.
+``message`` or as both. Both have the same ``msg:`` key, so the queue keeps one of them. No step waits for a model.
 """
 
 import re

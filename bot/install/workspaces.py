@@ -118,7 +118,7 @@ class Workspaces(ABC):
         return await team_bot.handler.handle(claimed, lease)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Notify the person of a message that was given up. Raises ``DeliveryFailed`` if Slack is away."""
+        """Notify the person of a message that was given up. Raises ``DeliveryFailed`` if Slack is down."""
         try:
             team_bot = await self.of(team_of(claimed.thread))
         except DeliveryFailed as failure:

@@ -59,7 +59,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """A message that this worker holds. A *try* is one claim: ``tries`` counts them, with this one. ``id`` stays.
+    """A message that this worker has claimed. A *try* is one claim: ``tries`` counts them, with this one. ``id`` stays.
 
     ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
     """
@@ -109,7 +109,7 @@ def retry(after_s: float) -> Ending:
 
 
 def give_back(after_s: float = 0.0) -> Ending:
-    """Like ``retry``, without counting this try: a service was away, or the worker shuts down."""
+    """Like ``retry``, without counting this try: a service was down, or the worker shuts down."""
     return Ending(verb="give_back", after_s=after_s)
 
 

@@ -140,7 +140,7 @@ class Mailbox:
         self.lease_s = lease_s
         self.max_tries = max_tries
         self._per_team = per_team
-        self.cancel_channel = f"{prefix}:cancel"  # all workers hear cancellations on it
+        self.cancel_channel = f"{prefix}:cancel"  # all workers get cancellations on it
         self._prefix = prefix
         self._shards = shards or shards_of(redis)
         self._redis = redis
@@ -168,7 +168,7 @@ class Mailbox:
         return f"{self.shard_of(thread)}:seen:{event_id}"
 
     def fence_key(self, thread: str) -> str:
-        """Hash with the fencing token of the worker that holds the thread."""
+        """Hash with the fencing token of the thread's worker."""
         return f"{self.shard_of(thread)}:head:{thread}"
 
     def mark_key(self, thread: str, name: str) -> str:
@@ -302,7 +302,7 @@ class Mailbox:
             await self._wakeup.ring()
 
     async def is_waiting(self, thread: str) -> bool:
-        """Return True if this thread has messages and no worker holds it."""
+        """Return True if this thread has messages and no worker."""
         return await self._redis.zscore(self.ready_key(thread), thread) is not None
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:

@@ -139,7 +139,7 @@ class Cluster(RedisCluster):
         return Subscription(self, *args, **options)
 
     async def holder_of(self, key: str) -> ClusterNode:
-        """Return the primary that holds this key, as far as the client knows."""
+        """Return the primary that has this key, as far as the client knows."""
         if self.get_default_node() is None:  # the client has sent nothing yet, so it does not know the slots
             await self.initialize()
         with errors_as_outage():
@@ -278,7 +278,7 @@ class Replication:
     async def confirm(self, shard: str) -> None:
         """Wait until a replica, if one is connected, has everything written to this shard. Raises ``NotReplicated``.
 
-        A write of our own goes first: a replica that has the later write also has the earlier one from any connection.
+        Write a mark first: a replica that has this later write also has the earlier one from any connection.
         """
         if not await self._has_replicas(shard):
             return

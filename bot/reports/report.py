@@ -201,7 +201,7 @@ class Gathering:
         return shown, Hidden(**hidden)
 
     async def _topics(self, asked: Sequence[ReportedQuestion]) -> list[Topic]:
-        """Return the questions under their nearest documents, the largest topic first."""
+        """Return the questions by their closest document, the largest topic first."""
         topics: dict[str, list[ReportedQuestion]] = {}
         seen = SeenBy(self.index, self.places.viewers, self.documents)
         for each in asked:

@@ -75,7 +75,7 @@ class WeeklyReports:
     async def post_if_due(self, team_bot: TeamBot) -> bool:
         """Post the report unless this week's was posted or another worker is about to. Return whether it was posted.
 
-        Raises ``RedisError``, ``DeliveryFailed``, ``KnowledgeAwayError`` and ``LeaseLost``; a later call goes on.
+        Raises ``RedisError``, ``DeliveryFailed``, ``KnowledgeAwayError`` and ``LeaseLost``; a later call tries again.
         """
         own = await team_bot.workspace.identity()
         zone = (await team_bot.people.find_person(own.team, own.user)).tz

@@ -1,6 +1,6 @@
 """The Bolt app and the Web API clients: one HTTP session, no hidden retries.
 
-Bolt's own check answers 200 when Slack is away, which would lose the event. Here an event that cannot be authorised is
+Bolt's own check answers 200 when Slack is down, which would lose the event. Here an event that cannot be authorised is
 not acknowledged. The libraries' log lines quote whole payloads, so only their place and kind are logged.
 """
 
@@ -133,7 +133,7 @@ class SlackWorkspace:
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def identity(self) -> BotIdentity:
-        """Return Orion's ids here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
+        """Return Orion's ids here. Raises ``DeliveryFailed`` if the token is refused or Slack is down."""
         if self._identity:
             return self._identity
         reply = await self._ask()

@@ -55,7 +55,7 @@ class SlackSearch:
         return self._granted
 
     async def find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
-        """Return at most so many messages for a query. Raises ``SlackSearchFailed``."""
+        """Return at most ``limit`` messages for a query. Raises ``SlackSearchFailed``."""
         body = {
             "query": query,
             "action_token": incoming.action_token,  # a bot may search only with the token of an event

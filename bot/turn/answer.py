@@ -6,7 +6,7 @@ A question goes this way (``Answering._question``):
 3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
 4. Save the thread's state and delete the outbox entry with the message.
 
-While Redis is away no lease can be renewed:
+While Redis is down no lease can be renewed:
 - While the turn runs, its next call to Redis (``RedisError``) or the end of its lease (``LeaseLost``, or the worker
   cancels it) ends it. Nothing is posted.
 - A decided answer that cannot be stored in the outbox is not posted.
@@ -105,7 +105,7 @@ class Answering:
         """Tell the person that their message was given up, with an id from the log, unless it has an answer.
 
         If Orion cannot post in the thread, it writes in their direct chat, without quoting the question. Raises
-        ``DeliveryFailed`` if Slack is away.
+        ``DeliveryFailed`` if Slack is down.
         """
         incoming, delivery = job.incoming, self.at.delivery
         log.error("question_given_up", thread=job.claimed.thread, turn_id=job.turn_id, reason=reason)

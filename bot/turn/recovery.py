@@ -9,8 +9,8 @@ After it the person gets the text from ``agent.turn.replies``.
 
 **Duplicates**: a worker that freezes, or loses Redis, between its last lease check and Slack's reply can post after
 another worker has answered. Slack can also carry out a post without a reply long after the next try, and has no
-idempotency key that would refuse it. So a worker that takes over a question, loses its lease or gets no reply leaves a
-recheck in a mailbox of its own. Any worker then looks into the thread several times within a minute.
+idempotency key that would refuse it. So a worker that takes over a question, loses its lease or gets no reply puts a
+recheck into a separate mailbox. Any worker then looks into the thread several times within a minute.
 """
 
 import time
@@ -90,7 +90,7 @@ def open_stream(
 ) -> AnswerStream | None:
     """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
 
-    A bot without a user account gets a post: Slack shows streams to users, and would refuse the channel.
+    A bot without a user account gets a post, because Slack shows streams only to users and would refuse.
     """
     first, without_account = not before.is_begun and not job.may_be_answered, job.incoming.user.startswith("B")
     if without_account or not first or not streams.may_be_tried(job.place):

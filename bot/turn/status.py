@@ -216,7 +216,7 @@ class QueueNotices:
                 await self.notify(waiting, incoming)
 
     async def notify(self, waiting: Waiting, incoming: Incoming) -> None:
-        """Notify one person, unless their Slack is away or has no statuses. Raises ``RedisError``."""
+        """Notify one person, unless their Slack is down or has no statuses. Raises ``RedisError``."""
         text = translate_status(BUSY if waiting.place else BEHIND, detect_language(incoming.text))
         try:
             delivery = await self.workspaces.delivery_of(incoming.thread.team)

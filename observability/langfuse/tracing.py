@@ -148,7 +148,7 @@ class TurnTrace:
     _: KW_ONLY
     send_content: bool
     _root: Any = None
-    _context: Context = field(default_factory=Context)  # holds the attributes of the root
+    _context: Context = field(default_factory=Context)  # the attributes of the root
     _open: dict[tuple[str, str], Any] = field(default_factory=dict)
     _has_text: bool = False
     _may_store: bool = True

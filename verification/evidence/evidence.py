@@ -86,7 +86,7 @@ class Hit(NamedTuple):
 
     @property
     def passage(self) -> Passage:
-        """The sentence as a passage of its own."""
+        """The sentence as a separate passage."""
         return self.source.passage.sentence(self.place)
 
     @property

@@ -79,7 +79,7 @@ class Passage:
         return [frozenset(stem_list(words, self.language)) for words in self.sentence_words]
 
     def sentence(self, index: int) -> Passage:
-        """One sentence as a passage of its own."""
+        """One sentence as a separate passage."""
         start, end = self.spans[index]
         return analyse(self.text[start:end], self.language)
 

@@ -38,7 +38,7 @@ _MIN_PROSE_WORDS: Final = 3  # "make test" is a command, "then restart the servi
 
 
 class TextLine(NamedTuple):
-    """A line without its end, including the lines that continue it. A code block is one line."""
+    """A line with the lines that continue it, without its line end. A code block is one line."""
 
     start: int
     end: int

@@ -112,7 +112,7 @@ class McpTools:
         return names[MAX_ALL_TOOLS:]
 
     def _by_name(self, connections: Iterable[McpConnection]) -> dict[str, Tool]:
-        """Return at most ``MAX_ALL_TOOLS`` tools in the order of the file. A name that is taken gets a number."""
+        """Return at most ``MAX_ALL_TOOLS`` tools in the order of the file. A duplicate name gets a number."""
         tools: dict[str, Tool] = {}
         for tool in chain.from_iterable(map(_tools_of, connections)):
             name, number = tool.spec.name, 2

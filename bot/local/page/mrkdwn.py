@@ -165,7 +165,7 @@ class _MarkdownHtml(RendererHTML):
         return link_html(address, html.escape(tokens[index].content or address))
 
     def link_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002 - likewise
-        """A link's label and its end are tokens of their own."""
+        """A link's label and its end are separate tokens."""
         return link_html(str(tokens[index].attrs.get("href", "")), "").removesuffix("</a>") or "<a>"
 
 
