@@ -34,7 +34,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 
 
 class _PostgresSession:
-    """A ``IndexSession`` over psycopg, which writes ``%s`` for a value and returns bytes as text unless it is asked."""
+    """An ``IndexSession`` over psycopg, which writes ``%s`` for a value and returns bytes as text unless asked."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection

@@ -38,6 +38,7 @@ _LINK_FORMULA: Final = re.compile(
     rb"HYPERLINK\((?:\"|&quot;)((?:[^\"<&]|&amp;){1,2000})"
 )
 _ATTRIBUTE: Final = re.compile(rb"([\w:]+)=\"([^\"]*)\"")
+_REF: Final = re.compile(r"[A-Z]{1,3}\d{1,7}(?::[A-Z]{1,3}\d{1,7})?")
 _UNSAFE: Final = re.compile(r"[\s()<>|]")  # characters to escape in the address of a Markdown link
 _SCALE: Final = re.compile(r"[0#?.](,+)(?![0#?,.])")  # each comma after the last digit divides by a thousand
 _DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
@@ -105,14 +106,17 @@ def _addresses(xml: bytes, sheet: Any) -> Iterator[tuple[tuple[int, int], str]]:
 
     for found in _LINK_FORMULA.finditer(xml):
         column, row, *_ = _range(found[1])
-        yield (row, column), unescape(found[2].decode())
+        yield (row, column), unescape(found[2].decode(errors="replace"))
     archive, path = sheet.parent._archive, PurePosixPath(sheet._worksheet_path)  # noqa: SLF001 - as above
     listed = str(path.parent / "_rels" / f"{path.name}.rels")
     links = get_dependents(archive, listed).to_dict() if listed in archive.namelist() else {}
     for found in _LINK.finditer(xml):
-        fields = {name.rpartition(b":")[2]: unescape(value.decode()) for name, value in _ATTRIBUTE.findall(found[1])}
+        fields = {
+            name.rpartition(b":")[2]: unescape(value.decode(errors="replace"))
+            for name, value in _ATTRIBUTE.findall(found[1])
+        }
         link = links.get(fields.get(b"id"))
-        if link is not None and b"ref" in fields:
+        if link is not None and _REF.fullmatch(fields.get(b"ref", "")):
             url = "#".join(filter(None, (link.Target, fields.get(b"location"))))
             column, first, right, last = _range(fields[b"ref"].encode())
             yield from (((row, at), url) for row in range(first, last + 1) for at in range(column, right + 1))

@@ -179,7 +179,8 @@ def test_cell_with_a_link_shows_its_address() -> None:
     for row in (["Plan", "Page"], ["Team", '=HYPERLINK("https://b.example/?x=1&y=2","")'], ["https://c.example", "A1"]):
         sheet.append(row)
     sheet["A2"].hyperlink, sheet["A3"].hyperlink = "https://a.example/a(b)?x=1&y=2", "https://c.example"
-    sheet["B3"].hyperlink = "#Sheet!A1"
+    sheet["B3"].hyperlink, sheet["B1"].hyperlink = "#Sheet!A1", "https://d.example"
+    sheet["B1"].hyperlink.ref = "#REF!"  # of a cell that was deleted
 
     last_result = (('<c r="B2"><f>', '<c r="B2" t="str"><f>'), ("</f><v></v>", "</f><v>The page</v>"))
     assert read("a.xlsx", rewritten(bytes_of(workbook.save), *last_result)).text.split("\n")[4:6] == [
