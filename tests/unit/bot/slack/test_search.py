@@ -22,6 +22,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import SCOPES, SEARCH_SCOPE
 from bot.slack.client import open_client
+from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Incoming
 from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
@@ -93,13 +94,19 @@ async def test_question_is_answered_from_slack_and_only_the_link_is_kept(
     assert "slack_search" in offered(server)
 
 
-async def test_without_the_grant_there_is_no_tool(redis_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scopes", [(), (SEARCH_SCOPE,)])
+async def test_without_the_grant_or_a_token_of_the_event_there_is_no_tool(
+    scopes: tuple[str, ...], redis_url: str, tmp_path: Path
+) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says("<answer>Hello there, how can I help?</answer>")]) as server,
-        workspace() as inside,
+        workspace(*scopes) as inside,
         orion(inside, redis_url, tmp_path, server) as setting,
     ):
-        await setting.answer_to(setting.ask(f"{MENTION} hello"))
+        ts = setting.ask("hello" if scopes else f"{MENTION} hello")
+        if scopes:  # a shortcut brings no token
+            await inside.use_shortcut("C0HELP", ts, ASK_SHORTCUT)
+        await setting.answer_to(ts)
     assert "slack_search" not in offered(server)
     assert "search" in offered(server)
 
