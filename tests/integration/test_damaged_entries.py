@@ -16,7 +16,7 @@ from tests.support.waiting import wait_until
 
 DEEP = "[" * 100_000
 WHOLE = json.dumps({"schema": 1, "text": "x"})
-ENTRIES: dict[str, bytes] = {
+ENTRIES: dict[str, bytes | None] = {
     "empty": b"",
     "cut in the id": b"1700000000.0000",
     "cut after the id": b"1700000000.000001/abc ",
@@ -31,13 +31,18 @@ ENTRIES: dict[str, bytes] = {
     "another kind of JSON": b"id 1700000000000 [1, 2]",
     "null fields": b'id 1700000000000 {"thread": null, "text": null}',
     "a nul": b"id 1700000000000 \x00",
+    "no list": None,
 }
 
 
-async def put_raw(setting: Setting, redis: Redis, entry: bytes, thread: str) -> None:
+async def put_raw(setting: Setting, redis: Redis, entry: bytes | None, thread: str) -> None:
     mailbox = setting.orion.mailbox
-    pushed: Any = redis.rpush(f"{mailbox.shard_of(thread)}:mb:{thread}", entry)
-    await pushed
+    if entry is None:
+        await redis.set(f"{mailbox.shard_of(thread)}:mb:{thread}", "x")
+        await redis.set(mailbox.fence_key(thread), "x")
+    else:
+        pushed: Any = redis.rpush(f"{mailbox.shard_of(thread)}:mb:{thread}", entry)
+        await pushed
     await redis.zadd(f"{mailbox.shard_of(thread)}:ready:{TEAM_ID}", {thread: 1})
     await redis.zadd(f"{mailbox.shard_of(thread)}:teams", {TEAM_ID: 0})
 

@@ -34,6 +34,7 @@ def replace_in_package(package: bytes, name: str, old: bytes, new: bytes) -> byt
     with zipfile.ZipFile(io.BytesIO(package)) as source, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target:
         for member in source.namelist():
             content = source.read(member)
+            assert member != name or old in content
             target.writestr(member, content.replace(old, new) if member == name else content)
     return result.getvalue()
 
@@ -48,7 +49,7 @@ def workbook() -> bytes:
     stream = io.BytesIO()
     Workbook().save(stream)
     rows = b'<sheetData><row r="1">' + b'<c t="inlineStr"><is><t>a</t></is></c>' * MANY + b"</row></sheetData>"
-    return replace_in_package(stream.getvalue(), "xl/worksheets/sheet1.xml", b"<sheetData />", rows)
+    return replace_in_package(stream.getvalue(), "xl/worksheets/sheet1.xml", b"<sheetData></sheetData>", rows)
 
 
 def slides() -> bytes:

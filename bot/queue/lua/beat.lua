@@ -4,7 +4,7 @@ local answer = {}
 local untl = now + ARGV[1]
 for i = 2, #ARGV, 2 do
   local head = p .. ':head:' .. ARGV[i]
-  local held = redis.call('HGET', head, 'token') == ARGV[i + 1]
+  local held = redis.pcall('HGET', head, 'token') == ARGV[i + 1]
   if held then
     redis.call('ZADD', lease, untl, ARGV[i])
     redis.call('HSET', head, 'until', untl)

@@ -10,9 +10,11 @@ local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- A damaged counter begins anew, and the fence at the time, which is beyond every token so far: it must stop no worker.
 local function count(thread, name)
-  local counted = redis.pcall('HINCRBY', p .. ':head:' .. thread, name, 1)
+  local head = p .. ':head:' .. thread
+  local counted = redis.pcall('HINCRBY', head, name, 1)
   if type(counted) == 'number' then return counted end
-  redis.call('HSET', p .. ':head:' .. thread, name, 1)
+  if redis.call('TYPE', head).ok ~= 'hash' then redis.call('DEL', head) end
+  redis.call('HSET', head, name, 1)
   return 1
 end
 
@@ -32,21 +34,23 @@ for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT',
 end
 
 local function suspected(thread)
-  return (tonumber(redis.call('HGET', p .. ':head:' .. thread, 'deaths') or 0) or 0) >= deaths_of_a_suspect
+  return (tonumber(redis.pcall('HGET', p .. ':head:' .. thread, 'deaths')) or 0) >= deaths_of_a_suspect
 end
 
 local running, holds_a_suspect = {}, false
 for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
   local team = team_of(thread)
   running[team] = (running[team] or 0) + 1
-  if redis.call('HGET', p .. ':head:' .. thread, 'worker') == worker and suspected(thread) then holds_a_suspect = true end
+  if redis.pcall('HGET', p .. ':head:' .. thread, 'worker') == worker and suspected(thread) then holds_a_suspect = true end
 end
 
-local function bury(thread, tries)
-  -- Even the last tries, which only notify the person, killed their workers. Give it up, so that the thread can go on.
+-- Give up the first message of a thread, or a mailbox that is missing or no list, so that the thread can go on.
+local function bury(thread, tries, reason)
   local mailbox = p .. ':mb:' .. thread
-  redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[5], '*', 'thread', thread, 'entry', redis.call('LPOP', mailbox),
-    'reason', 'killed its worker each time', 'tries', tries)
+  local entry = redis.pcall('LPOP', mailbox)
+  if type(entry) ~= 'string' then redis.call('DEL', mailbox) end
+  redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[5], '*', 'thread', thread,
+    'entry', type(entry) == 'string' and entry or '', 'reason', reason, 'tries', tries)
   redis.call('EXPIRE', p .. ':dead', ARGV[6])
   redis.call('DEL', p .. ':head:' .. thread)
   if redis.call('EXISTS', mailbox) == 1 then make_ready(thread, now) else take_from_ready(thread) end
@@ -56,7 +60,10 @@ local claimed = {}
 local function try(thread)
   local head = p .. ':head:' .. thread
   local tries = count(thread, 'tries')
-  if tries > last_try then return bury(thread, tries - 1) end
+  local entry = redis.pcall('LINDEX', p .. ':mb:' .. thread, 0)
+  if type(entry) ~= 'string' then return bury(thread, tries, 'unreadable message') end
+  -- Even the last tries, which only notify the person, killed their workers.
+  if tries > last_try then return bury(thread, tries - 1, 'killed its worker each time') end
   local token, team = next_token(), team_of(thread)
   holds_a_suspect = holds_a_suspect or suspected(thread)
   redis.call('ZADD', teams, token, team)
@@ -64,7 +71,7 @@ local function try(thread)
   redis.call('ZADD', lease, now + lease_ms, thread)
   redis.call('HSET', head, 'token', token, 'until', now + lease_ms, 'worker', worker)
   running[team] = (running[team] or 0) + 1
-  claimed[#claimed + 1] = {thread, tostring(token), tries, redis.call('LINDEX', p .. ':mb:' .. thread, 0)}
+  claimed[#claimed + 1] = {thread, tostring(token), tries, entry}
 end
 
 -- Claim one thread of this workspace.  -> false if none is due

@@ -9,12 +9,13 @@ local id, body = string.match(letter.entry, '^(%S+) %d+ (.*)$')
 -- A damaged entry cannot be retried.
 if ARGV[2] == 'retry' and not id then return 0 end
 
+-- The same message with a new time of arrival: it waits for services that are away as long as a new one.
+if ARGV[2] == 'retry' then
+  redis.call('RPUSH', p .. ':mb:' .. thread, id .. ' ' .. string.format('%d', now) .. ' ' .. body)
+end
 redis.call('XDEL', p .. ':dead', ARGV[1])
 if redis.call('XLEN', p .. ':dead') == 0 then redis.call('DEL', p .. ':dead') end
 if ARGV[2] == 'drop' then return 1 end
-
--- The same message with a new time of arrival: it waits for services that are away as long as a new one.
-redis.call('RPUSH', p .. ':mb:' .. thread, id .. ' ' .. string.format('%d', now) .. ' ' .. body)
 if redis.call('ZSCORE', lease, thread) or redis.call('ZSCORE', ready_of(thread), thread) then return 1 end
 make_ready(thread, now)
 ring(ARGV[3])

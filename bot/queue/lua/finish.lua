@@ -4,7 +4,7 @@
 -- -> 0 refused | 1 accepted | 2 accepted, and a worker should be woken
 local thread, verb, after = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local mailbox, head = p .. ':mb:' .. thread, p .. ':head:' .. thread
-if redis.call('HGET', head, 'token') ~= ARGV[2] then return 0 end
+if redis.pcall('HGET', head, 'token') ~= ARGV[2] then return 0 end
 
 if ARGV[9] ~= '' then redis.call('DEL', p .. ':mark:' .. ARGV[9]) end
 redis.call('ZREM', lease, thread)
@@ -15,9 +15,10 @@ if verb == 'retry' or (verb == 'give_back' and after > 0) then
   make_ready(thread, now + after)
 else
   if verb ~= 'give_back' then
-    local entry = redis.call('LPOP', mailbox)
+    local entry = redis.pcall('LPOP', mailbox)
     if verb == 'dead' then
-      redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry', entry,
+      redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry',
+        type(entry) == 'string' and entry or '',
         'reason', ARGV[5], 'tries', redis.call('HGET', head, 'tries'))
       redis.call('EXPIRE', p .. ':dead', ARGV[7])
     end

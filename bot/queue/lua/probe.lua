@@ -2,7 +2,7 @@
 -- KEYS prefix  -> 1
 local key = p .. ':probe'
 for _, command in ipairs({
-  {'SET', now, 'EX', 60}, {'GET'}, {'EXISTS'}, {'INCR'}, {'DEL'},
+  {'SET', now, 'EX', 60}, {'GET'}, {'EXISTS'}, {'TYPE'}, {'INCR'}, {'DEL'},
   {'RPUSH', 'a'}, {'LPUSH', 'b'}, {'LINSERT', 'BEFORE', 'a', 'c'}, {'LSET', 0, 'd'}, {'LREM', 0, 'd'}, {'LINDEX', 0},
   {'LTRIM', 0, 9}, {'LLEN'}, {'LPOP'}, {'DEL'},
   {'HSET', 'a', 1}, {'HINCRBY', 'a', 1}, {'HGET', 'a'}, {'HMGET', 'a'}, {'HDEL', 'b'}, {'DEL'},

@@ -13,7 +13,7 @@ local function ready_of(thread) return p .. ':ready:' .. team_of(thread) end
 -- A workspace that has work again comes after all that wait, but before the one that was served last.
 local function make_ready(thread, at)
   redis.call('ZADD', ready_of(thread), at, thread)
-  redis.call('ZADD', teams, 'NX', (tonumber(redis.call('GET', p .. ':fence') or 0) or 0) - 0.5, team_of(thread))
+  redis.call('ZADD', teams, 'NX', (tonumber(redis.pcall('GET', p .. ':fence')) or 0) - 0.5, team_of(thread))
 end
 
 local function take_from_ready(thread)
