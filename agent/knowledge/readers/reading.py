@@ -186,7 +186,7 @@ def _day(seconds: float) -> str:
 # A level-one heading, or a block of code, in which a comment looks like a heading.
 _HEADING: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^[ \t]*(?P=fence)|\Z)"
-    r"|^ {0,3}#[ \t]+(?P<text>[^\n]+?)[ \t]*#*[ \t]*$|^(?P<under>[^\s|>#-][^\n]{0,200})\n=+[ \t]*$",
+    r"|^ {0,3}#[ \t]+(?P<text>[^\n]+)$|^(?P<under>[^\s|>#-][^\n]{0,200})\n=+[ \t]*$",
     re.MULTILINE,
 )
 # Titles that programs put into the properties automatically.
@@ -252,7 +252,7 @@ def parse_document(
     if len(text) > limits.max_chars:
         parts, limits.cut = (replace(parts[0], text=text[: limits.max_chars]),), "is read in part only: it is too long"
     headings = _HEADING.finditer(text) if known.form == "markdown" else ()
-    heading = next(filter(None, (found["text"] or found["under"] for found in headings)), "")
+    heading = next(filter(None, ((found["text"] or "").rstrip(" \t#") or found["under"] for found in headings)), "")
     own = "" if _AUTOMATIC_TITLE.fullmatch(content.title) else content.title
     words = re.sub(r"[-_\s]+", " ", stem).strip()
     from_name = (not known.name_is_title and words[:1].upper() + words[1:]) or name

@@ -26,7 +26,7 @@ MAX_FIELDS: Final = 100  # maximum characters of front matter
 MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell
 _FRONT_MATTER: Final = re.compile(r"\A\s*---[ \t]*\n(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
-_FIELD: Final = re.compile(r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
+_FIELD: Final = re.compile(r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>.*)$", re.MULTILINE)
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
 _TITLE_WITHIN: Final = 4_000
 _BOMS: Final = (
@@ -112,7 +112,7 @@ def _markdown(data: bytes, *unseen: Unseen) -> Content:
     text, fields = decode(data), {}
     if front := _FRONT_MATTER.match(text) or _TOML_MATTER.match(text):
         pairs = list(_FIELD.finditer(front["fields"]))[:MAX_FIELDS]
-        fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' ") for m in pairs}
+        fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' \t") for m in pairs}
         text = "\n" * front[0].count("\n") + text[front.end() :]
     text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))

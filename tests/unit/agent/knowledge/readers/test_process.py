@@ -83,7 +83,12 @@ def test_elements_and_characters_are_limited() -> None:
 
 UNCLOSED = {
     "md": ["<!--", "{%", "{{<", "{{ x", "<%", "`", "```\n", "[a](", "*a ", "> ", "- ", "|a", "---\n", "<a "],
-    "markdown": ["x" + "`" * 9_000, "`" * 9_000 + "x"],
+    "markdown": [
+        "x" + "`" * 9_000,
+        "`" * 9_000 + "x",
+        "# x" + " " * 9_000 + "y",
+        "---\na: b" + " " * 9_000 + "c\n---\nx",
+    ],
     "mdx": ["{/*", "<A ", "import "],
     "html": ["<sup>", "<sub><b>", "<!--", "<title", "<div>", "<table><tr><td>", "<p>", "&#", "<meta "],
     "html.erb": ["<%", "{{"],
