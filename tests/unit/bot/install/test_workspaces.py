@@ -492,6 +492,18 @@ async def test_orion_starts_while_redis_is_down(tmp_path: Path) -> None:
         assert [line["event"] for line in lines] == ["installations_not_looked_at"]
 
 
+async def test_another_key_is_refused_even_before_a_workspace_installs_orion(
+    redis_client: Redis, tmp_path: Path
+) -> None:
+    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
+    async with open_slack(settings, redis_client, Bots(), prefix="orion"):
+        pass
+    other = settings.model_copy(update={"encryption_keys": SecretStr(Fernet.generate_key().decode())})
+    with pytest.raises(WrongUse, match="ORION_ENCRYPTION_KEYS"):
+        async with open_slack(other, redis_client, Bots(), prefix="orion"):
+            raise AssertionError
+
+
 def test_bot_token_means_one_workspace(tmp_path: Path) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
     assert settings.many_workspaces
