@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
+from structlog import get_logger
+
 from bot.local import payloads as events
 from bot.local.agent_views import AgentThreads, Views
 from bot.local.deliveries import Deliveries, HttpEvents, SocketMode
@@ -206,7 +208,7 @@ def _write(workspace: WorkspaceState, file: Path) -> None:
 
 
 def load(workspace: WorkspaceState, file: Path) -> None:
-    """Load what ``save`` wrote. A missing or unreadable file changes nothing."""
+    """Load what ``save`` wrote. A damaged file is renamed, because ``save`` would overwrite it."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
         messages = [LocalMessage(**{name: one[name] for name in one.keys() & _FIELDS}) for one in kept["messages"]]
@@ -214,7 +216,11 @@ def load(workspace: WorkspaceState, file: Path) -> None:
             key: StoredFile(payload=one["payload"], content=base64.b64decode(one["content"]))
             for key, one in kept["files"].items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except OSError:
+        return
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        kept_as = file.replace(file.with_suffix(".damaged"))
+        get_logger().warning("conversations_unreadable", reason=repr(error), kept_as=str(kept_as))
         return
     for member in workspace.roster.members.values():
         if not member.is_bot:

@@ -170,7 +170,7 @@ class IndexBuilder:
         tables.put_notes(self._session, dict.fromkeys(forgotten, ""))
         removed = sum(self._known[key][1] not in self._unreadable for key in gone)
         report = IndexReport(**self._counts, removed=removed, failed=tuple(self._run.failed))
-        changes = removed + self._counts["added"] + self._counts["changed"]
-        write = log.info if changes else log.debug  # the local workspace syncs every minute
+        news = removed + self._counts["added"] + self._counts["changed"] + len(report.failed)
+        write = log.info if news else log.debug  # the local workspace syncs every minute
         write("knowledge_indexed", **self._counts, removed=removed, failed=len(report.failed))
         return report

@@ -36,11 +36,12 @@ async def test_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"files": {}}', '{"messages": [{"text": 1}], "files": {}}'])
-def test_file_that_cannot_be_read_is_an_empty_workspace(content: str, tmp_path: Path) -> None:
+def test_damaged_file_is_put_aside_and_the_workspace_is_empty(content: str, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text(content)
     workspace = idle()
     load(workspace, tmp_path / "kept.json")
     assert workspace.log.timeline(HELP) == []
+    assert (tmp_path / "kept.damaged").read_text() == content
 
 
 async def test_person_is_chosen_and_shares_a_file() -> None:
