@@ -237,7 +237,7 @@ def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
         expires_at=time.time() + seconds if isinstance(seconds, int) and seconds > 0 else 0.0,
     )  # fmt: skip
     if not found.team or not found.bot_token:
-        raise DeliveryFailed(_INCOMPLETE_REASON, permanent=True)
+        raise DeliveryFailed(_INCOMPLETE_REASON, permanent=not team)  # half a reply to a refresh is an outage
     return found
 
 

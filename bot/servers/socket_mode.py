@@ -39,6 +39,8 @@ class SocketClosingError(ConnectionError):
 class PacedClient(SocketModeClient):
     """The SDK's client, with a pause before the next socket if Slack did not say hello on the last one."""
 
+    wss_uri: str | None = None
+
     def __init__(self, front: SocketFront) -> None:
         super().__init__(
             front.app_token, logger=library_logger(), web_client=front.app.client, ping_interval=front.ping_interval_s
@@ -73,8 +75,17 @@ class PacedClient(SocketModeClient):
             reason = string(error.response.data, "error") or "no reason given"
             log.warning("slack_socket_refused", reason=reason, remedy="`orion doctor` looks at SLACK_APP_TOKEN")
             raise
-        self.proxy = proxy_for(url)  # the SDK's own choice ignores loopback and NO_PROXY
         return url
+
+    @property
+    def proxy(self) -> str | None:
+        """Proxy for the socket that the SDK opens now. It would use the URL again if that fails, so it is removed."""
+        url, self.wss_uri = self.wss_uri, None
+        return proxy_for(url) if url else None
+
+    @proxy.setter
+    def proxy(self, chosen: str | None) -> None:
+        """Ignore the SDK's own choice, which knows neither loopback nor NO_PROXY."""
 
     async def _dispatch(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """Handle one envelope as Bolt's own adapter does. The ack is sent when the listeners are done."""

@@ -154,6 +154,8 @@ class SlackDirectory(CachedDirectory):
         """Read the ``channel`` object, and cache the parts that are used."""
         reply = await self._calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
+        if not string(found, "id"):  # not a reply from Slack: it must not open a channel
+            raise DeliveryFailed(MALFORMED, permanent=False)
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=CACHE_TTL_S)
             pipe.set(self.name_key(team, channel), channel_label(found), ex=CACHE_TTL_S)

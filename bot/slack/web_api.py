@@ -63,6 +63,12 @@ _FIELDS: Final[Mapping[str, str]] = {
     "usergroups.list": "usergroups",
 }
 """The field that each method's reply must have. A reply without it is not from Slack, and counts as an outage."""
+_KINDS: Final[Mapping[str, type]] = {
+    "ok": bool,
+    **dict.fromkeys(("channels", "messages", "usergroups"), list),
+    **dict.fromkeys(("channel", "file", "results", "user", "view"), dict),
+}
+"""The type of these fields; every other one is a text."""
 _MAX_PAUSE_S: Final = 20.0
 # A call that must wait longer fails and says how long; its job goes back to the queue and keeps its place.
 _MAX_TURN_WAIT_S: Final = 2.0
@@ -297,8 +303,9 @@ async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s
     try:
         async with asyncio.timeout(within_s):
             reply = await call
-        value = mapping(reply.data).get(_FIELDS.get(method, "ok"))
-        if value or isinstance(value, list):
+        name = _FIELDS.get(method, "ok")
+        value = mapping(reply.data).get(name)
+        if isinstance(value, _KINDS.get(name, str)) and (value or isinstance(value, list)):
             return reply
         failure = DeliveryFailed(MALFORMED, permanent=False, doubt=True)
     except SlackApiError as error:

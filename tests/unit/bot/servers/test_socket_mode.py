@@ -45,12 +45,12 @@ async def test_socket_on_this_machine_is_opened_without_the_hosts_proxy(
 
 @asynccontextmanager
 async def never_says_goodbye() -> AsyncIterator[str]:
-    """A Slack whose sockets greet and then answer nothing, not even a close."""
-    ports: list[int] = []
+    """A Slack whose first socket cannot be opened; the next ones greet and then answer nothing, not even a close."""
+    ports = [9]
     over = asyncio.Event()
 
     async def open_socket(_: web.Request) -> web.Response:
-        return web.json_response({"ok": True, "url": f"ws://127.0.0.1:{ports[0]}/link"})
+        return web.json_response({"ok": True, "url": f"ws://127.0.0.1:{ports.pop(0) if ports[1:] else ports[0]}/link"})
 
     async def silent(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(autoclose=False, autoping=False)
@@ -70,7 +70,9 @@ async def never_says_goodbye() -> AsyncIterator[str]:
 
 async def test_unclosed_socket_does_not_delay_the_shutdown() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
-        front = SocketFront(build_app(client, SlackWorkspace(client, SlackCalls(client)).authorize), "xapp-1")
+        front = SocketFront(
+            build_app(client, SlackWorkspace(client, SlackCalls(client)).authorize), "xapp-1", 0.2, 0.05
+        )
         async with asyncio.TaskGroup() as group:
             running = group.create_task(front.run())
             await wait_until(front.ready, "the socket is connected")

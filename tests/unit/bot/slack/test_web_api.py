@@ -154,6 +154,11 @@ NONSENSE = [
     ("<html>login</html>", 403, "text/html", "http_403"),
 ]
 EMPTY = [('{"ok": true}', 200, "application/json", "malformed_reply")]
+WRONG_TYPES = (
+    '{"ok": true, "ts": 7, "channels": {"a": 1}, "messages": "x", "view": [1], "results": "x", "user_id": [1],'
+)
+WRONG_TYPES += '"permalink": 7, "message_ts": {"a": 1}, "channel": "x", "file": [1], "user": "x", "usergroups": "x"}'
+EMPTY += [(WRONG_TYPES, 200, "application/json", "malformed_reply")]
 READ = ["auth.test", "chat.getPermalink", "conversations.history", "conversations.info", "conversations.list"]
 READ += ["conversations.replies", "files.info", "usergroups.list", "users.conversations", "users.info"]
 WRITTEN = ["chat.delete", "chat.postMessage", "chat.stopStream", "chat.update"]
