@@ -156,7 +156,10 @@ class McpAgent:
         access = Access(**{name: getattr(self.settings, name) for name in Access.__slots__})
         if self.slack is None:
             return access.refusal(incoming.user, "")
-        return await find_refusal(Visit(team=incoming.thread.team, user=incoming.user), access, self.slack.people)
+        team, user, people = incoming.thread.team, incoming.user, self.slack.people
+        refusal = await find_refusal(Visit(team=team, user=user), access, people)
+        # A token outlives its owner's account, which is not looked up for people who are allowed by name.
+        return refusal or ("user_refused" if (await people.find_person(team, user)).deactivated else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from pydantic import SecretStr
 from agent.texts.catalogue import say
 from bot.cli.mcp import McpAgent, build_server, open_agent, read_tokens
 from bot.errors import WrongUse
-from bot.local.model.roster import Member
+from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
+from bot.slack.directory import Person
 from tests.support.local_slack import running
 from tests.support.mcp_server import serve_app
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -119,17 +121,26 @@ async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
                 assert "paused" in await call(client, "search", query=QUESTION)
 
 
-@pytest.mark.parametrize(("allowed", "said"), [(False, say("guest", None)), (True, "600")])
-async def test_guest_of_the_workspace_needs_to_be_let_in(
-    tmp_path: Path, redis_url: str, said: str, *, allowed: bool
+@pytest.mark.parametrize(
+    ("person", "access", "said"),
+    [
+        (Person(guest=True), {}, say("guest", None)),
+        (Person(guest=True), {"allow_guests": True}, "600"),
+        (Person(deactivated=True), {"allow_users": frozenset({"U0GUEST"})}, say("user_refused", None)),
+    ],
+)
+async def test_guest_needs_to_be_let_in_and_a_token_ends_with_its_account(
+    tmp_path: Path, redis_url: str, person: Person, access: dict[str, Any], said: str
 ) -> None:
     async with running(LocalWorkspace()) as slack:
-        slack.workspace.roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
-        more = {"slack_bot_token": SecretStr(slack.bot_token), "slack_api_url": slack.api_url, "allow_guests": allowed}
+        more = {"slack_bot_token": SecretStr(slack.bot_token), "slack_api_url": slack.api_url, **access}
         async with (
             agent_over(tmp_path, redis_url, **more) as agent,
             Client(build_server(agent, user="U0GUEST")) as client,
         ):
+            assert agent.slack is not None
+            people = agent.slack.people
+            await people.redis.set(people.person_key(TEAM_ID, "U0GUEST"), json.dumps(asdict(person)))
             assert said in str(await call(client, "search", query=QUESTION))
 
 
