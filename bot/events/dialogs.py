@@ -40,7 +40,7 @@ from bot.delivery.dialogs import (
 )
 from bot.delivery.rich_text import Block
 from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, ClickHandler, Services
-from bot.slack.history import ANSWER_EVENT, is_direct
+from bot.slack.history import is_direct
 from bot.slack.web_api import DeliveryFailed
 
 Publish = Callable[[Delivery, bool], Awaitable[None]]
@@ -72,10 +72,13 @@ class Saving:
         turn_id, _, thread_ts = click.value.partition(" ")
         if turn_id and place.thread_ts == place.channel:  # a post outside threads may have replies
             place = replace(place, thread_ts=thread_ts or click.ts)
-        if string(message, "metadata", "event_type") == ANSWER_EVENT:
-            turn_id = turn_id or string(message, "metadata", "event_payload", "turn_id")
+        named = string(message, "metadata", "event_payload", "turn_id")
 
         async def open_dialog(delivery: Delivery) -> None:
+            nonlocal turn_id
+            # Any app can write metadata, so a turn that it names must be of this conversation.
+            if not turn_id and named and await self.services.records.load_for(named, place):
+                turn_id = named
             language, saved = await click.language(), self.services.saved_answers
             refusal = await click.refusal()
             if not refusal and not (saved and saved.admins | saved.editors):

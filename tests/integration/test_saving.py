@@ -217,6 +217,21 @@ async def test_the_dialog_opens_in_time_though_slack_says_neither_who_asks_nor_w
         workspace.faults.release()
 
 
+async def test_another_apps_message_names_no_turn_of_another_place(tmp_path: Path, redis_url: str) -> None:
+    async with saving(tmp_path, redis_url) as setting:
+        workspace = setting.workspace
+        private = await setting.answer_to(setting.ask(QUESTION, channel=DIRECT), channel=DIRECT)
+        ts = workspace.post_as_other_app(CHANNEL, "The shed is open.")
+        forged = workspace.workspace.log.get(CHANNEL, ts)
+        assert forged
+        assert private["metadata"]["event_payload"]["turn_id"]
+        forged.metadata = private["metadata"]
+        await workspace.use_shortcut(CHANNEL, ts, "orion_save", ANN)
+        view = await dialog(setting)
+        assert QUESTION not in json.dumps(view)
+        assert "The shed is open." in json.dumps(view)
+
+
 async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
         refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))

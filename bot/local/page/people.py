@@ -113,7 +113,8 @@ class PersonActions:
     async def use_shortcut(self, channel: str, ts: str, callback_id: str, user: str = VISITOR) -> None:
         """Use a message shortcut."""
         message = self._message(channel, ts)
-        facts = {"callback_id": callback_id, "message_ts": ts, "message": self.workspace.log.payload_of(message)}
+        shown = self.workspace.log.payload_of(message, metadata=True)
+        facts = {"callback_id": callback_id, "message_ts": ts, "message": shown}
         await self._interact("message_action", user, **facts, **self._channel_of(message))
 
     async def click(self, channel: str, ts: str, action_id: str, *, user: str = VISITOR, block_id: str = "") -> None:
