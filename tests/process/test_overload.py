@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from itertools import chain, repeat
@@ -32,7 +33,8 @@ async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp
         await opened.start()
         stack.push_async_callback(opened.stop)
         command = ["serve", "--mode", "http", "--port", "0"]
-        await stack.enter_async_context(process(command, serve_environment(opened, tmp_path), log, descriptors=256))
+        environment = serve_environment(opened, tmp_path)
+        orion = await stack.enter_async_context(process(command, environment, log, descriptors=256))
         await wait_until(lambda: "pages_open" in log.read_text(), "the pages are open", 60)
         (port,) = [json.loads(line)["port"] for line in log.read_text().splitlines() if "pages_open" in line]
         opened.http.url = f"http://127.0.0.1:{port}/slack/events"
@@ -47,6 +49,8 @@ async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp
                 assert reply.status == 200
         async with asyncio.timeout(2 * HEADERS_END_S):
             await asyncio.wait(closed)
+        orion.send_signal(signal.SIGTERM)
+        assert await orion.wait() == 0
 
 
 async def _closed(port: int, start: bytes) -> None:
