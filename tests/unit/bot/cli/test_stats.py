@@ -62,7 +62,9 @@ def test_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: T
     assert (kept.code, len(kept.json), "orion stats" in kept.err) == (0, 2, True)
     found = terminal.orion("stats", "--json").json["verifier"]
     assert (found["should_pass"], found["false_rejects"], found["files"]) == (4, 2, "rows.jsonl, rows.jsonl")
-    assert "false rejects 2 of 4 (50.0 %)" in " ".join(terminal.orion("stats").out.split())
+    shown = terminal.orion("stats").out
+    assert "false rejects 2 of 4 (50.0 %)" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) -> None:
