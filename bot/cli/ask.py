@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NO_DOCUMENTS = (
-    "There are no documents to answer from. Name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR."
-)
 TRACE_TIMEOUT_S = 2.0  # a person is waiting for the prompt
 
 Show = Callable[[dict[str, Any]], None]
@@ -68,9 +65,8 @@ async def ask(
             result = result_json(outcome, recorder, documents)
             if show:
                 show(result)
-            if isinstance(outcome, Refused) and not documents:
-                # Otherwise it would look like a question without an answer.
-                note(FOUND_NONE if docs else NO_DOCUMENTS, "yellow")
+            if docs and isinstance(outcome, Refused) and not documents:
+                note(FOUND_NONE, "yellow")
     return result
 
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -164,7 +163,16 @@ def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -
             "overdue_answers": [answer.question for answer in overdue],
         })  # fmt: skip
         return
-    _print_docs(documents, figures)
+    for document in documents:  # as lines, because a table folds or truncates long paths, so that nobody can copy them
+        dated = f", updated {document.updated_at}" if document.updated_at else ""
+        counted = f"{document.passages:,} passage{'' if document.passages == 1 else 's'}"
+        output.print_text(f"{document.id}\n  {document.title}{dated}, for {document.audience}, {counted}")
+    for source in figures.sources:  # at the end, where people look
+        output.print_text(_format_source(source))
+    if not documents:
+        output.print_text(_NO_DOCUMENTS)
+    for source in figures.sources:
+        _note_unread(source)
     for answer in overdue:
         output.note(f"Review overdue since {answer.review}: {answer.question} (owner: {answer.owner})", "yellow")
 
@@ -182,24 +190,6 @@ async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, 
         return opened.documents(), figures_of(opened, corpus.names)
 
 
-def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> None:
-    """Print the documents first, so that sources and failures are at the end, where people look."""
-    from rich.table import Column, Table
-
-    if documents:
-        table = Table(Column("document", overflow="fold"), "title", "updated", "for", "passages")
-        for document in documents:
-            names = output.printable(document.id), output.printable(document.title)
-            table.add_row(*names, document.updated_at, document.audience, str(document.passages))
-        output.print_table(table)
-    for source in figures.sources:
-        output.print_text(_format_source(source))
-    if not documents:
-        output.print_text(_NO_DOCUMENTS)
-    for source in figures.sources:
-        _note_unread(source)
-
-
 def _note_unread(source: SourceFigures) -> None:
     for line in source.unread_lines:
         output.note(f"Not read: {line}", "yellow")
@@ -207,8 +197,10 @@ def _note_unread(source: SourceFigures) -> None:
 
 def _format_source(source: SourceFigures) -> str:
     """Format a source in two lines: a table would be too wide for a terminal."""
+    from rich.filesize import decimal
+
     held, state = source.held, source.state
-    facts = [f"{held.documents:,} documents", f"{held.passages:,} passages", _size(state.size)]
+    facts = [f"{held.documents:,} documents", f"{held.passages:,} passages", decimal(state.size)]
     if held.newest:
         facts.append(f"changed {held.newest if held.oldest == held.newest else f'{held.oldest} to {held.newest}'}")
     read = datetime.fromtimestamp(state.synced).astimezone().strftime("%Y-%m-%d %H:%M") if state.synced else "never"
@@ -218,23 +210,11 @@ def _format_source(source: SourceFigures) -> str:
     return f"{source.kind} {source.where}\n  {', '.join(facts)}"
 
 
-def _size(size: int) -> str:
-    for unit, name in ((1_000_000, "MB"), (1_000, "kB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return f"{size} B"
-
-
-class System(StrEnum):
-    """A system whose pages Orion can read as a feed."""
-
-    CONFLUENCE = "confluence"
-    NOTION = "notion"
-
-
 @app.command()
 def feed(
-    system: Annotated[System, typer.Argument(help="Where the pages are.")],
+    system: Annotated[
+        Literal["confluence", "notion"], typer.Argument(metavar="confluence|notion", help="Where the pages are.")
+    ],
     config: Annotated[Path, typer.Argument(help="TOML file with address, token and audiences (docs/knowledge.md).")],
     *,
     dry_run: Annotated[bool, typer.Option("--list", help="List the pages and who may see them; read no text.")] = False,
@@ -246,7 +226,7 @@ def feed(
     try:
         known = {} if dry_run or sys.stdin.isatty() else read_known(sys.stdin.buffer)
         printer = Printer(known=known, dry_run=dry_run)
-        read = confluence.print_pages if system is System.CONFLUENCE else notion.print_pages
+        read = confluence.print_pages if system == "confluence" else notion.print_pages
         read(read_config(config), printer)
     except FeedError as error:
         raise WrongUse(str(error)) from None

@@ -30,6 +30,7 @@ _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
 DOCUMENTS: Final = "documents"  # the place of these tools
+NO_DOCUMENTS: Final = "There are no documents yet."  # none at all, or none that the readers of the answer may see
 MAX_TEXT_CHARS: Final = 15_000  # in one result: the guard would cut off more without a note
 MAX_LISTED: Final = 400
 _MAX_LIMIT: Final = parameter(SEARCH, "limit")["maximum"]
@@ -75,6 +76,8 @@ class SearchTool(_KnowledgeTool):
         with _away_as_failure():
             vector = await self.index.embed_question(query)
             hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
+            if not hits and not await asyncio.to_thread(self.index.documents):
+                return ToolResult(content=NO_DOCUMENTS)
             stretches, left_out = tuple(Stretch(passages=(hit,), hit=hit) for hit in hits[:limit]), ()
             if self.source_tokens:
                 part, tokens = self.index.part, self.source_tokens
@@ -109,7 +112,7 @@ class ListDocumentsTool(_KnowledgeTool):
         with _away_as_failure():
             documents = await asyncio.to_thread(self.index.documents)
         if not documents:
-            return ToolResult(content="There are no documents yet.")
+            return ToolResult(content=NO_DOCUMENTS)
         text = "\n".join(_truncate_list([f"- {each.title} ({each.id}){_age_of(each)}" for each in documents]))
         source = Source(id=0, title=LIST_TITLE, text=text)
         return ToolResult(content=f"{len(documents)} documents:\n{text}", sources=(source,))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.index import _progress, _size
+from bot.cli.index import _progress
 from bot.documents.open import local_corpus, open_index
 from bot.settings import load_settings
 from tests.support.orion_command import LIMITS, Terminal, opened
@@ -75,6 +75,18 @@ def test_what_was_never_read_says_so(terminal: Terminal) -> None:
     assert "leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)" in shown.err
 
 
+def test_long_paths_are_listed_whole(terminal: Terminal) -> None:
+    path = f"{'handbook/' * 12}other.md"
+    (terminal.docs / path).parent.mkdir(parents=True)
+    (terminal.docs / path).write_text(LIMITS)
+    terminal.set(ORION_DOCS="docs")
+    terminal.orion("index")
+    lines = terminal.orion("docs").out.splitlines()
+    details = lines[lines.index(path) + 1]
+    assert details.startswith("  Limits, updated 2")
+    assert details.endswith(", for public, 1 passage")
+
+
 def test_many_failures_are_counted(terminal: Terminal) -> None:
     for n in range(105):
         terminal.write(f"docs/{n}.md", "")
@@ -124,7 +136,3 @@ def test_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]
     with pytest.raises(asyncio.CancelledError):
         interrupted()
     assert "Ended early; documents looked at: 1. What was read is in the index" in capsys.readouterr().err
-
-
-def test_sizes_are_shown_in_readable_units() -> None:
-    assert [_size(size) for size in (0, 999, 1_000, 2_500_000)] == ["0 B", "999 B", "1.0 kB", "2.5 MB"]
