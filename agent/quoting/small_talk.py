@@ -18,7 +18,7 @@ from verification.text.language import words_by_language as listed_words
 Line = Literal["quoted", "also", "part", "also_part", "hello", "welcome", "unclear"]
 
 _EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # Slack's form of every emoji
-_PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
+_PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]")  # without skin tones
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _NOT_PROSE: Final = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>|https?://\S+|^>.*$", re.DOTALL | re.MULTILINE)
@@ -39,7 +39,10 @@ def small_talk_reply(message: str) -> str:
     """Return the reply to a greeting, thanks, a reaction or a question about Orion; empty for any other message."""
     words = _words(message)
     if not words:  # a lone "?" means the question above it
-        return phrase("welcome", None) if _EMOJI.search(message) or _PICTURE.search(message) else ""
+        emoji = [*(one.split(":")[1] for one in _EMOJI.findall(message)), *_PICTURE.findall(message)]
+        return (
+            phrase("welcome" if _word_set("en", "thanks_emoji").issuperset(emoji) else "hello", None) if emoji else ""
+        )
     if len(words) > _MAX_WORDS:
         return ""
     if language := asks_about_orion(message):

@@ -12,6 +12,7 @@ from bot.channel_settings import ChannelSettings
 from bot.delivery.blocks import MAX_TEXT_LENGTH, button, escape, join_lines, link, section, short_id, with_age
 from bot.delivery.dialogs import REASONS, AnswerList, channel_blocks
 from bot.delivery.rich_text import Block
+from bot.delivery.trust import QUOTING
 from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"
@@ -120,13 +121,12 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     """List disliked and failed answers without the question's text: the admin may not be in that conversation."""
     if figures.disliked is None or figures.failures is None:
         return []
-    nothing = [say("home_none", language)]
-    disliked = []
+    nothing, disliked, quotes = [say("home_none", language)], list[str](), list[str]()
     for record in figures.disliked:
         # Show each chosen complaint once. `orion report` shows the comments.
         chosen = {reason for complaint in objects(record, "complaints") for reason in complaint.get("reasons", [])}
         named = ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
-        disliked.append(_record_line(record, named))
+        (quotes if string(record, "model") in QUOTING else disliked).append(_record_line(record, named))
     failures = [_record_line(record, string(record, "outcome")) for record in figures.failures] or nothing
     unread = [f"• {escape(line)}" for line in figures.unread[:_MAX_UNREAD]]
     if more := len(figures.unread) - len(unread):
@@ -134,6 +134,7 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     return [
         {"type": "divider"},
         section(_with_heading("home_disliked", disliked or nothing, language)),
+        *([section(_with_heading("home_disliked_quotes", quotes, language))] if quotes else []),
         section(_with_heading("home_failures", failures, language)),
         *([section(_with_heading("home_unread", unread, language))] if unread else []),
         *channel_blocks(figures.channels, language),

@@ -148,10 +148,10 @@ async def identify(settings: Settings) -> Identity | None:
         tried = await try_token(client)
     if tried.state == "refused":
         raise WrongUse(_REFUSED.format(reason=tried.reason))
-    team, user = string(tried.reply, "team_id"), string(tried.reply, "user_id")
-    if tried.state == "unreachable" or not (team and user):
-        log.warning("slack_unreachable", reason=tried.reason or "auth.test named no team")
+    if tried.state == "unreachable":
+        log.warning("slack_unreachable", reason=tried.reason)
         return None
+    team, user = string(tried.reply, "team_id"), string(tried.reply, "user_id")
     if tried.scopes and (missing := sorted(REQUIRED_SCOPES - tried.scopes)):
         log.warning("scopes_missing", scopes=missing, remedy=UPDATE_APP)
     return Identity(

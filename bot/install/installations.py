@@ -30,7 +30,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.json_data import mapping, parse_record, string
 from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
-from bot.slack.web_api import DeliveryFailed, await_reply
+from bot.slack.web_api import MALFORMED, DeliveryFailed, await_reply
 from observability.loopback import is_loopback
 
 # A refresh may take this long before another process tries. A call to Slack takes much less.
@@ -43,7 +43,6 @@ MAX_STATES_PER_MINUTE: Final = 120  # for all browsers, so that a public page ca
 _ENTROPY: Final = 32  # bytes: a state cannot be guessed within its ten minutes, or ever
 _CALL_TIMEOUT_S: Final = 20.0
 _ORG_WIDE_REASON: Final = "org_wide"
-_INCOMPLETE_REASON: Final = "incomplete_reply"
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "Cache-Control": "no-store",  # neither framed nor cached
@@ -236,8 +235,8 @@ def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
         refresh_token=string(reply, "refresh_token"), installed_at=time.time(),
         expires_at=time.time() + seconds if isinstance(seconds, int) and seconds > 0 else 0.0,
     )  # fmt: skip
-    if not found.team or not found.bot_token:
-        raise DeliveryFailed(_INCOMPLETE_REASON, permanent=not team)  # half a reply to a refresh is an outage
+    if not found.team:
+        raise DeliveryFailed(MALFORMED, permanent=False)
     return found
 
 

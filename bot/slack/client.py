@@ -28,7 +28,7 @@ SLACK_API_URL: Final = "https://slack.com/api/"
 REPLY_TIMEOUT_S: Final = 5.0
 _CALL_TIMEOUT_S: Final = 20.0  # for calls without their own limit; ``SlackCalls`` ends a try after 15 s
 _MAX_CONNECTIONS: Final = 1_000  # for all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
-
+MAX_REPLY_BYTES: Final = 32_000_000  # far above a page of 999 long messages
 log = structlog.get_logger()
 
 # None: the team is not served, its events are ignored.
@@ -55,13 +55,30 @@ def library_logger() -> logging.Logger:
     return logger
 
 
+class SlackReply(aiohttp.ClientResponse):
+    """A reply of the Web API. A longer one than ``MAX_REPLY_BYTES`` is not read: a file is, but in pieces."""
+
+    async def read(self) -> bytes:
+        """Return the whole body. Raises ``aiohttp.ClientPayloadError`` if it is too long."""
+        if self._body is None:
+            body = bytearray()
+            async for piece in self.content.iter_any():
+                body += piece
+                if len(body) > MAX_REPLY_BYTES:
+                    self.close()
+                    message = "longer than any reply of Slack"
+                    raise aiohttp.ClientPayloadError(message)
+            self._body = bytes(body)
+        return await super().read()
+
+
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
     """Open a Web API client with its own session. ``api_url`` may name another Slack-compatible server."""
     connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
     # Without a session the SDK opens a new one, and a connection, for each call.
-    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, response_class=SlackReply) as session:
         yield _client(token, api_url, session)
 
 

@@ -22,7 +22,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.thread.conversation import Question, ThreadKey, ThreadMessage, needs_memberships
 from bot.slack.client import SlackWorkspace
 from bot.slack.message import Incoming
-from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls
+from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.text.language import detect_language
 
 # a new guest keeps access for up to an hour, because Slack is not asked each time (decision 5)
@@ -129,8 +129,6 @@ class SlackDirectory(CachedDirectory):
                 person = Person(external=True)
             else:
                 account = mapping(reply, "user")
-                if not string(account, "id"):  # not a reply from Slack: it must not make anyone a full member
-                    raise DeliveryFailed(MALFORMED, permanent=False)
                 elsewhere = string(account, "team_id") not in {"", team}
                 asks = elsewhere and string(account, "enterprise_user", "enterprise_id")
                 person = read_person(account, team, await self._workspace.enterprise() if asks else "")
@@ -154,8 +152,6 @@ class SlackDirectory(CachedDirectory):
         """Read the ``channel`` object, and cache the parts that are used."""
         reply = await self._calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
-        if not string(found, "id"):  # not a reply from Slack: it must not open a channel
-            raise DeliveryFailed(MALFORMED, permanent=False)
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=CACHE_TTL_S)
             pipe.set(self.name_key(team, channel), channel_label(found), ex=CACHE_TTL_S)

@@ -167,12 +167,14 @@ class Attachments:
                 data += piece
                 if len(data) > MAX_BYTES:
                     raise FileUnavailable(trouble="big")
-        # If Orion may not read files, Slack sends its sign-in page, with status 200.
         size = known.get("size")
         same_size = not isinstance(size, int) or size in {0, len(data)} or string(known, "mode") == "email"
+        # If Orion may not read files, Slack sends its sign-in page, with status 200.
         is_page = string(known, "mimetype") == "text/html" and same_size
         if reply.content_type == "text/html" and not is_page:
             raise FileUnavailable(trouble="not_allowed")
+        if not same_size and (not data or reply.content_type == "application/json"):  # an error in place of the file
+            raise FileUnavailable(trouble="away")
         return bytes(data)
 
     def is_allowed(self, url: str) -> bool:

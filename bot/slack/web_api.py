@@ -7,6 +7,7 @@ request.
 import asyncio
 import math
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -47,28 +48,31 @@ _NOT_FOR_TOKEN: Final = frozenset(
 MISSING_TTL_S: Final = 3_600.0  # if the workspace has no statuses, do not try one for each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
-_FIELDS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("chat.postMessage", "chat.update", "chat.delete", "chat.startStream", "chat.stopStream"), "ts"),
-    **dict.fromkeys(("conversations.list", "users.conversations"), "channels"),
-    **dict.fromkeys(("conversations.replies", "conversations.history"), "messages"),
-    **dict.fromkeys(("views.open", "views.publish"), "view"),
-    "apps.connections.open": "url",
-    "assistant.search.context": "results",
-    "auth.test": "user_id",
-    "chat.getPermalink": "permalink",
-    "chat.postEphemeral": "message_ts",
-    "conversations.info": "channel",
-    "files.info": "file",
-    "users.info": "user",
-    "usergroups.list": "usergroups",
+_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    **dict.fromkeys(("chat.update", "chat.delete", "chat.startStream", "chat.stopStream"), (("ts",),)),
+    **dict.fromkeys(("conversations.list", "users.conversations"), (("channels",),)),
+    **dict.fromkeys(("conversations.replies", "conversations.history"), (("messages",),)),
+    **dict.fromkeys(("views.open", "views.publish"), (("view",),)),
+    "apps.connections.open": (("url",),),
+    "assistant.search.context": (("results",),),
+    "auth.test": (("user_id",), ("team_id",)),
+    "chat.getPermalink": (("permalink",),),
+    "chat.postEphemeral": (("message_ts",),),
+    "chat.postMessage": (("ts",), ("channel",)),
+    "conversations.info": (("channel", "id"),),
+    "files.info": (("file", "id"),),
+    "oauth.v2.access": (("access_token",),),
+    "users.info": (("user", "id"),),
+    "usergroups.list": (("usergroups",),),
 }
-"""The field that each method's reply must have. A reply without it is not from Slack, and counts as an outage."""
+"""The fields that each method's reply must have. A reply without one is not from Slack, and counts as an outage."""
 _KINDS: Final[Mapping[str, type]] = {
     "ok": bool,
     **dict.fromkeys(("channels", "messages", "usergroups"), list),
-    **dict.fromkeys(("channel", "file", "results", "user", "view"), dict),
+    **dict.fromkeys(("results", "view"), dict),
 }
 """The type of these fields; every other one is a text."""
+_ERROR_NAME: Final = re.compile(r"\w+")  # as Slack writes them; a sentence is from another server
 _MAX_PAUSE_S: Final = 20.0
 # A call that must wait longer fails and says how long; its job goes back to the queue and keeps its place.
 _MAX_TURN_WAIT_S: Final = 2.0
@@ -142,11 +146,13 @@ class SlackCalls:
         cursor = ""
         while True:
             reply = await self.read(method, limit=_PAGE, cursor=cursor, **params)
-            for entry in objects(reply, _FIELDS[method]):
+            for entry in objects(reply, *_FIELDS[method][0]):
                 yield entry
-            cursor = string(reply, "response_metadata", "next_cursor")
+            last, cursor = cursor, string(reply, "response_metadata", "next_cursor")
             if not cursor:
                 return
+            if cursor == last:  # the same page again, for ever
+                raise DeliveryFailed(MALFORMED, permanent=False)
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
         self,
@@ -303,9 +309,7 @@ async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s
     try:
         async with asyncio.timeout(within_s):
             reply = await call
-        name = _FIELDS.get(method, "ok")
-        value = mapping(reply.data).get(name)
-        if isinstance(value, _KINDS.get(name, str)) and (value or isinstance(value, list)):
+        if all(_has_field(reply.data, path) for path in _FIELDS.get(method, (("ok",),))):
             return reply
         failure = DeliveryFailed(MALFORMED, permanent=False, doubt=True)
     except SlackApiError as error:
@@ -319,11 +323,17 @@ async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s
     raise failure
 
 
+def _has_field(data: object, path: tuple[str, ...]) -> bool:
+    value = mapping(data, *path[:-1]).get(path[-1])
+    return isinstance(value, _KINDS.get(path[-1], str)) and (bool(value) or isinstance(value, list))
+
+
 def _as_failure(error: SlackApiError) -> DeliveryFailed:
     """Read an error reply. With an unreadable body the SDK passes on aiohttp's response, hence two names."""
     response: Any = error.response
     status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
-    reason = string(getattr(response, "data", None), "error") or f"http_{status}"
+    name = string(getattr(response, "data", None), "error")
+    reason = name if _ERROR_NAME.fullmatch(name) else f"http_{status}"
     if status == _TOO_MANY_REQUESTS or reason in LIMIT_ERRORS:
         asked = retry_after_s(response.headers, now=time.time())
         reason = reason if reason in LIMIT_ERRORS else "ratelimited"

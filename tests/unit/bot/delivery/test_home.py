@@ -14,7 +14,13 @@ from bot.local.model.limits import check_view
 from observability.stats import Summary, VerifierFigures
 
 TODAY = date(2026, 11, 21)
-RECORD = {"turn_id": "0123456789abcdef", "outcome": "failed", "at": 1_763_712_000.9, "question": "Private?"}
+RECORD = {
+    "turn_id": "0123456789abcdef",
+    "outcome": "failed",
+    "at": 1_763_712_000.9,
+    "question": "Private?",
+    "model": "gpt",
+}
 FIGURES = HomeFigures(
     documents=(
         Document(id="r", title="Rules & rights", url="https://x.example/r", updated_at="2026-11-20"),
@@ -83,9 +89,13 @@ def test_only_admins_see_what_was_disliked_and_what_failed_and_no_question() -> 
     text = seen(HomeFigures(**ADMINS))
     assert "Something in it is wrong, It is out of date · `0123456789ab`" in text
     assert "failed · `0123456789ab`" in text
+    assert say("home_disliked_quotes", None) not in text
     assert "Private?" not in text
     assert "secret" not in text
     assert seen(HomeFigures(disliked=[], failures=[])).count("None.") == 2
+    quoted = seen(HomeFigures(disliked=[{**RECORD, "model": "extractive"}], failures=[]))
+    assert quoted.count("None.") == 2
+    assert f"*{say('home_disliked_quotes', None)}*\n• " in quoted, "it was not verified"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

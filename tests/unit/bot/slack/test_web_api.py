@@ -1,11 +1,15 @@
 """Calls of Slack: an outage is waited out, nothing is posted twice, and nonsense is an outage."""
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -131,14 +135,21 @@ async def test_call_made_once_is_not_repeated(slack: Slack) -> None:
 
 
 @asynccontextmanager
-async def answering(body: str, status: int, content_type: str, **headers: str) -> AsyncIterator[SlackCalls]:
+async def answering(
+    body: str, status: int, content_type: str, **headers: str
+) -> AsyncIterator[tuple[SlackCalls, Callable[[str, int, str], None]]]:
+    """A server that gives every call this reply, until the second value is called with another one."""
+    replies = [(body, status, content_type)]
+
     async def answer(_: web.Request) -> web.Response:
-        return web.Response(text=body, status=status, content_type=content_type, headers=headers)
+        text, code, kind = replies[-1]
+        return web.Response(text=text, status=code, content_type=kind, headers=headers)
 
     application = web.Application()
     application.router.add_route("*", "/api/{method}", answer)
     async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
-        yield SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
+        calls = SlackCalls(client, patience_s=0.0, first_pause_s=0.01)
+        yield calls, lambda *reply: replies.append(reply)
 
 
 NONSENSE = [
@@ -146,38 +157,79 @@ NONSENSE = [
     ("upstream gone", 503, "text/plain", "http_503"),
     ("{not json", 500, "application/json", "http_500"),
     ("<html>proxy</html>", 200, "text/html", "http_200"),
+    ("<html>login</html>", 403, "text/html", "http_403"),
     ("sign in first", 200, "text/plain", "http_200"),
+    ("", 200, "application/json", "http_200"),
     ("[1]", 200, "application/json", "http_200"),
     ('{"ok": false}', 200, "application/json", "http_200"),
-    ("", 200, "application/json", "http_200"),
+    ('{"ok": false, "error": {"code": 7}}', 200, "application/json", "http_200"),
+    ('{"ok": false, "error": "No route to the upstream."}', 200, "application/json", "http_200"),
     ('{"ok": true, "user": ' + '{"a":' * 3_000 + "1" + "}" * 3_001, 200, "application/json", "http_200"),
-    ("<html>login</html>", 403, "text/html", "http_403"),
+    ("\x1f\x8b", 200, "application/gzip", "malformed_reply"),
 ]
-EMPTY = [('{"ok": true}', 200, "application/json", "malformed_reply")]
-WRONG_TYPES = (
-    '{"ok": true, "ts": 7, "channels": {"a": 1}, "messages": "x", "view": [1], "results": "x", "user_id": [1],'
-)
-WRONG_TYPES += '"permalink": 7, "message_ts": {"a": 1}, "channel": "x", "file": [1], "user": "x", "usergroups": "x"}'
-EMPTY += [(WRONG_TYPES, 200, "application/json", "malformed_reply")]
-READ = ["auth.test", "chat.getPermalink", "conversations.history", "conversations.info", "conversations.list"]
-READ += ["conversations.replies", "files.info", "usergroups.list", "users.conversations", "users.info"]
-WRITTEN = ["chat.delete", "chat.postMessage", "chat.stopStream", "chat.update"]
-ONCE = ["assistant.search.context", "chat.postEphemeral", "chat.startStream", "views.open", "views.publish"]
-BARE = ["agents.sessions.rename", "agents.sessions.setStatus", "assistant.threads.setStatus", "chat.appendStream"]
+WHOLE = {
+    "ts": "1.000001", "channel": "C1", "channels": [], "messages": [], "view": {"id": "V1"}, "url": "wss://slack/1",
+    "results": {"messages": []}, "user_id": "U1", "team_id": "T1", "permalink": "https://slack/1", "message_ts": "1.1",
+    "file": {"id": "F1"}, "access_token": "xoxb-1", "user": {"id": "U1"}, "usergroups": [],
+}  # fmt: skip
+FIELDS = {
+    "apps.connections.open": ["url"], "assistant.search.context": ["results"], "auth.test": ["user_id", "team_id"],
+    "chat.delete": ["ts"], "chat.getPermalink": ["permalink"], "chat.postEphemeral": ["message_ts"],
+    "chat.postMessage": ["ts", "channel"], "chat.startStream": ["ts"], "chat.stopStream": ["ts"],
+    "chat.update": ["ts"], "conversations.history": ["messages"], "conversations.info": ["channel"],
+    "conversations.list": ["channels"], "conversations.replies": ["messages"], "files.info": ["file"],
+    "oauth.v2.access": ["access_token"], "usergroups.list": ["usergroups"], "users.conversations": ["channels"],
+    "users.info": ["user"], "views.open": ["view"], "views.publish": ["view"],
+}  # fmt: skip
+BARE = ["agents.sessions.rename", "agents.sessions.setStatus", "assistant.threads.setStatus", "auth.revoke"]
+BARE += ["assistant.threads.setSuggestedPrompts", "chat.appendStream"]
 
 
-@pytest.mark.parametrize("method", [*READ, *WRITTEN, *ONCE, *BARE])
+def test_every_method_that_orion_calls_is_tried_with_nonsense() -> None:
+    named = re.compile(
+        r'"((?:agents|apps|assistant|auth|chat|conversations|files|oauth|usergroups|users|views)\.[\w.]+)"'
+    )
+    sources = [path for path in Path("bot").rglob("*.py") if not {"local", "evals"} & {*path.parts}]
+    called = {method for path in sources for method in named.findall(path.read_text(encoding="utf-8"))}
+    assert called - {"users.lock"} == {*FIELDS, *BARE}
+
+
+@pytest.mark.parametrize("method", [*FIELDS, *BARE])
 async def test_nonsense_in_slacks_name_counts_as_an_outage(method: str) -> None:
-    for body, status, kind, reason in NONSENSE + (EMPTY if method not in BARE else []):
-        async with answering(body, status, kind) as calls:
-            call = calls.write if method in WRITTEN else calls.call_once
+    replies = [*NONSENSE, ('{"ok": "yes"}', 200, "application/json", "malformed_reply")]
+    whole = {**WHOLE, "ok": True} | ({"channel": {"id": "C1"}} if method == "conversations.info" else {})
+    for name in FIELDS.get(method, ()):
+        wrong: list[Any] = [None, "", 7, {}, "x" if isinstance(whole[name], list) else [1]]
+        wrong += [{"id": ""}] if name in {"channel", "file", "user"} else []
+        replies += [(json.dumps({**whole, name: one}), 200, "application/json", "malformed_reply") for one in wrong]
+    async with answering("", 200, "application/json") as (calls, reply_with):
+        for body, status, kind, reason in replies:
+            reply_with(body, status, kind)
             with pytest.raises(DeliveryFailed) as failed:
-                await (calls.read(method) if method in READ else call(method, {}))
-        assert (failed.value.reason, failed.value.permanent, failed.value.doubt) == (reason, False, True)
+                await calls.read(method)
+            assert (failed.value.reason, failed.value.permanent, failed.value.doubt) == (reason, False, True), body
+        reply_with(json.dumps(whole), 200, "application/json")
+        assert await calls.read(method)
+
+
+async def test_reply_longer_than_any_of_slacks_counts_as_an_outage() -> None:
+    body = json.dumps({**WHOLE, "ok": True, "pad": "x" * 50_000_000})
+    async with answering(body, 200, "application/json") as (calls, _):
+        for call in (calls.read("auth.test"), calls.call_once("views.open", {}), calls.write("chat.update", {})):
+            with pytest.raises(DeliveryFailed, match="ClientPayloadError") as failed:
+                await call
+            assert not failed.value.permanent
+
+
+async def test_list_that_never_ends_counts_as_an_outage() -> None:
+    body = json.dumps({"ok": True, "channels": [], "response_metadata": {"next_cursor": "again"}})
+    async with answering(body, 200, "application/json") as (calls, _):
+        with pytest.raises(DeliveryFailed, match="malformed_reply"):
+            assert [one async for one in calls.read_pages("conversations.list")]
 
 
 async def test_server_without_a_method_refuses_it_for_good() -> None:
-    async with answering("<html>no such page</html>", 404, "text/html") as calls:
+    async with answering("<html>no such page</html>", 404, "text/html") as (calls, _):
         with pytest.raises(DeliveryFailed) as failed:
             await calls.read("auth.test")
         assert (failed.value.reason, failed.value.permanent) == ("http_404", True)
@@ -186,7 +238,7 @@ async def test_server_without_a_method_refuses_it_for_good() -> None:
 @pytest.mark.parametrize(("off_s", "lines"), [(-400, 1), (400, 1), (5, 0)])
 async def test_clock_that_differs_from_slacks_is_named_once(off_s: int, lines: int) -> None:
     date = format_datetime(datetime.now(UTC) - timedelta(seconds=off_s), usegmt=True)
-    async with answering('{"ok": true, "user_id": "U1"}', 200, "application/json", Date=date) as calls:
+    async with answering(json.dumps({**WHOLE, "ok": True}), 200, "application/json", Date=date) as (calls, _):
         with capture_logs() as logs:
             for _ in range(2):
                 await calls.read("auth.test")
