@@ -10,8 +10,8 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass, field, fields
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -62,19 +62,15 @@ _SYSTEM_ROLE: Final = ("system role", _ANY)
 Body = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Learned:
     """Facts about one model. They are read from the text of refusals, because servers share no codes."""
 
-    refused: frozenset[tuple[str, str]] = frozenset()  # pairs of an option and the refused value, "" for any value
+    refused: set[tuple[str, str]] = field(default_factory=set)  # pairs of an option and the refused value, or _ANY
     calls_tools: bool = False
     json_only: bool = False  # True if it cannot call tools
     reasons: bool = False  # it reasons before it writes, without being told to
     leaves_open: bool = False  # it ended a reply without closing the answer's tag
-
-    def __or__(self, other: Learned) -> Learned:
-        """Merge the facts of both: concurrent calls to one model learn separately."""
-        return Learned(**{each.name: getattr(self, each.name) | getattr(other, each.name) for each in fields(self)})
 
     def request(self, body: Body) -> Body:
         """Return the request as this model accepts it, with only encodable text."""
@@ -85,13 +81,13 @@ class Learned:
             request["max_completion_tokens"] = body["max_tokens"]  # its newer name, for OpenAI's reasoning models
         return {name: value for name, value in request.items() if value is not None}
 
-    def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[Learned | None, bool]:
-        """Return the facts in a refusal (None: do not retry), and whether it names one. If not, it may be temporary."""
+    def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[tuple[str, str] | None, bool]:
+        """Return what is refused (None: do not retry), and whether the refusal names it: else it may be temporary."""
         words = refusal.words
         if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:
             return None, False
         if _ABOUT_ROLES.search(words) and _SYSTEM_ROLE not in self.refused:
-            return Learned(refused=frozenset({_SYSTEM_ROLE})), True
+            return _SYSTEM_ROLE, True
         about_tools = "tools" in body and bool(ABOUT_TOOLS.search(words))
         values: Body = {option: self._value(option, body) for option in _OPTIONS if option in body}
         sent = [option for option, value in values.items() if value is not None]
@@ -106,7 +102,7 @@ class Learned:
         value, combined = values[option], option == "reasoning_effort" and about_tools
         is_value = option == "tool_choice" or combined or (option in words and _ABOUT_VALUE.search(words))
         lesson = (_WITH_TOOLS if combined else option, value if is_value and isinstance(value, str) else _ANY)
-        return Learned(refused=frozenset({lesson})), bool(named) or about_tools
+        return lesson, bool(named) or about_tools
 
     def _value(self, option: str, body: Body) -> Any:
         """Return the value to send for an option of the request, or None to leave it out."""
@@ -245,7 +241,7 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            async with time_limit(_LAST_CHUNK_S) if reply.finish else nullcontext():
+            async with time_limit(_LAST_CHUNK_S if reply.finish else None):
                 chunk = await anext(chunks, None)
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
@@ -259,7 +255,7 @@ class ChatServer(ModelServer):
         reply.check_answer()
         if reply.tags.in_answer and not self.learned[body["model"]].leaves_open:
             # Either the server calls half an answer complete, or the model forgets the tag: accept the next reply.
-            self.learned[body["model"]] |= Learned(leaves_open=True)
+            self.learned[body["model"]].leaves_open = True
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
@@ -268,30 +264,28 @@ class ChatServer(ModelServer):
         waits = {"wait_initial": pause, "wait_max": pause * 8, "wait_jitter": pause / 4}
         retry = stamina.AsyncRetryingCaller(attempts=self.timeouts.retries + 1, timeout=None, **waits).on(_pause)
         learned = self.learned[model]
+        trial = replace(learned, refused=set(learned.refused))
         while True:
             try:
-                result = await retry(send, learned.request(body))
+                result = await retry(send, trial.request(body))
             except ServerRefusalError as refusal:
-                lesson, is_named = learned.lesson(refusal, body)
+                lesson, is_named = trial.lesson(refusal, body)
                 if lesson is None:
                     raise
                 if is_certain or is_named:
-                    learned |= lesson
+                    trial.refused.add(lesson)
                 is_certain = True  # a refusal that names nothing may be temporary: send the same request once more
             else:
-                self.learned[model] |= learned
+                learned.refused |= trial.refused
                 return result
 
     def _usage(self, body: Body, reply: Reply) -> Usage:
-        """Return the usage by the server's figures, or an estimate.
-
-        Learn and log what the figures show about the model.
-        """
+        """Return the usage by the server's figures, or an estimate; learn what they show about the model."""
         sent = sum(len(message["content"]) for message in body["messages"])
         guess, figures, model = estimate_usage(sent, sum(map(len, reply.texts))), reply.usage, str(body["model"])
         # Reasoning came separately or was counted separately: the model reasons without being told to.
         if reply.reasoning or (figures and figures.reasoning_tokens):
-            self.learned[model] |= Learned(reasons=True)
+            self.learned[model].reasons = True
         if figures and was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
             self._cut_prompts.add(model)
             log.warning("prompt_cut_by_server", model=model, read=figures.prompt_tokens, sent_about=guess.prompt_tokens)
@@ -318,7 +312,7 @@ class ChatServer(ModelServer):
 
 
 @asynccontextmanager
-async def time_limit(seconds: float) -> AsyncGenerator[None]:
+async def time_limit(seconds: float | None) -> AsyncGenerator[None]:
     """Raise ``ModelError`` if the block takes longer."""
     try:
         async with asyncio.timeout(seconds):

@@ -4,32 +4,38 @@ A decision is an action: each is a function for the model to call. Prose, code f
 are ignored. A missing or wrongly typed field is a ``ControlError`` whose text tells the model what to correct.
 """
 
+import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, get_args
 
 import orjson
 
 from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.budget import Usage
-from agent.json_data import objects
+from agent.json_data import mapping, objects, string
 from agent.model.chat_reply import Reply, draft_of, json_objects
-from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Learned, Timeouts, was_cut
+from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Timeouts, was_cut
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
-from agent.model.judge import JudgeContext, Opinion, read_opinion
 from agent.model.prompts import ChatMessage, control_messages, judge_messages, write_messages
 from agent.model.protocol import (
     DecideContext,
     Decision,
     Generated,
+    JudgeContext,
     ModelError,
     ModelErrorKind,
+    Opinion,
+    ReplyKind,
     WriteContext,
     WriteStream,
 )
 from agent.thread.state import MAX_STEPS
 from agent.tools.tool import ToolSpec
+from verification.judgement import NO_LINE, Judgement
 
 MAX_REPLY_CHARS: Final = 65_536  # bounds the search for JSON in hostile text
 _PLAN_FIELDS: Final = ("description", "tool", "acceptance")
@@ -143,19 +149,56 @@ def _read_field(call: ToolCall, field: str) -> int | str:
 
 
 def _first_plan(given: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
-    return next(filter(None, map(_read_plan, given)), ())
+    """Return the first plan that has steps. Raises ``ControlError`` if a plan before it is malformed."""
+    for plan in (each.get("plan") for each in given):
+        steps: list[dict[str, Any]] = [{name: step.get(name) or "" for name in _PLAN_FIELDS} for step in objects(plan)]
+        readable = [Step(**s) for s in steps if s["description"] and all(isinstance(text, str) for text in s.values())]
+        if plan is not None and not (isinstance(plan, list) and len(readable) == len(plan) <= MAX_STEPS):
+            fields = "objects with 'description', and 'tool', 'acceptance' if any"
+            raise ControlError(fault=f"'plan' must be a list of at most {MAX_STEPS} {fields}.")
+        if readable:
+            return tuple(readable)
+    return ()
 
 
-def _read_plan(given: Mapping[str, Any]) -> tuple[Step, ...]:
-    plan = given.get("plan")
-    if plan is None:
-        return ()
-    steps = [{name: step.get(name) or "" for name in _PLAN_FIELDS} for step in objects(plan)]
-    readable = [step for step in steps if step["description"] and all(isinstance(text, str) for text in step.values())]
-    if not isinstance(plan, list) or not len(readable) == len(plan) <= MAX_STEPS:
-        fields = "objects with 'description', and 'tool', 'acceptance' if any"
-        raise ControlError(fault=f"'plan' must be a list of at most {MAX_STEPS} {fields}.")
-    return tuple(Step(description=s["description"], tool=s["tool"], acceptance=s["acceptance"]) for s in readable)
+_LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
+_LISTED: Final = re.compile(r"[^\s,;]+")
+# A half-supported claim is not supported: the model rewrites it.
+_BOOLEANS: Final = {"true": True, "yes": True} | dict.fromkeys(("false", "no", "partly", "partially", "partial"), False)
+_LINE_DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers, the lines 2.1 and 2.10 would be the same
+
+
+def read_opinion(*texts: str) -> Opinion:
+    """Return the usable verdicts from the first text that has any, with or without an object around them."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        objects = list(json_objects(text, _LINE_DECODER))
+        complete = [each for each in objects if isinstance(each.get("verdicts"), list)]
+        bare = [each for each in objects if "claim" in each]
+        found = complete[-1] if complete else {"verdicts": bare} if bare else found
+        if found:
+            break
+    read = [each for verdict in found.get("verdicts", []) if (each := _read_verdict(mapping(verdict)))]
+    times = Counter(number for number, _ in read)  # a claim with two verdicts counts as having none
+    reply = found.get("reply")
+    judgements = {number: judgement for number, judgement in read if times[number] == 1}
+    return Opinion(judgements=judgements, reply=reply if reply in get_args(ReplyKind) else None)
+
+
+def _read_verdict(verdict: Mapping[str, Any]) -> tuple[int, Judgement] | None:
+    """Return a claim's number and judgement, or None if either is unusable."""
+    number, lines = verdict.get("claim"), verdict.get("lines")
+    written = lines if isinstance(lines, list) else _LISTED.findall(str(lines or ""))
+    named = [_LINE.fullmatch(raw) if isinstance(raw, str) else None for raw in written]
+    answer, absent = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent"))
+    if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:
+        return None
+    return int(str(number)), Judgement(
+        supported=answer,
+        lines=tuple((int(line[1]), int(line[2])) if line else NO_LINE for line in named),
+        absent=absent is True,
+        instead=string(verdict, "instead"),
+    )
 
 
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
@@ -194,16 +237,16 @@ class OpenAIModel(ChatServer):
                 before = Usage(model_calls=1)  # a refused call counts as well
             else:
                 if reply.calls or known.calls_tools:
-                    self.learned[self.model] |= Learned(calls_tools=True)
+                    known.calls_tools = True
                     return self._decision(body, reply, before)
                 with suppress(ControlError):  # the bare JSON object
                     action = _read_action(reply)
-                    self.learned[self.model] |= Learned(json_only=True)
+                    known.json_only = True
                     return Decision(action=action, usage=before, call=self.call(body))
         body = self._decide_body(control_messages(context, as_json=True))
         body["response_format"] = JSON_OBJECT
         reply, usage = await self.reply(body)
-        self.learned[self.model] |= Learned(json_only=True)
+        known.json_only = True
         return self._decision(body, reply, before + usage)
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -237,10 +280,7 @@ class OpenAIModel(ChatServer):
         return Generated(text=reply.content, usage=usage, call=self.call(body))
 
     async def context_length(self, context: DecideContext, tokens: int) -> int:
-        """Send a decision with more than ``tokens`` and return how many of them the model read.
-
-        Raises ``ModelError``.
-        """
+        """Send a decision of more than ``tokens``; return how many the model read. Raises ``ModelError``."""
         try:
             usage = (await self.decide(context)).usage
         except ModelError as error:

@@ -17,8 +17,7 @@ from itertools import chain, count
 from typing import Any, Final
 
 from agent.actions import CONTROL_NAMES, Action, ToolCalls
-from agent.model.judge import JudgeContext
-from agent.model.protocol import DecideContext, TurnContext, WriteContext
+from agent.model.protocol import DecideContext, JudgeContext, TurnContext, WriteContext
 from agent.texts.catalogue import age, truncate
 from agent.thread.conversation import Question, ThreadMessage, as_markdown
 from agent.thread.state import Plan

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from agent.budget import ModelCall, Usage
 
 if TYPE_CHECKING:  # so that `orion verify` has these errors without importing threads and tool schemas
+    from datetime import date
+
     from agent.actions import Action
     from agent.budget import Budget
     from agent.thread.conversation import Question, ThreadMessage
     from agent.thread.state import Plan
     from agent.tools.tool import ToolResult, ToolSpec
-    from verification.types import Source
+    from verification.judgement import Judgement
+    from verification.types import Claim, Source
 
 ModelErrorKind = Literal[
     "ConfigurationError", "AuthenticationError", "TokenLimitError", "TimeoutError", "RateLimitError", "QuotaError",
@@ -162,6 +165,46 @@ class Model(Protocol):
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
+
+
+ReplyKind = Literal["answered", "partly", "not_in_sources"]
+"""Kind of an answer as a whole: it answers the question fully or partly, or only says that the sources do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeContext:
+    """Everything that a judgement may depend on.
+
+    ``claims`` are sentences of ``answer``, ``sources`` those of the turn.
+    """
+
+    question: str
+    answer: str
+    claims: tuple[Claim, ...]
+    sources: tuple[Source, ...]
+    said: str = ""  # the person's text before the question
+    today: date | None = None  # the day of the question, if known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """The judge's usable verdicts, their usage, and the request for traces."""
+
+    judgements: Mapping[int, Judgement] = field(default_factory=dict)  # by claim number, from 1
+    reply: ReplyKind | None = None  # None if the judge did not say
+    usage: Usage = field(default_factory=Usage)
+    call: ModelCall = field(default_factory=ModelCall)
+
+
+class Judge(Protocol):
+    """Decides claims that rules cannot."""
+
+    @property
+    def name(self) -> str:
+        """Name for logs and traces."""
+
+    async def judge(self, context: JudgeContext) -> Opinion:
+        """Judge all claims of the context in one call. Raises ``ModelError``."""
 
 
 RETRYABLE: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.model.judge import JudgeContext, Opinion
-from agent.model.protocol import ModelError
+from agent.model.protocol import JudgeContext, ModelError, Opinion
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.live import check_draft

@@ -14,9 +14,8 @@ import structlog
 from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
 from agent.files import add_unread_notes, file_sources
-from agent.model.judge import Judge
 from agent.model.prompts import decision_message
-from agent.model.protocol import RETRYABLE, DecideContext, Model, ModelError
+from agent.model.protocol import RETRYABLE, DecideContext, Judge, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Question, ThreadMessage

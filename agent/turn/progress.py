@@ -16,9 +16,8 @@ from urllib.parse import urldefrag
 import structlog
 
 from agent.budget import Budget, Usage
-from agent.model.judge import Judge, ReplyKind
 from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts
-from agent.model.protocol import Model, ModelError, Piece, WriteContext, WriteStream
+from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, WriteContext, WriteStream
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, is_from_own_words, may_see, viewers_of
 from agent.thread.state import StateNotSaved, ThreadState

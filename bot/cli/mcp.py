@@ -24,7 +24,7 @@ from pydantic import AnyHttpUrl
 from redis.exceptions import RedisError
 
 from agent.actions import ToolCall
-from agent.model.judge import Judge, JudgeContext, Opinion
+from agent.model.protocol import Judge, JudgeContext, Opinion
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, ThreadKey, viewers_of
 from agent.thread.state import ThreadState

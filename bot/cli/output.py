@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
     from rich.console import Console
     from rich.table import Table
 
-    from agent.model.judge import Judge
+    from agent.model.protocol import Judge
     from bot.settings import Settings
 
 Result = TypeVar("Result")

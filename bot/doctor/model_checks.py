@@ -8,9 +8,8 @@ from typing import Final
 
 from agent.budget import Budget, Usage
 from agent.knowledge.types import KnowledgeAwayError
-from agent.model.judge import JudgeContext
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import DecideContext, ModelError, WriteContext
+from agent.model.protocol import DecideContext, JudgeContext, ModelError, WriteContext
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from bot.doctor.checks import Finding, Problem

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter
 
 from agent.json_data import string
-from agent.model.judge import Judge
+from agent.model.protocol import Judge
 from agent.outcome import OutcomeName
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState

@@ -14,8 +14,7 @@ from typing import IO, Any, Final
 import structlog
 from pydantic import Field, TypeAdapter
 
-from agent.model.judge import Judge, JudgeContext, Opinion
-from agent.model.protocol import ModelError
+from agent.model.protocol import Judge, JudgeContext, ModelError, Opinion
 from bot.errors import WrongUse
 from bot.evals.files import json_of, same_file, verdict_json
 from bot.evals.rows import Given, Row, Sources, Text, by_kind, read_rows, share, sources_of, validate

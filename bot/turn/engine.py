@@ -17,9 +17,8 @@ from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.index.index import KnowledgeIndex, Meaning
 from agent.knowledge.types import IndexReport
 from agent.model.chat_server import Learned, Timeouts
-from agent.model.judge import Judge
 from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
-from agent.model.protocol import Model
+from agent.model.protocol import Judge, Model
 from agent.outcome import TurnOutcome
 from agent.quoting.model import ExtractiveModel
 from agent.tasks import background_tasks

@@ -17,8 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from agent.model.chat_server import Timeouts
-from agent.model.judge import Judge, JudgeContext, Opinion
-from agent.model.protocol import DecideContext, Decision, Generated, Model, WriteContext, WriteStream
+from agent.model.protocol import (
+    DecideContext,
+    Decision,
+    Generated,
+    Judge,
+    JudgeContext,
+    Model,
+    Opinion,
+    WriteContext,
+    WriteStream,
+)
 from agent.outcome import Failed, Refused
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.judge import Opinion, read_opinion
+from agent.model.openai import read_opinion
+from agent.model.protocol import Opinion
 from verification.judgement import NO_LINE, Judgement
 
 ONE = {"claim": 1, "lines": ["2.14", "[3.0]"], "supported": True}

@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.budget import Budget
-from agent.model.judge import JudgeContext, Opinion
 from agent.model.prompts import NOT_FOUND
-from agent.model.protocol import ModelError, Piece
+from agent.model.protocol import JudgeContext, ModelError, Opinion, Piece
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, Refused, TurnOutcome
 from agent.turn.live import MAX_EARLY_CHARS, LiveAnswer
 from tests.support.drafts_in_blocks import BASE, BLOCKS

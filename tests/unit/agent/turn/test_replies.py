@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.actions import Respond, ToolCall, ToolCalls
-from agent.model.judge import JudgeContext, Opinion
 from agent.model.prompts import NOT_FOUND
+from agent.model.protocol import JudgeContext, Opinion
 from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
