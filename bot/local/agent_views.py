@@ -14,8 +14,8 @@ from typing import Final
 from bot.local.model.errors import ApiError
 from bot.local.model.feed import UpdateFeed
 from bot.local.model.limits import check_view
+from bot.local.model.messages import identifier, with_block_ids
 from bot.local.model.roster import APP_ID, BOT_ID, TEAM_ID, Json
-from bot.local.payloads import identifier, with_block_ids
 
 SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
 
@@ -24,10 +24,9 @@ ThreadId = tuple[str, str]  # channel id and ``thread_ts``
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A status line such as "is searching …", the messages that rotate meanwhile, and the timer that ends it."""
+    """A status line as the page gets it, and the timer that ends it."""
 
-    text: str
-    loading_messages: list[str]
+    payload: Json
     timer: asyncio.TimerHandle
 
 
@@ -57,8 +56,9 @@ class AgentThreads:
         if before := self.statuses.get(thread):
             before.timer.cancel()
         timer = asyncio.get_running_loop().call_later(self.status_seconds, self.end_status, thread)
-        self.statuses[thread] = Status(text=text, loading_messages=loading_messages, timer=timer)
-        self.feed.publish("status", **self._status_payload(thread))
+        payload = {"channel": thread[0], "thread_ts": thread[1], "status": text, "loading_messages": loading_messages}
+        self.statuses[thread] = Status(payload=payload, timer=timer)
+        self.feed.publish("status", **payload)
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
         """Set a session's state. Create the session if needed; ``title`` is used only then."""
@@ -80,7 +80,7 @@ class AgentThreads:
 
     def status_payloads(self) -> list[Json]:
         """All visible statuses."""
-        return [self._status_payload(thread) for thread in self.statuses]
+        return [status.payload for status in self.statuses.values()]
 
     def forget(self, thread: ThreadId) -> None:
         """Remove the status and the session of a deleted thread."""
@@ -91,12 +91,7 @@ class AgentThreads:
         """Remove a thread's status."""
         if status := self.statuses.pop(thread, None):
             status.timer.cancel()
-            self.feed.publish("status", **self._status_payload(thread))
-
-    def _status_payload(self, thread: ThreadId) -> Json:
-        status = self.statuses.get(thread)
-        text, messages = (status.text, status.loading_messages) if status else ("", [])
-        return {"channel": thread[0], "thread_ts": thread[1], "status": text, "loading_messages": messages}
+            self.feed.publish("status", **(status.payload | {"status": "", "loading_messages": []}))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,26 +110,24 @@ class Views:
     trigger_seconds: float
     open: dict[str, OpenView] = field(default_factory=dict)
     homes: dict[str, Json] = field(default_factory=dict)
-    _triggers: dict[str, tuple[float, str]] = field(default_factory=dict)
-    _used: set[str] = field(default_factory=set)
+    _triggers: dict[str, tuple[float, str] | None] = field(default_factory=dict)  # None: used
 
     def new_trigger(self, user: str) -> str:
         """Return a trigger id for this person's latest action."""
-        trigger = f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}.{secrets.token_hex(16)}"
+        trigger = secrets.token_hex(16)
         self._triggers[trigger] = (time.monotonic() + self.trigger_seconds, user)
         return trigger
 
     def exchange(self, trigger: str) -> str:
         """Return a trigger's person, and use up the trigger."""
-        if trigger in self._used:
-            raise ApiError(error="exchanged_trigger_id")
         if trigger not in self._triggers:
             raise ApiError(error="invalid_trigger_id")
-        deadline, user = self._triggers.pop(trigger)
-        if time.monotonic() > deadline:  # distinguished from an unknown trigger, as in Slack
+        found, self._triggers[trigger] = self._triggers[trigger], None
+        if found is None:
+            raise ApiError(error="exchanged_trigger_id")
+        if time.monotonic() > found[0]:  # distinguished from an unknown trigger, as in Slack
             raise ApiError(error="expired_trigger_id")
-        self._used.add(trigger)
-        return user
+        return found[1]
 
     def show(self, user: str, given: Json) -> Json:
         """Open a modal for a person and return its view object."""

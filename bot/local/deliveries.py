@@ -66,7 +66,10 @@ class SocketMode:
         try:
             await socket.send_json({"type": "hello", "connection_info": {"app_id": APP_ID}})
             async for message in socket:
-                _acknowledge(waiting, str(message.data))
+                ack = json_object(str(message.data)) or {}
+                future, payload = waiting.get(str(ack.get("envelope_id"))), ack.get("payload")
+                if future is not None and not future.done():
+                    future.set_result(payload if isinstance(payload, dict) else None)
         finally:
             del self.connections[socket]
             self._changed(bool(self.connections))
@@ -111,13 +114,6 @@ class SocketMode:
                 await socket.close()
 
 
-def _acknowledge(waiting: dict[str, asyncio.Future[Json | None]], text: str) -> None:
-    ack = json_object(text) or {}
-    future, payload = waiting.get(str(ack.get("envelope_id"))), ack.get("payload")
-    if future is not None and not future.done():
-        future.set_result(payload if isinstance(payload, dict) else None)
-
-
 def json_object(text: str) -> Json | None:
     """Return ``text`` as a JSON object, if it is one."""
     try:
@@ -133,7 +129,6 @@ class HttpEvents:
 
     signing_secret: str
     url: str = ""
-    _session: aiohttp.ClientSession | None = None
 
     async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one request
         """The JSON body of the answer, if it has one. Raises ``NotAcknowledged`` unless it was a 2xx in time."""
@@ -150,13 +145,12 @@ class HttpEvents:
         }
         if attempt:
             headers |= {"X-Slack-Retry-Num": str(attempt), "X-Slack-Retry-Reason": reason}
-        if self._session is None:
-            self._session = aiohttp.ClientSession(trust_env=False)
         limit = aiohttp.ClientTimeout(total=timeout)
         try:
-            async with self._session.post(
-                self.url, data=body, headers=headers, timeout=limit, allow_redirects=False
-            ) as answer:
+            async with (
+                aiohttp.ClientSession(trust_env=False, timeout=limit, headers=headers) as session,
+                session.post(self.url, data=body, allow_redirects=False) as answer,
+            ):
                 text = await answer.text()
         except TimeoutError:
             raise NotAcknowledged(reason="http_timeout") from None
@@ -165,12 +159,6 @@ class HttpEvents:
         if answer.status in range(200, 300):
             return json_object(text)
         raise NotAcknowledged(reason="http_error")
-
-    async def close(self) -> None:
-        """Close the session."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
 
 
 @dataclass(slots=True, kw_only=True)

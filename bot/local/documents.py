@@ -22,22 +22,16 @@ POLICY: Final = (
 _FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _PAGE: Final = Path(__file__).parent / "static" / "document.html"
 _PARSER: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-_TAGS: Final = _HEADINGS | {
-    "a", "abbr", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "figcaption",
-    "figure", "hr", "i", "img", "kbd", "li", "ol", "p", "pre", "s", "samp", "section", "small", "span", "strong",
-    "sub", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
-}  # fmt: skip
-_DROPPED_WHOLE: Final = frozenset({
+_DROPPED_WHOLE: Final = {
     "script", "style", "iframe", "object", "embed", "template", "noscript", "svg", "math", "title", "textarea",
     "select",
-})  # fmt: skip
+}  # fmt: skip
 _ATTRIBUTES: Final = {
     "a": {"href"},
     "img": {"alt"},
     "td": {"colspan", "rowspan"},
     "th": {"colspan", "rowspan"},
-    **{heading: {"id"} for heading in _HEADINGS},
+    **{f"h{level}": {"id"} for level in range(1, 7)},
 }
 # nh3's output is regular: lower case, every attribute quoted, every tag closed.
 _IMAGE: Final = re.compile(r'<img(?: alt="([^"]*)")?>')
@@ -117,13 +111,25 @@ def safe_html(source: str) -> str:
         return f'<pre class="plain">{html.escape(source)}</pre>'
     clean = nh3.clean(
         source,
-        tags=set(_TAGS),
-        clean_content_tags=set(_DROPPED_WHOLE),
+        clean_content_tags=_DROPPED_WHOLE,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
     )
     seen: Counter[str] = Counter()
-    return _HEADING.sub(lambda heading: _with_anchor(heading, seen), _IMAGE.sub(_describe_image, clean))
+
+    def describe(image: re.Match[str]) -> str:
+        return f'<span class="image">{html.escape(html.unescape(image[1]))}</span>' if image[1] else ""
+
+    def with_anchor(heading: re.Match[str]) -> str:
+        """Render a heading with the anchor that citations use, and with its own."""
+        tag, own, inside = heading.groups()
+        name = slug(" ".join(html.unescape(_TAG.sub("", inside)).split()))
+        anchor = f"{name}-{seen[name]}" if seen[name] else name
+        seen[name] += 1
+        also = f'<span id="{own}"></span>' if own and html.unescape(own) != anchor else ""
+        return f'<{tag} id="{html.escape(anchor)}">{also}{inside}</{tag}>'
+
+    return _HEADING.sub(with_anchor, _IMAGE.sub(describe, clean))
 
 
 def _depth(source: str) -> int:
@@ -133,20 +139,6 @@ def _depth(source: str) -> int:
         depth = max(0, depth - 1) if tag[1] else depth + (tag[2].lower() not in _NOT_NESTING)
         deepest = max(deepest, depth)
     return deepest
-
-
-def _describe_image(image: re.Match[str]) -> str:
-    return f'<span class="image">{html.escape(html.unescape(image[1]))}</span>' if image[1] else ""
-
-
-def _with_anchor(heading: re.Match[str], seen: Counter[str]) -> str:
-    """Render a heading with the anchor that citations use, and with its own."""
-    tag, own, inside = heading.groups()
-    name = slug(" ".join(html.unescape(_TAG.sub("", inside)).split()))
-    anchor = f"{name}-{seen[name]}" if seen[name] else name
-    seen[name] += 1
-    also = f'<span id="{own}"></span>' if own and html.unescape(own) != anchor else ""
-    return f'<{tag} id="{html.escape(anchor)}">{also}{inside}</{tag}>'
 
 
 def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:

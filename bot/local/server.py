@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from bot.local.api.router import WebApi
+from bot.local.api.router import handle
 from bot.local.documents import POLICY as PAGE_POLICY
 from bot.local.documents import show_document
 from bot.local.model.roster import Json
@@ -91,7 +91,6 @@ class LocalWorkspace(PersonActions):
         self.workspace.threads.close()
         self.workspace.deliveries.stop()
         await self.workspace.sockets.close()
-        await self.http.close()
         await self._stack.aclose()
 
     async def _keep(self, file: Path) -> None:
@@ -118,13 +117,13 @@ class LocalWorkspace(PersonActions):
         app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[self._guard])
         app.add_routes(
             [
-                web.route("*", "/api/{method}", WebApi(self.workspace).handle),
+                web.route("*", "/api/{method}", partial(handle, self.workspace)),
                 web.get("/link/", self.workspace.sockets.handle),
                 web.get("/files-pri/{file}/{name}", self._download),
                 web.get("/docs/{path:.+}", partial(show_document, self.workspace.setup.docs)),
-                web.get(r"/static/{name:\w+\.(?:css|js|svg)}", _static),
-                web.get("/", _index),
-                web.get("/archives/{channel}/{message}", _index),
+                web.get(r"/static/{name:\w+\.(?:css|js|svg)}", _file),
+                web.get("/", _file),
+                web.get("/archives/{channel}/{message}", _file),
                 *PageApi(self).routes(),
                 *self.routes,
             ]
@@ -153,13 +152,10 @@ class LocalWorkspace(PersonActions):
         raise web.HTTPNotFound(text="no such file")
 
 
-async def _index(request: web.Request) -> web.FileResponse:  # noqa: ARG001 - a route's signature
-    return _file("index.html", {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"})
-
-
-async def _static(request: web.Request) -> web.FileResponse:
-    return _file(request.match_info["name"], {"Cache-Control": "no-cache"})
-
-
-def _file(name: str, headers: dict[str, str]) -> web.FileResponse:
-    return web.FileResponse(STATIC / name, headers={**headers, "X-Content-Type-Options": "nosniff"})
+async def _file(request: web.Request) -> web.FileResponse:
+    """Serve the page, or one of its parts."""
+    name, headers = request.match_info.get("name"), {"X-Content-Type-Options": "nosniff"}
+    page = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
+    return web.FileResponse(
+        STATIC / (name or "index.html"), headers=headers | ({"Cache-Control": "no-cache"} if name else page)
+    )

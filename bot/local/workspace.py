@@ -16,13 +16,12 @@ from typing import Final
 
 from structlog import get_logger
 
-from bot.local import payloads as events
 from bot.local.agent_views import AgentThreads, Views
 from bot.local.deliveries import Deliveries, HttpEvents, SocketMode
 from bot.local.model.faults import ApiCall, Faults, Switches
 from bot.local.model.feed import UpdateFeed
 from bot.local.model.limits import RateLimiter, Strictness
-from bot.local.model.messages import LocalMessage, MessageLog
+from bot.local.model.messages import LocalMessage, MessageLog, envelope, mention_event, message_event, with_block_ids
 from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, Channel, Json, Roster, sample_roster
 
 TurnRecord = Callable[[str], Awaitable[Json | None]]
@@ -114,11 +113,11 @@ class WorkspaceState:
 
     def _send(self, event: Json, channel: Channel) -> None:
         if BOT_USER in channel.members:
-            self.deliveries.event(events.envelope(event, channel, self.setup.team))
+            self.deliveries.event(envelope(event, channel, self.setup.team))
 
     def add_message(self, message: LocalMessage) -> None:
         """Store a new message and notify everyone."""
-        message.blocks = events.with_block_ids(message.blocks)
+        message.blocks = with_block_ids(message.blocks)
         self.log.add(message)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         channel = self.roster.channels[message.channel]
@@ -132,8 +131,8 @@ class WorkspaceState:
             self.action_tokens.add(shown["action_token"])
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
         if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in {"", "file_share"}:
-            self._send(events.mention_event(shown, channel), channel)
-        self._send(events.message_event(shown, channel), channel)
+            self._send(mention_event(shown, channel), channel)
+        self._send(message_event(shown, channel), channel)
 
     def rewrite(self, message: LocalMessage, **parts: object) -> None:
         """Replace a message's content, and notify everyone of the edit."""
@@ -144,19 +143,17 @@ class WorkspaceState:
         self.publish_change(message, before)
 
     def publish_change(self, message: LocalMessage, before: Json) -> None:
-        """Notify everyone that a message changed; ``before`` is its old payload."""
-        message.blocks = events.with_block_ids(message.blocks)
+        """Notify everyone of an edit, an update or a tombstone; ``before`` is the message's old payload."""
+        message.blocks = with_block_ids(message.blocks)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         facts = {"message": self.log.payload_of(message, metadata=True), "previous_message": before}
         self._send_hidden("message_changed", message, facts)
 
     def _send_hidden(self, subtype: str, message: LocalMessage, facts: Json) -> None:
-        """Send ``message_changed`` (an edit, an update, a tombstone) or ``message_deleted``."""
-        if message.ephemeral_for:
-            return
-        channel, ts = self.roster.channels[message.channel], self.log.next_ts()
-        event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, **facts}
-        self._send(events.message_event(event, channel), channel)
+        if not message.ephemeral_for:
+            channel, ts = self.roster.channels[message.channel], self.log.next_ts()
+            event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, **facts}
+            self._send(message_event(event, channel), channel)
 
     def react(self, message: LocalMessage, user: str, name: str) -> None:
         """Add a reaction, or remove the one that this user added before."""
@@ -187,24 +184,19 @@ class WorkspaceState:
 
 def save(workspace: WorkspaceState, file: Path) -> None:
     """Write all messages and files atomically. The page says if that is impossible."""
-    try:
-        _write(workspace, file)
-    except OSError as error:
-        workspace.tell(f"These conversations cannot be kept in {file.parent}: {error.strerror}.")
-
-
-def _write(workspace: WorkspaceState, file: Path) -> None:
     messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
     files = {
         key: {"payload": one.payload, "content": base64.b64encode(one.content).decode()}
         for key, one in workspace.files.items()
     }
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Rename it when complete, so that a crash in the middle leaves the previous file.
     part = file.with_suffix(".part")
-    part.touch(mode=0o600)
-    part.write_text(json.dumps({"messages": messages, "files": files}), encoding="utf-8")
-    part.replace(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part.touch(mode=0o600)
+        part.write_text(json.dumps({"messages": messages, "files": files}), encoding="utf-8")
+        part.replace(file)  # complete, so that a crash in the middle leaves the previous file
+    except OSError as error:
+        workspace.tell(f"These conversations cannot be kept in {file.parent}: {error.strerror}.")
 
 
 def load(workspace: WorkspaceState, file: Path) -> None:

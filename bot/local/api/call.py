@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.messages import LocalMessage
-from bot.local.model.roster import BOT_USER, Channel, Json
+from bot.local.model.roster import BOT_ID, BOT_USER, Channel, Json
 from bot.local.workspace import WorkspaceState
 
 Item = TypeVar("Item")
@@ -86,9 +86,12 @@ class Call:
             raise ApiError(error="not_in_channel")
         return channel
 
-    def message(self, name: str = "ts") -> LocalMessage:
-        """The message that the argument names, in one of the app's channels."""
-        return self.workspace.log.visible(self.own_channel().id, self.required_text(name))
+    def own_message(self, error: str) -> LocalMessage:
+        """The app's message that ``ts`` names. Raises ``ApiError``: ``error`` if it is another's."""
+        message = self.workspace.log.visible(self.own_channel().id, self.required_text("ts"))
+        if message.bot_id != BOT_ID:
+            raise ApiError(error)
+        return message
 
     def thread(self, channel: Channel) -> str:
         """The root of the thread that ``thread_ts`` names, if any."""

@@ -3,7 +3,7 @@
 A stream takes either text or chunks, as its first content decides.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from bot.local.agent_views import SESSION_STATES
 from bot.local.api.call import Call, Methods
@@ -12,7 +12,6 @@ from bot.local.model.limits import TEXT_KEPT, UPDATE_TEXT, check_blocks, check_m
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_ID, BOT_USER, Channel, Json
 
-BOT_NAME: Final = "Orion"
 SCOPE: Final = "chat:write"
 TASK_STATES: Final = ("pending", "in_progress", "complete", "error")
 
@@ -43,8 +42,8 @@ def _is_empty(content: Json) -> bool:
     return not (content.get("text", "").strip() or content.get("blocks") or content.get("attachments"))
 
 
-def _bot_message(call: Call, channel: Channel, thread_ts: str, content: Json) -> LocalMessage:
-    own: Json = {"user": BOT_USER, "bot_id": BOT_ID, "bot_name": BOT_NAME, **content}
+def _bot_message(call: Call, channel: Channel, thread_ts: str, **content: Any) -> LocalMessage:
+    own: Json = {"user": BOT_USER, "bot_id": BOT_ID, "bot_name": "Orion", **content}
     return LocalMessage(channel=channel.id, ts=call.workspace.log.next_ts(), thread_ts=thread_ts, **own)
 
 
@@ -52,7 +51,7 @@ def _new_message(call: Call, channel: Channel) -> LocalMessage:
     content = _read_content(call)
     if _is_empty(content):
         raise ApiError(error="no_text")
-    return _bot_message(call, channel, call.thread(channel), content)
+    return _bot_message(call, channel, call.thread(channel), **content)
 
 
 @methods("chat.postMessage", SCOPE)
@@ -74,9 +73,7 @@ def _post_reply(call: Call, message: LocalMessage) -> Json:
 @methods("chat.update", SCOPE)
 def _update(call: Call) -> Json:
     """Update one of the app's own messages; omitted fields stay as they were."""
-    message = call.message()
-    if message.bot_id != BOT_ID:
-        raise ApiError(error="cant_update_message")
+    message = call.own_message("cant_update_message")
     if message.streaming and call.workspace.log.now() < message.stream_ends:
         raise ApiError(error="streaming_state_conflict")  # not tested either
     content = _read_content(call)
@@ -91,9 +88,7 @@ def _update(call: Call) -> Json:
 
 @methods("chat.delete", SCOPE)
 def _delete(call: Call) -> Json:
-    message = call.message()
-    if message.bot_id != BOT_ID:
-        raise ApiError(error="cant_delete_message")
+    message = call.own_message("cant_delete_message")
     call.workspace.remove_message(message)
     return {"channel": message.channel, "ts": message.ts}
 
@@ -138,22 +133,16 @@ def _grow(message: LocalMessage, call: Call, chunks: list[Json]) -> None:
     message.stream_mode = mode if chunks else message.stream_mode
     for chunk in chunks:
         if chunk["type"] == "task_update":
-            _grow_tasks(message, chunk)
+            card = next((one for one in message.blocks if one.get("task_id") == chunk["id"]), None)
+            if card is None:
+                card = {"type": "task_card", "task_id": chunk["id"]}
+                message.blocks.append(card)
+            card |= {key: value for key, value in chunk.items() if key not in ("type", "id") and value is not None}
             continue
         message.text += chunk["text"]
-        if message.blocks and message.blocks[-1]["type"] == "markdown":
-            message.blocks[-1]["text"] += chunk["text"]
-        else:
-            message.blocks.append({"type": "markdown", "text": chunk["text"]})
-
-
-def _grow_tasks(message: LocalMessage, chunk: Json) -> None:
-    news = {key: value for key, value in chunk.items() if key not in ("type", "id") and value is not None}
-    for task in message.blocks:
-        if task.get("task_id") == chunk["id"]:
-            task.update(news)
-            return
-    message.blocks.append({"type": "task_card", "task_id": chunk["id"], **news})
+        if not message.blocks or message.blocks[-1]["type"] != "markdown":
+            message.blocks.append({"type": "markdown", "text": ""})
+        message.blocks[-1]["text"] += chunk["text"]
 
 
 @methods("chat.startStream", SCOPE)
@@ -166,18 +155,15 @@ def _start(call: Call) -> Json:
                 raise ApiError(error=f"missing_{name}")
     thread = workspace.log.root(channel.id, call.required_text("thread_ts"))
     chunks = _read_chunks(call)
-    message = _bot_message(call, channel, thread, {})
-    message.streaming = True
-    message.stream_ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
+    ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
+    message = _bot_message(call, channel, thread, streaming=True, stream_ends=ends)
     _grow(message, call, chunks)
     workspace.add_message(message)
     return {"channel": channel.id, "ts": message.ts}
 
 
 def _streaming(call: Call) -> LocalMessage:
-    message = call.message()
-    if message.bot_id != BOT_ID:
-        raise ApiError(error="message_not_owned_by_app")
+    message = call.own_message("message_not_owned_by_app")
     if not message.streaming or call.workspace.log.now() >= message.stream_ends:
         raise ApiError(error="message_not_in_streaming_state")
     return message
@@ -210,4 +196,4 @@ def _stop(call: Call) -> Json:
     workspace.publish_change(message, before)
     if state:
         workspace.threads.set_session((message.channel, message.thread_ts), state, "")
-    return {"channel": message.channel, "ts": message.ts, "message": workspace.log.payload_of(message, metadata=True)}
+    return _post_reply(call, message)

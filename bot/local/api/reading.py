@@ -7,7 +7,7 @@ from typing import Final
 from bot.local.api.call import MAX_PAGE_ITEMS, Call, Methods
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import LocalMessage
-from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
+from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Channel, Json
 from bot.local.workspace import SEARCH_SCOPE, WorkspaceState
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
@@ -60,28 +60,35 @@ def _info(call: Call) -> Json:
 
 @methods("conversations.list", *LISTING)
 def _list(call: Call) -> Json:
+    channels = call.workspace.roster.channels.values()
+    return _page_of_channels(call, [one for one in channels if one.kind == "channel" or BOT_USER in one.members])
+
+
+@methods("users.conversations", *LISTING)
+def _user_conversations(call: Call) -> Json:
+    """Channels that the app and the user share."""
+    both = {call.workspace.roster.member(call.text("user") or BOT_USER).id, BOT_USER}
+    return _page_of_channels(call, [one for one in call.workspace.roster.channels.values() if both <= one.members])
+
+
+def _page_of_channels(call: Call, channels: Sequence[Channel]) -> Json:
     kinds = {_KINDS[one.strip()] for one in call.text("types", "public_channel").split(",")}
-    seen = [one for one in call.workspace.roster.channels.values() if one.kind == "channel" or BOT_USER in one.members]
-    found, following = call.page([one for one in seen if one.kind in kinds], 100)
+    found, following = call.page([one for one in channels if one.kind in kinds], 100)
     return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
 
 
 @methods("assistant.search.context", SEARCH_SCOPE)
 def _search(call: Call) -> Json:
     """Messages in public channels that share a word with the query, newest first. An event contains the token."""
-    workspace, words = call.workspace, _words(call.required_text("query"))
+    workspace, words = call.workspace, set(_WORD.findall(call.required_text("query").casefold()))
     if call.text("action_token") not in workspace.action_tokens:
         raise ApiError(error="invalid_action_token")
     public = [channel for channel in workspace.roster.channels.values() if channel.kind == "channel"]
     said = [message for channel in public for message in workspace.log.all_in(channel.id)]
-    found = [message for message in said if words & _words(message.text)]
+    found = [message for message in said if not words.isdisjoint(_WORD.findall(message.text.casefold()))]
     found.sort(key=lambda message: float(message.ts), reverse=True)
     shown = [_result(workspace, message) for message in found[: min(int(call.text("limit") or MAX_FOUND), MAX_FOUND)]]
     return {"results": {"messages": shown}, "response_metadata": {"next_cursor": ""}}
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold()))
 
 
 def _result(workspace: WorkspaceState, message: LocalMessage) -> Json:
@@ -137,17 +144,6 @@ def _user_groups(call: Call) -> Json:
         for key, name in call.workspace.roster.groups.items()
     ]
     return {"usergroups": groups}
-
-
-@methods("users.conversations", *LISTING)
-def _user_conversations(call: Call) -> Json:
-    """Channels that the app and the user share."""
-    user = call.workspace.roster.member(call.text("user") or BOT_USER)
-    kinds = {_KINDS[one.strip()] for one in call.text("types", "public_channel").split(",")}
-    channels = call.workspace.roster.channels.values()
-    shared = [one for one in channels if one.kind in kinds and {user.id, BOT_USER} <= one.members]
-    found, following = call.page(shared, 100)
-    return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
 
 
 @methods("files.info", "files:read")

@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -17,54 +16,50 @@ from bot.local.workspace import WorkspaceState
 METHODS: Final = Methods(chat.methods | reading.methods | assistant.methods)
 
 
-@dataclass(frozen=True, slots=True)
-class WebApi:
-    """Answers Web API requests for a workspace."""
-
-    workspace: WorkspaceState
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer one call."""
-        workspace, call = self.workspace, ApiCall(method=request.match_info["method"], arguments={})
-        workspace.calls.append(call)  # before the reply: a test may wait for a hanging call
+async def handle(workspace: WorkspaceState, request: web.Request) -> web.StreamResponse:
+    """Answer one Web API call."""
+    call = ApiCall(method=request.match_info["method"], arguments={})
+    workspace.calls.append(call)  # before the reply: a test may wait for a hanging call
+    workspace.feed.touch()
+    headers = {"X-Slack-Req-Id": secrets.token_hex(16), "X-OAuth-Scopes": ",".join(workspace.setup.scopes)}
+    try:
+        return web.json_response({"ok": True, **await _answer(workspace, request, call)}, headers=headers)
+    except ApiError as refusal:
+        call.error, call.status = refusal.error, refusal.status
+        if refusal.retry_after is not None:
+            headers["Retry-After"] = str(refusal.retry_after)
+        body = {"ok": False, "error": refusal.error, **refusal.extra}
+        return web.json_response(body, status=refusal.status, headers=headers)
+    except _Cut:
+        call.error = "connection_cut"
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()  # the connection is already closed
+    finally:
+        call.done = True
         workspace.feed.touch()
-        try:
-            return _respond(workspace, {"ok": True, **await self._answer(request, call)})
-        except ApiError as refusal:
-            call.error, call.status = refusal.error, refusal.status
-            response = _respond(workspace, {"ok": False, "error": refusal.error, **refusal.extra}, refusal.status)
-            if refusal.retry_after is not None:
-                response.headers["Retry-After"] = str(refusal.retry_after)
-            return response
-        except _Cut:
-            call.error = "connection_cut"
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()  # the connection is already closed
-        finally:
-            call.done = True
-            workspace.feed.touch()
 
-    async def _answer(self, request: web.Request, call: ApiCall) -> Json:
-        workspace, method = self.workspace, call.method
-        fault = workspace.faults.take(method)
-        if fault:
-            await _strike(workspace, fault, request)
-        asked = Call(workspace, await read_values(request))
-        call.arguments = {key: value for key, value in asked.values.items() if key != "token"}
-        if method not in METHODS or method in workspace.faults.missing:
-            raise ApiError(error="unknown_method", extra={"req_method": method})
-        bearer = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
-        _authorize(workspace, method, bearer or asked.text("token"))  # Slack also accepts a token as an argument
-        workspace.rates.charge(method, asked.text("channel"))
-        try:
-            answer = METHODS[method].answer(asked)
-        except (KeyError, ValueError):  # an argument in another form
-            raise ApiError(error="invalid_arguments") from None
-        # only now, so that the effect stays, as with a real broken connection
-        if fault and fault.kind == "lost_response":
-            raise _Cut
-        return answer
+
+async def _answer(workspace: WorkspaceState, request: web.Request, call: ApiCall) -> Json:
+    method = call.method
+    fault = workspace.faults.take(method)
+    if fault:
+        await _strike(workspace, fault, request)
+    asked = Call(workspace, await read_values(request))
+    call.arguments = {key: value for key, value in asked.values.items() if key != "token"}
+    if method not in METHODS or method in workspace.faults.missing:
+        raise ApiError(error="unknown_method", extra={"req_method": method})
+    bearer = request.headers.get("Authorization", "").removeprefix("Bearer ").strip()
+    _authorize(workspace, method, bearer or asked.text("token"))  # Slack also accepts a token as an argument
+    workspace.rates.charge(method, asked.text("channel"))
+    try:
+        answer = METHODS[method].answer(asked)
+    except (KeyError, ValueError):  # an argument in another form
+        raise ApiError(error="invalid_arguments") from None
+    # only now, so that the effect stays, as with a real broken connection
+    if fault and fault.kind == "lost_response":
+        raise _Cut
+    return answer
 
 
 async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Request) -> None:
@@ -91,11 +86,6 @@ def _authorize(workspace: WorkspaceState, method: str, token: str) -> None:
     needed, granted = METHODS[method].scopes, setup.scopes
     if needed and not set(needed) & set(granted):
         raise ApiError(error="missing_scope", extra={"needed": needed[0], "provided": ",".join(granted)})
-
-
-def _respond(workspace: WorkspaceState, body: Json, status: int = 200) -> web.Response:
-    headers = {"X-Slack-Req-Id": secrets.token_hex(16), "X-OAuth-Scopes": ",".join(workspace.setup.scopes)}
-    return web.json_response(body, status=status, headers=headers)
 
 
 class _Cut(Exception):  # noqa: N818 - not an error of this server: a fault that was asked for

@@ -6,9 +6,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from bot.local import payloads as events
 from bot.local.model.errors import ApiError
-from bot.local.model.messages import LocalMessage
+from bot.local.model.messages import LocalMessage, identifier, rich_text
 from bot.local.model.roster import APP_ID, TEAM_ID, VISITOR, Channel, Json
 from bot.local.workspace import StoredFile, WorkspaceState
 
@@ -32,7 +31,7 @@ class PersonActions:
     ) -> str:
         """Write a message in Slack's text form (``<@U0ORION> …``), ``files`` by their ids, and return its ``ts``."""
         message = self._draft(user, channel, text, thread_ts)
-        message.blocks = events.rich_text(text) if text else []
+        message.blocks = rich_text(text) if text else []
         message.client_msg_id = str(uuid.uuid4())
         message.files = [self.workspace.files[one].payload for one in files]
         message.subtype = "file_share" if files else ""
@@ -63,7 +62,7 @@ class PersonActions:
 
     def add_file(self, user: str, name: str, content: bytes, mimetype: str = "") -> str:
         """Upload a file and return its id; it is shown once a message shares it."""
-        file_id = events.identifier("F")
+        file_id = identifier("F")
         kind = mimetype or mimetypes.guess_type(name)[0] or "application/octet-stream"
         address = f"{self.workspace.url}/files-pri/{TEAM_ID}-{file_id}/{name}"
         payload: Json = {
@@ -87,7 +86,7 @@ class PersonActions:
 
     def edit(self, channel: str, ts: str, text: str) -> None:
         """Edit a person's message."""
-        self.workspace.rewrite(self._message(channel, ts), text=text, blocks=events.rich_text(text))
+        self.workspace.rewrite(self._message(channel, ts), text=text, blocks=rich_text(text))
 
     def delete(self, channel: str, ts: str) -> None:
         """Delete a message."""
@@ -168,7 +167,7 @@ class PersonActions:
             "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": team},
             "api_app_id": APP_ID,
             "trigger_id": workspace.views.new_trigger(user),
-            "team": {"id": team, "domain": events.DOMAIN},
+            "team": {"id": team, "domain": "local"},
             "is_enterprise_install": False,
         }
         return await workspace.deliveries.interaction({**payload, **facts})

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.local.model.messages import LocalMessage, MessageLog
+from bot.local.model.messages import LocalMessage, MessageLog, rich_text
 from bot.local.page.blocks import block_view, message_view, modal_view, rich_html, text_html
 from bot.local.page.mrkdwn import as_slack_text, markdown_html, mrkdwn_html, plain_html
-from bot.local.payloads import rich_text
 
 NAMES = {"U0ORION": "Orion", "U0RELEASE": "Release manager", "C0HELP": "help"}
 # fmt: off
