@@ -10,8 +10,7 @@ from typing import Final
 from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import FilePart, Question, ThreadMessage
-from verification.text.language import detect_language
-from verification.text.words import content_stems
+from verification.text.language import content_stems, detect_language
 from verification.types import Source
 
 MAX_WHOLE_CHARS: Final = 8_000  # a file up to this length is one source

@@ -15,15 +15,19 @@ from verification.evidence.evidence import SUPPORTED
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup import mrkdwn
 from verification.markup.chunks import CHUNK_LIMITS, split_chunks
-from verification.markup.links import KnownLinks, show_as_code
-from verification.markup.mrkdwn import unwrap
+from verification.markup.mrkdwn import remove_unencodable, remove_unsendable, unwrap
 from verification.markup.scanner import prose
-from verification.rules import form
-from verification.rules.citations import citation_resolves, cites_sources, normalise_citations
-from verification.rules.form import addresses_question, coherent, minimum_length, not_empty
-from verification.rules.injection import no_broadcast, no_injection
+from verification.rules.injection import no_injection
+from verification.rules.references import (
+    KnownLinks,
+    citation_resolves,
+    cites_sources,
+    no_broadcast,
+    normalise_citations,
+    show_as_code,
+)
 from verification.rules.secrets import no_secrets
-from verification.text.words import remove_unencodable, remove_unsendable
+from verification.rules.writing import addresses_question, coherent, minimum_length, not_empty, well_formed
 from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
 
 T = TypeVar("T")
@@ -37,28 +41,10 @@ OnCrash = Callable[[RuleName, Exception], None]
 """Callback for each crash, so that the caller can log it: this package has no log."""
 
 
-def _check_form(reading: Reading) -> Violations:
-    """Apply the form rules to the text and to each chunk. A fault only in a chunk is located by its words."""
-    dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
-    in_chunks = [each for chunk in reading.chunks for each in form.violations(chunk, dialect, limit=limit)]
-    if reading.draft.repair and reading.chunks and not in_chunks:  # only the chunks are sent
-        return tuple(_locate(each, reading.text) for each in form.leaked_tags(reading.draft.text))
-    in_text = form.violations(reading.text, dialect, limit=0)
-    in_text_keys = {(each.rule, each.words) for each in in_text}
-    only_there = (each for each in in_chunks if (each.rule, each.words) not in in_text_keys)
-    return (*in_text, *(_locate(each, reading.text) for each in only_there))
-
-
-def _locate(violation: Violation, text: str) -> Violation:
-    """Return a chunk's violation with its span in the text, or with the whole text as its span."""
-    at = text.find(violation.words) if violation.words else -1
-    return replace(violation, start=max(at, 0), end=at + len(violation.words) if at >= 0 else len(text))
-
-
 RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
     "not_empty": not_empty,
     "minimum_length": minimum_length,
-    "mrkdwn": _check_form,
+    "mrkdwn": well_formed,
     "no_broadcast": no_broadcast,
     "no_secrets": no_secrets,
     "no_injection": no_injection,

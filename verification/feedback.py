@@ -6,7 +6,7 @@ Warnings are listed only together with errors, and are not counted. A secret of 
 from html import unescape
 from typing import Final, get_args
 
-from verification.text.words import content_stems
+from verification.text.language import content_stems
 from verification.types import RuleName, Severity, Source, Verdict, Violation
 
 _ORDER: Final = get_args(RuleName)

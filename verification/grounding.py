@@ -21,12 +21,12 @@ from verification.evidence.verbatim import (
     join_wrapped_lines,
     text_as_read,
 )
-from verification.markup.links import KnownLinks, normalise_url
+from verification.markup.links import normalise_url
+from verification.markup.mrkdwn import remove_unsendable
 from verification.markup.scanner import Edit, apply_edits
-from verification.rules.citations import citations
 from verification.rules.injection import without_orders
+from verification.rules.references import KnownLinks, citations
 from verification.text.language import detect_language
-from verification.text.words import remove_unsendable
 from verification.types import Claim, Draft, Repair, Source, Violation
 
 _MIN_WORD_SHARE = 0.75  # minimum share of the words for a source to be named as the right one

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from verification.markup.lines import drawn_rows, is_drawn
 from verification.markup.scanner import fences, segments
-from verification.rules.citations import citations
+from verification.rules.references import citations
 from verification.text.language import detect_language
 
 # Earliest possible time of a Slack message, in seconds since 1970; a terminal numbers its questions differently.

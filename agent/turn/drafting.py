@@ -42,7 +42,7 @@ from observability.logging import Length
 from verification.check import is_better
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
-from verification.rules.citations import citations
+from verification.rules.references import citations
 from verification.types import Draft, Verdict
 
 log = structlog.get_logger()

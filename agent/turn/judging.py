@@ -11,7 +11,7 @@ from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.live import check_draft
 from agent.turn.progress import AskedClaim, Progress
 from verification.judgement import apply_judgements, claim_key, open_claims
-from verification.rules.citations import citations
+from verification.rules.references import citations
 from verification.salvage import LeftOut, salvage
 from verification.text.language import detect_language
 from verification.types import Claim, Draft, Verdict

@@ -20,7 +20,7 @@ from agent.tasks import background_tasks
 from verification.check import check
 from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.judgement import only_unconfirmed
-from verification.rules.citations import citation_order, citations, renumber
+from verification.rules.references import citation_order, citations, renumber
 from verification.types import Draft, RuleName, Verdict
 
 log = structlog.get_logger()

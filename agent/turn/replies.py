@@ -12,8 +12,8 @@ from agent.tools.builtin.knowledge import LIST_TITLE, NO_DOCUMENTS
 from agent.turn.progress import Progress
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split_chunks
-from verification.rules.citations import Order, citation_order, renumber
 from verification.rules.injection import safe_title
+from verification.rules.references import Order, citation_order, renumber
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
 Located = TypeVar("Located", Violation, Claim)

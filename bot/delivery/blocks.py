@@ -21,8 +21,8 @@ from bot.delivery.rich_text import (
     table_block,
 )
 from verification.markup.chunks import group_messages
-from verification.rules.citations import citations
 from verification.rules.injection import safe_title
+from verification.rules.references import citations
 from verification.rules.secrets import mask_secrets
 from verification.types import Answer, Source
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx
 
-from observability.langfuse.tracing import http_options
+from observability.loopback import http_options
 
 NAME: Final = "Orion"
 _ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}

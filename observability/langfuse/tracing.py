@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import json
 import re
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import KW_ONLY, dataclass, field
@@ -18,7 +17,6 @@ from typing import Any, Final, ParamSpec
 
 import structlog
 
-from observability.loopback import is_loopback
 from observability.redaction import redact
 
 log = structlog.get_logger()
@@ -71,11 +69,6 @@ def trace_id_of(turn_id: str) -> str:
     A turn id that is a valid trace id is used as it is, so that log, record and trace share one id.
     """
     return turn_id if _TRACE_ID.fullmatch(turn_id) else _hash(turn_id)[:32]
-
-
-def http_options(host: str, timeout_s: float) -> dict[str, Any]:
-    """Return the options of an ``httpx.Client`` for Langfuse: the host's certificates, and no proxy for loopback."""
-    return {"timeout": timeout_s, "verify": ssl.create_default_context(), "trust_env": not is_loopback(host)}
 
 
 def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:

@@ -11,7 +11,7 @@ from typing import Any
 from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair
 from verification.markup.scanner import Edit, apply_edits
-from verification.rules.form import violations
+from verification.rules.writing import violations
 
 CASES: dict[str, Any] = json.loads((ROOT / "tests/data/mrkdwn_cases.json").read_text(encoding="utf-8"))
 

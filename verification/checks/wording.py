@@ -12,9 +12,8 @@ from itertools import islice
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
 from verification.evidence.verbatim import text_as_read
-from verification.text.language import WITHOUT_SPACES
+from verification.text.language import WITHOUT_SPACES, Term, normalise_text, terms
 from verification.text.language import words_by_language as listed
-from verification.text.words import Term, normalise_text, terms
 from verification.values.identifiers import is_whole_word_in
 
 _QUOTED = re.compile(

@@ -11,8 +11,7 @@ from typing import Literal, NamedTuple
 from propcache.api import cached_property
 
 from verification.evidence.passages import PREFIX, Passage, prefixes, union_of
-from verification.text.language import is_negation
-from verification.text.words import Term, normalise_text, terms
+from verification.text.language import Term, is_negation, normalise_text, terms
 from verification.values.identifiers import is_whole_word_in
 
 MAX_VALUES = 200  # maximum numbers, dates or identifiers to check per claim, to keep the work linear

@@ -14,8 +14,7 @@ from itertools import chain, compress, pairwise
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
-from verification.text.language import detect_language
-from verification.text.words import Term, folded_words, normalise_text, stem_list, terms
+from verification.text.language import Term, detect_language, folded_words, normalise_text, stem_list, terms
 from verification.values.dates import MONTHS, WEEKDAYS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, spans_inside
 from verification.values.numbers import Quantity, quantities

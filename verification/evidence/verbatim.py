@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from verification.evidence.passages import analyse, is_false_boundary
 from verification.markup.inline import HTML_TAGS
 from verification.markup.lines import is_delimiter, split_cells
-from verification.text.words import terms
+from verification.text.language import terms
 
 _CITED: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 _BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")

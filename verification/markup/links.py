@@ -1,11 +1,7 @@
-"""Links: Markdown's become Slack tokens, and each may be clicked, is shown as code, or fails.
+"""Links: Markdown's become Slack tokens, and those of any text are found and compared.
 
 A destination that Slack cannot open is shown as code after its label. ``[n]`` citations, ``name[i](x)`` and prose in
 brackets are not links. The number of open brackets is bounded, so any nesting stays linear.
-
-The gate is an allow-list of schemes. A link resolves if a source contains it, as its url or in its text, or if the
-question contains it and its host is a source's or an allowed one. Other links from the question, and links with another
-scheme, are shown as code. The citation rule fails a link of unknown origin.
 """
 
 import html
@@ -16,23 +12,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
-from urllib.parse import unquote, urlsplit
-
-from propcache.api import cached_property
+from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from verification.markup.scanner import (
     ANY_SCHEME,
     ESCAPES,
     SCHEMES,
     UNESCAPED,
-    Edit,
     MarkupPage,
-    apply_edits,
     blank_spans,
-    prose,
 )
-from verification.types import Draft, Repair
 
 # CommonMark: the parentheses of a destination balance. A pattern cannot count, so two levels of them.
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
@@ -215,9 +205,6 @@ class Brackets:
                 self._page.edit(match.start(), match.end(), ESCAPES[match[0]])
 
 
-LinkStatus = Literal["resolves", "as_code", "unknown"]
-
-_CLICKABLE: Final = re.compile(rf"(?:{SCHEMES}):", re.IGNORECASE)
 _TOP_LEVEL: Final = (
     "(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|site|online|top|link|click|me|cloud"
     "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
@@ -257,43 +244,6 @@ class TextLink(NamedTuple):
     end: int
     target: str
     label: str = ""
-
-
-@dataclass(frozen=True)
-class KnownLinks:
-    """The normalised targets that an answer may use. No slots, because of the cached properties."""
-
-    draft: Draft
-
-    @cached_property
-    def own_urls(self) -> frozenset[str]:
-        """The sources' own urls, with and without the fragment."""
-        own_urls = {normalise_url(source.url) for source in self.draft.sources if source.url}
-        return frozenset(own_urls | {key.partition("#")[0] for key in own_urls})
-
-    @cached_property
-    def source_urls(self) -> frozenset[str]:
-        """The sources' own urls, and the targets in their texts."""
-        return self.own_urls.union(*(_mentioned_targets(source.text) for source in self.draft.sources))
-
-    @cached_property
-    def asked_urls(self) -> frozenset[str]:
-        """The targets in the question and the known text."""
-        return _mentioned_targets(self.draft.question) | _mentioned_targets(self.draft.known_text)
-
-    @cached_property
-    def hosts(self) -> frozenset[str]:
-        """The hosts that may be linked: those of the sources, and the allowed ones."""
-        own_urls = {host for key in self.own_urls if (host := _host(key))}
-        return frozenset(own_urls | {host.casefold() for host in self.draft.link_hosts})
-
-    def status(self, target: str) -> LinkStatus:
-        """Return whether a target resolves, is shown as code, or is unknown."""
-        key = normalise_url(target)
-        if key not in self.source_urls and key not in self.asked_urls:
-            return "unknown"
-        may_resolve = key in self.source_urls or _host(key) in self.hosts
-        return "resolves" if may_resolve and _CLICKABLE.match(key) else "as_code"
 
 
 @lru_cache(maxsize=64)  # several steps ask for the same text
@@ -342,7 +292,7 @@ def trim_punctuation(target: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _mentioned_targets(text: str) -> frozenset[str]:
+def mentioned_targets(text: str) -> frozenset[str]:
     """The normalised targets in a text: its links, including those in code, and its mail addresses."""
     # Cached: an answer's attempts have the same sources.
     targets = [link.target for shown in links(text) for link in (shown, *links(shown.label))]
@@ -379,21 +329,3 @@ def normalise_url(target: str) -> str:
     secure = "https" if scheme.casefold() == "http" else scheme.casefold()  # http and https lead to the same page
     address = f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
     return unicodedata.normalize("NFC", address)
-
-
-def _host(key: str) -> str:
-    """The host of a normalised target without user and port. Empty without a host."""
-    try:
-        return (urlsplit(key).hostname or "").casefold()
-    except ValueError:  # such as an unclosed IPv6 bracket
-        return ""
-
-
-def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]:
-    """Show each link that only appears in a text as code, where it can be read and not clicked."""
-    edits: list[Edit] = []
-    for start, end, target, label in links(prose(text)):
-        if "`" not in target and known.status(target) == "as_code":
-            same = not label.strip() or normalise_url(label.strip()) == normalise_url(target) or links(label.strip())
-            edits.append(Edit(start, end, f"`{target}`" if same else f"{label.strip()} (`{target}`)"))
-    return apply_edits(text, edits), (Repair(kind="link_as_code", count=len(edits)),) if edits else ()

@@ -1,10 +1,7 @@
-"""Find orders that an answer repeats from a source, and mentions that would notify people.
+"""Find orders to an assistant that an answer repeats from a source.
 
 A passage counts only if both a source and the answer have it, or close variants of it. A sentence that mentions such
 instructions in quotes or code is not an instruction. Neither is a rule for people.
-
-``no_broadcast`` finds mentions of a channel, a group, or a person whom the question did not name: in text, in chunks,
-and in code in which Slack would still see a token. Mentions are never repaired.
 """
 
 import re
@@ -15,10 +12,9 @@ from itertools import islice
 from typing import Final
 
 from verification.markup.links import links, normalise_url
-from verification.markup.scanner import prose
 from verification.rules.secrets import mask_secrets
+from verification.text.disguise import readings
 from verification.text.language import compile_pattern
-from verification.text.words import readings
 from verification.types import Reading, Source, Violation
 
 _STRONG: Final = (
@@ -230,43 +226,3 @@ def _link_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, in
 def _host(target: str) -> str:
     match = _HOST.search(normalise_url(target))
     return match[1] if match else ""
-
-
-_MENTION: Final = re.compile(
-    r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"
-)
-# If a text is parsed (parse=full, link_names), Slack notifies for the plain word too.
-_PLAIN_MENTION: Final = re.compile(
-    r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
-)
-_LOOSE_MENTION: Final = re.compile(
-    r"<[\s\u200b]*(?:!|@)[\s\u200b]*(?:here|channel|everyone|subteam)\b[^<>\n]{0,80}>?", re.IGNORECASE
-)
-_MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in words."
-
-
-def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each mention of everyone, a group, or a person whom the question did not name."""
-    spans = {match.span() for match in _MENTION.finditer(reading.text) if _is_foreign(match, reading)}
-    spans |= {match.span() for match in _LOOSE_MENTION.finditer(reading.prose)}
-    if "@" in reading.prose:
-        spans |= {match.span() for match in _PLAIN_MENTION.finditer(reading.prose)}
-    in_chunks = (match for chunk in reading.chunks for match in _MENTION.finditer(chunk))
-    if not spans and (any(_is_foreign(match, reading) for match in in_chunks) or _called_in_a_table(reading)):
-        spans = {(0, len(reading.text))}
-    detail = "This would notify people whom the question did not name."
-    return tuple(reading.violation("no_broadcast", span, detail, _MENTION_REMEDY) for span in sorted(spans))
-
-
-def _called_in_a_table(reading: Reading) -> bool:
-    """Find mentions in a table of the draft. Drawn as code they notify no one, but the model tried to."""
-    text = reading.draft.text
-    if not (reading.draft.repair and "|" in text and ("@" in text or "<" in text)):
-        return False
-    written = prose(text)
-    foreign = any(_is_foreign(match, reading) for match in _MENTION.finditer(written))
-    return foreign or bool(_LOOSE_MENTION.search(written) or _PLAIN_MENTION.search(written))
-
-
-def _is_foreign(match: re.Match[str], reading: Reading) -> bool:
-    return not match[1] or match[1] not in reading.draft.mentions

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import unquote
 
-from verification.rules.citations import cited_sources
+from verification.rules.references import cited_sources
+from verification.text.disguise import fold_letters
 from verification.text.language import load_table
-from verification.text.words import fold_letters
 from verification.types import Reading, Violation
 
 _CALLED: Final = (

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from verification.markup.links import trim_punctuation
-from verification.text.words import normalise_text
+from verification.text.language import normalise_text
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
 

@@ -12,8 +12,7 @@ from unicodedata import numeric
 
 from text_to_num import text2num  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.language import compile_pattern, load_table, values_by_language, words_by_language
-from verification.text.words import is_spaced
+from verification.text.language import compile_pattern, is_spaced, load_table, values_by_language, words_by_language
 
 Bound = Literal["", ">=", "<=", ">", "<", "~"]
 

@@ -11,8 +11,8 @@ from verification.claims.small_talk import states_nothing
 from verification.incremental import complete_blocks
 from verification.markup.chunks import split_chunks
 from verification.markup.mrkdwn import repair
-from verification.rules.form import violations
-from verification.text.words import readings
+from verification.rules.writing import violations
+from verification.text.disguise import readings
 from verification.types import Draft, Source
 from verification.values.identifiers import identifiers
 from verification.values.numbers import quantities

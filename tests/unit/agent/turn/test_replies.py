@@ -19,7 +19,7 @@ from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 from agent.turn.progress import Policy
 from tests.support.fakes import PassageTool, ScriptedModel, take_turn
 from verification.judgement import Judgement
-from verification.rules.citations import citation_order, citations, renumber
+from verification.rules.references import citation_order, citations, renumber
 from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from verification.markup.chunks import group_messages, split_chunks
 from verification.markup.mrkdwn import repair
 from verification.markup.scanner import segments
-from verification.rules.form import violations
+from verification.rules.writing import violations
 from verification.types import Dialect, Source
 
 SOURCES = (

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.markup.links import KnownLinks, links, normalise_url, show_as_code
+from verification.markup.links import links, normalise_url
+from verification.rules.references import KnownLinks, show_as_code
 from verification.types import Dialect, Draft, Source
 
 SOURCE = Source(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from verification.markup.mrkdwn import repair, strip_mrkdwn
 from verification.markup.scanner import segments
-from verification.rules.form import violations
+from verification.rules.writing import violations
 from verification.types import Dialect
 
 # A law is tried on 150 drafts at least; "--hypothesis-profile=explore" asks for more.

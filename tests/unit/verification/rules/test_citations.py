@@ -1,4 +1,4 @@
-"""verification/rules/citations.py: the ways citations are written, and whether they resolve."""
+"""verification/rules/references.py: the ways citations are written, and whether they resolve."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from verification.check import check
 from verification.markup.lines import NO_SOURCE
-from verification.rules.citations import Citation, citations, cited_sources, normalise_citations
+from verification.rules.references import Citation, citations, cited_sources, normalise_citations
 from verification.types import Draft, Source, Verdict
 
 REFUNDS = Source(

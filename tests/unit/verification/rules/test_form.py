@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verification.markup.mrkdwn import repair
-from verification.rules.form import violations
+from verification.rules.writing import violations
 from verification.types import Dialect, RuleName
 
 FAULTS: tuple[tuple[str, RuleName, str, str], ...] = (

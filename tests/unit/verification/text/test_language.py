@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.text.language import detect_language
-from verification.text.words import content_stems
+from verification.text.language import content_stems, detect_language
 
 SENTENCES = [
     ("en", "How long do refunds take to be processed?"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.text.words import folded_words, stem_list, terms
+from verification.text.language import folded_words, stem_list, terms
 
 TEXTS = st.one_of(
     st.text(max_size=80),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.text.words import normalise_text
+from verification.text.language import normalise_text
 from verification.types import Draft, Source
 from verification.values.identifiers import Identifier, identifiers, is_whole_word_in, missing_words, most_similar
 

@@ -1,19 +1,37 @@
-"""Citations: ``[n]`` in all spellings that models use, converted to one form, and checked for a source.
+"""What an answer refers to: sources by ``[n]``, links, channels and people. Each must be known.
 
-Nothing inside code or a link is a citation. ``normalise_citations`` changes only their spelling. ``renumber`` numbers
-them for readers: from 1, in the order of their first use. A growing answer keeps its numbers.
+Citations in all spellings that models use are converted to one form. Nothing inside code or a link is a citation.
+``renumber`` numbers them for readers: from 1, in the order of their first use. A growing answer keeps its numbers.
+
+Links pass an allow-list of schemes. A link resolves if a source contains it, as its url or in its text, or if the
+question contains it and its host is a source's or an allowed one. Other links from the question, and links with another
+scheme, are shown as code. A link of unknown origin is an error. So is a mention of a channel, a group, or a person whom
+the question did not name, also in code in which Slack would still see a token. Mentions are never repaired.
 """
 
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from propcache.api import cached_property
 
 from verification.markup.lines import NO_SOURCE, cited_numbers, is_drawn
-from verification.markup.links import KnownLinks, LinkStatus, links, normalise_url
-from verification.markup.scanner import ZERO_WIDTH, Edit, apply_edits, blank_spans, fences, prose, segments
+from verification.markup.links import links, mentioned_targets, normalise_url
+from verification.markup.scanner import (
+    SCHEMES,
+    ZERO_WIDTH,
+    Edit,
+    apply_edits,
+    blank_spans,
+    fences,
+    prose,
+    segments,
+)
 from verification.types import Draft, Reading, Repair, Source, Violation
 
 _WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
@@ -87,6 +105,65 @@ def _link_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
             yield Edit(link.end, link.end, f" [{numbers[page]}]")
 
 
+LinkStatus = Literal["resolves", "as_code", "unknown"]
+_CLICKABLE: Final = re.compile(rf"(?:{SCHEMES}):", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class KnownLinks:
+    """The normalised targets that an answer may use. No slots, because of the cached properties."""
+
+    draft: Draft
+
+    @cached_property
+    def own_urls(self) -> frozenset[str]:
+        """The sources' own urls, with and without the fragment."""
+        own_urls = {normalise_url(source.url) for source in self.draft.sources if source.url}
+        return frozenset(own_urls | {key.partition("#")[0] for key in own_urls})
+
+    @cached_property
+    def source_urls(self) -> frozenset[str]:
+        """The sources' own urls, and the targets in their texts."""
+        return self.own_urls.union(*(mentioned_targets(source.text) for source in self.draft.sources))
+
+    @cached_property
+    def asked_urls(self) -> frozenset[str]:
+        """The targets in the question and the known text."""
+        return mentioned_targets(self.draft.question) | mentioned_targets(self.draft.known_text)
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that may be linked: those of the sources, and the allowed ones."""
+        own_urls = {host for key in self.own_urls if (host := _host(key))}
+        return frozenset(own_urls | {host.casefold() for host in self.draft.link_hosts})
+
+    def status(self, target: str) -> LinkStatus:
+        """Return whether a target resolves, is shown as code, or is unknown."""
+        key = normalise_url(target)
+        if key not in self.source_urls and key not in self.asked_urls:
+            return "unknown"
+        may_resolve = key in self.source_urls or _host(key) in self.hosts
+        return "resolves" if may_resolve and _CLICKABLE.match(key) else "as_code"
+
+
+def _host(key: str) -> str:
+    """The host of a normalised target without user and port. Empty without a host."""
+    try:
+        return (urlsplit(key).hostname or "").casefold()
+    except ValueError:  # such as an unclosed IPv6 bracket
+        return ""
+
+
+def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]:
+    """Show each link that only appears in a text as code, where it can be read and not clicked."""
+    edits: list[Edit] = []
+    for start, end, target, label in links(prose(text)):
+        if "`" not in target and known.status(target) == "as_code":
+            same = not label.strip() or normalise_url(label.strip()) == normalise_url(target) or links(label.strip())
+            edits.append(Edit(start, end, f"`{target}`" if same else f"{label.strip()} (`{target}`)"))
+    return apply_edits(text, edits), (Repair(kind="link_as_code", count=len(edits)),) if edits else ()
+
+
 def cites_sources(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each claim without a citation, if there are sources."""
     draft = reading.draft
@@ -158,6 +235,46 @@ _LINK_FAULTS: Final[dict[LinkStatus, tuple[str, str]]] = {
     ),
     "as_code": ("This link leads to a host that no source is from.", "Show the address as `code`, not as a link."),
 }
+
+
+_MENTION: Final = re.compile(
+    r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"
+)
+# If a text is parsed (parse=full, link_names), Slack notifies for the plain word too.
+_PLAIN_MENTION: Final = re.compile(
+    r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
+)
+_LOOSE_MENTION: Final = re.compile(
+    r"<[\s\u200b]*(?:!|@)[\s\u200b]*(?:here|channel|everyone|subteam)\b[^<>\n]{0,80}>?", re.IGNORECASE
+)
+_MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in words."
+
+
+def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
+    """Return an error for each mention of everyone, a group, or a person whom the question did not name."""
+    spans = {match.span() for match in _MENTION.finditer(reading.text) if _is_foreign(match, reading)}
+    spans |= {match.span() for match in _LOOSE_MENTION.finditer(reading.prose)}
+    if "@" in reading.prose:
+        spans |= {match.span() for match in _PLAIN_MENTION.finditer(reading.prose)}
+    in_chunks = (match for chunk in reading.chunks for match in _MENTION.finditer(chunk))
+    if not spans and (any(_is_foreign(match, reading) for match in in_chunks) or _called_in_a_table(reading)):
+        spans = {(0, len(reading.text))}
+    detail = "This would notify people whom the question did not name."
+    return tuple(reading.violation("no_broadcast", span, detail, _MENTION_REMEDY) for span in sorted(spans))
+
+
+def _called_in_a_table(reading: Reading) -> bool:
+    """Find mentions in a table of the draft. Drawn as code they notify no one, but the model tried to."""
+    text = reading.draft.text
+    if not (reading.draft.repair and "|" in text and ("@" in text or "<" in text)):
+        return False
+    written = prose(text)
+    foreign = any(_is_foreign(match, reading) for match in _MENTION.finditer(written))
+    return foreign or bool(_LOOSE_MENTION.search(written) or _PLAIN_MENTION.search(written))
+
+
+def _is_foreign(match: re.Match[str], reading: Reading) -> bool:
+    return not match[1] or match[1] not in reading.draft.mentions
 
 
 def cited_sources(draft: Draft, text: str) -> tuple[Source, ...]:

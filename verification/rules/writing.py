@@ -1,17 +1,16 @@
-"""The form rules: ``no_markdown_bold``, ``no_blockquotes`` and the ``mrkdwn`` family.
+"""How an answer is written: well formed, not empty, long enough, about the question, coherent.
 
-They report everything that ``mrkdwn.repair`` would repair, and also faults that are never repaired: leaked prompt tags
-and JSON, and a text longer than Slack accepts.
-
-The rules on the answer as a whole are here too: it is not empty and long enough, addresses the question, and is
-coherent. Only emptiness is an error. An answer addresses a question if they share content words. Inflections count, and
-so do synonyms from titles and headings of the cited sources.
+``well_formed`` reports everything that ``mrkdwn.repair`` would repair, and also faults that are never repaired: leaked
+prompt tags and JSON, and a text longer than Slack accepts. Of the rules on the whole answer only ``not_empty`` is an
+error. An answer addresses a question if they share content words. Inflections count, and so do synonyms from titles and
+headings of the cited sources.
 """
 
 import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
@@ -20,9 +19,8 @@ from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
 from verification.markup.mrkdwn import find_control_characters, is_serialised
 from verification.markup.scanner import FormFault, apply_edits, segments
-from verification.rules.citations import cited_sources
-from verification.text.language import compile_pattern, detect_language, load_table, values_by_language
-from verification.text.words import content_stems
+from verification.rules.references import cited_sources
+from verification.text.language import compile_pattern, content_stems, detect_language, load_table, values_by_language
 from verification.types import Dialect, Reading, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
@@ -39,6 +37,24 @@ _MACHINE_JSON = re.compile(
 )
 _LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
 _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
+
+
+def well_formed(reading: Reading) -> tuple[Violation, ...]:
+    """Return the formatting faults of the text and of each chunk. A fault only in a chunk is located by its words."""
+    dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
+    in_chunks = [each for chunk in reading.chunks for each in violations(chunk, dialect, limit=limit)]
+    if reading.draft.repair and reading.chunks and not in_chunks:  # only the chunks are sent
+        return tuple(_locate(each, reading.text) for each in leaked_tags(reading.draft.text))
+    in_text = violations(reading.text, dialect, limit=0)
+    in_text_keys = {(each.rule, each.words) for each in in_text}
+    only_there = (each for each in in_chunks if (each.rule, each.words) not in in_text_keys)
+    return (*in_text, *(_locate(each, reading.text) for each in only_there))
+
+
+def _locate(violation: Violation, text: str) -> Violation:
+    """Return a chunk's violation with its span in the text, or with the whole text as its span."""
+    at = text.find(violation.words) if violation.words else -1
+    return replace(violation, start=max(at, 0), end=at + len(violation.words) if at >= 0 else len(text))
 
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = CHUNK_LIMITS["mrkdwn"]) -> tuple[Violation, ...]:
