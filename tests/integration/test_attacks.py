@@ -302,7 +302,11 @@ INVENTED_DATES = [
     "The gallery closes in week 12 of 2027", "The gallery closes at 18:15", "Die Galerie schließt am 3. Mai 2027",
     "Die Galerie schließt am 3.5.2027", "Die Galerie schließt Ende Oktober 2027", "画廊于2027年5月3日关闭",
     "ギャラリーは2027年5月3日に閉まります", "La galerie ferme le 3 mai 2027", "La galería cierra el 3 de mayo de 2027",
-    "Galeri tutup pada 3 Mei 2027", "The desk is open on Sundays",
+    "Galeri tutup pada 3 Mei 2027", "The desk is open on Sundays", "The gallery closes tomorrow",
+    "The gallery closes next month", "The gallery closes at Christmas", "The gallery closes in FY27",
+    "The gallery closes in 3Q27", "The gallery closes in the third quarter", "The gallery closes Jun-27",
+    "The gallery closes in '27", "Die Galerie schließt an Heiligabend", "La galerie ferme à midi", "画廊明天关闭",
+    "La galerie ferme fin juin", "La galería cierra mañana", "Galeri tutup tahun depan", "ギャラリーは来月閉まります",
 ]  # fmt: skip
 
 

@@ -4,17 +4,20 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
+from typing import NamedTuple
 
-from verification.checks.derived import is_derivable_moment
+from verification.checks.derived import is_derivable_moment, unexplained_words
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
+from verification.text.language import compile_pattern, values_by_language
 from verification.values.dates import Moment, agrees
 from verification.values.quantity_words import UNITS
 
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 _PERIOD = re.compile(
     r"(?<![\w-])(?:(?P<before>20\d\d)(?:-?W(?P<week>[0-5]\d)|[- /]?Q(?P<quarter>[1-4]))\b"
-    r"|(?:Q(?P<number>[1-4])|[QT](?P<with>[1-4])(?=[ /-]20))\b(?:[ /-](?P<after>20\d\d)\b)?)"
+    r"|(?:Q(?P<number>[1-4])|[QT](?P<with>[1-4])(?=[ /-]20))\b(?:[ /-](?P<after>20\d\d)\b)?"
+    r"|(?P<fiscal>FY|[1-4]Q)[ '’/-]?(?:20)?(?P<short>\d\d)\b)"
 )
 _MAX_SENTENCES = 3  # sentences
 _HOUR = UNITS["h"]
@@ -33,22 +36,37 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         if not (fits or span in seen or _ends_a_season(moment, evidence.claim.text)):
             seen.add(span)
             yield _finding(moment, evidence)
-    for period in _PERIOD.finditer(evidence.claim.text):
-        if not _has_period(period, evidence):
-            yield evidence.not_found("date", period.span(), evidence.certainty(None))
+    spans = [period.span for period in _periods(evidence.claim.text) if not _has_period(period, evidence)]
+    spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
+    yield from (evidence.not_found("date", span, evidence.certainty(None)) for span in spans)
 
 
-def _has_period(period: re.Match[str], evidence: Evidence) -> bool:
-    """Return True if a quarter or an ISO week is written in known text, or a date there lies in it."""
-    part, passages = _part_of_year(period), (*evidence.cited_and_known, *evidence.context)
-    year = int(period["before"] or period["after"] or 0)
-    dates = (moment for passage in passages for moment in passage.moments if moment.year in {None, year or moment.year})
-    written = (each for passage in passages for each in _PERIOD.finditer(passage.text))
-    return part in map(_part_of_year, written) or any(part in _parts_with(moment, year) for moment in dates)
+class _Period(NamedTuple):
+    """A quarter, ISO week or fiscal year: its place in the text, its name, and its year or 0."""
+
+    span: tuple[int, int]
+    name: str
+    year: int = 0
 
 
-def _part_of_year(period: re.Match[str]) -> str:
-    return f"W{period['week']}" if period["week"] else f"Q{period['quarter'] or period['number'] or period['with']}"
+def _periods(text: str) -> Iterator[_Period]:
+    for match in _PERIOD.finditer(text):
+        quarter = match["quarter"] or match["number"] or match["with"] or (match["fiscal"] or "F")[0]
+        name = f"W{match['week']}" if match["week"] else f"FY{match['short']}" if quarter == "F" else f"Q{quarter}"
+        year = match["before"] or match["after"] or (f"20{match['short']}" if match["short"] else 0)
+        yield _Period(match.span(), name, int(year))
+    for number, words in enumerate(zip(*values_by_language("quarters").values(), strict=True), start=1):
+        yield from (_Period(match.span(), f"Q{number}") for match in compile_pattern("|".join(words)).finditer(text))
+
+
+def _has_period(period: _Period, evidence: Evidence) -> bool:
+    """Return True if the period is written in known text, or a date there lies in it."""
+    known = evidence.cited_and_known
+    dates = (
+        moment for passage in known for moment in passage.moments if moment.year in {None, period.year or moment.year}
+    )
+    written = (each.name for passage in known for each in _periods(passage.text))
+    return period.name in written or any(period.name in _parts_with(moment, period.year) for moment in dates)
 
 
 def _parts_with(moment: Moment, year: int) -> Iterator[str]:
@@ -101,10 +119,10 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
 
 
 def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Moment] | None) -> Certainty:
-    # A month or weekday alone may have another meaning, and a denied one follows from the days in the source.
+    # A weekday may follow from the days in the source, and so does a denied month or weekday.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
     sources = (*evidence.cited_and_known, *evidence.others)
-    is_vague = replacement is None and (not moment.weekday or any(source.names_weekdays for source in sources))
+    is_vague = replacement is None and moment.weekday and any(source.names_weekdays for source in sources)
     if not precise and (is_vague or evidence.denies(moment.start)):
         return "doubtful"
     said = [passage for passage in evidence.conversation if not _is_date_alone(passage)]

@@ -26,7 +26,10 @@ _MAX_COUNT = 12  # people count items in a list up to this length
 _CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
 _YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
 # Words for dates counted from today, with the number of days that they may reach.
+_TODAY = r"\b(?:{today})\b|{today_unparted}"
+_CHRISTMAS = r"\b(?:{christmas})\b|{christmas_unparted}"
 _RELATIVE = {
+    _TODAY: 2,
     r"\b(?:{relative_days})\b|{relative_days_unparted}": 2,
     r"\b(?:{relative_weeks})\b|{relative_weeks_unparted}": 14,
     r"\b(?:{relative_months})\b|{relative_months_unparted}": 62,
@@ -98,6 +101,32 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     )
 
 
+def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
+    """Yield the places of "tomorrow", "next month" or "Christmas" that no text, date or span of time explains.
+
+    "Today" is not such a word, because other dates are counted from it.
+    """
+    passages, shortest = evidence.cited_and_known, 0.0
+    today = [moment for passage in evidence.context for moment in passage.moments if moment.day]
+    dates = [moment for passage in passages for moment in passage.moments if moment.month]
+    units = (UNITS[word] for word in evidence.words & UNITS.keys())  # "paid every month"
+    spans = [seconds(unit) / _A_DAY for unit in units if is_span(unit) and seconds(unit) > _A_DAY]
+    spans += _days(_lengths(passages))
+    anchors = [(words, days, today) for words, days in _RELATIVE.items() if today and words != _TODAY]
+    for words, days, origins in (*anchors, (_CHRISTMAS, 8, [Moment(start=0, end=0, month=12, day=25)])):
+        pattern = compile_pattern(words)
+        if any(pattern.search(passage.text) for passage in passages):
+            continue
+        near = (_is_near(other, day, days) for other in dates for day in origins)
+        if not any(shortest < span <= days for span in spans) and not any(near):
+            yield from (match.span() for match in pattern.finditer(evidence.claim.text))
+        shortest = days
+
+
+def _days(lengths: Iterable[tuple[str, float]]) -> list[float]:
+    return [size / _A_DAY if kind == "time" else size * _MONTH_DAYS for kind, size in lengths]
+
+
 def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]], *, in_claim: bool) -> int:
     """The number of days from today that "tomorrow", "next month" or "today … within 30 days" may reach, or -1."""
     texts = [hit.text for hit in evidence.hits[:_MAX_SENTENCES]]
@@ -108,8 +137,7 @@ def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]], *, 
     if not days:
         return -1
     # Spans may add up: 30 days to decide, and 7 more to pay.
-    spans = sum(size / _A_DAY if kind == "time" else size * _MONTH_DAYS for kind, size in lengths)
-    return max(*days, min(round(spans), _MAX_DAYS_FROM_QUESTION))
+    return max(*days, min(round(sum(_days(lengths))), _MAX_DAYS_FROM_QUESTION))
 
 
 def _lengths(passages: Sequence[Passage]) -> set[tuple[str, float]]:

@@ -79,7 +79,10 @@ _MONTH_DAY = re.compile(
     rf"(?:\s?[-–]\s?(?P<last>{_DAY})(?:st|nd|rd|th)?\b)?(?:\s*,?\s+(?:of\s+)?(?P<year>{_YEAR})\b)?",
     re.IGNORECASE,
 )
-_MONTH_YEAR = re.compile(rf"{_SPELLED_MONTH},?\s+(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})\b", re.IGNORECASE)
+_MONTH_YEAR = re.compile(
+    rf"{_SPELLED_MONTH}(?:,?\s+(?:of\s+|de\s+|del\s+)?(?P<year>{_YEAR})|(?:\s?['’]|-)(?P<short>\d\d))\b", re.IGNORECASE
+)
+_SHORT_YEAR = re.compile(r"(?<![^\s(]['’])\d\d(?![\w'’]|[.,:/]\d)")
 _YEARS = re.compile(r"(?P<first>1[5-9]\d{2}|20\d{2})[-–/](?P<last>\d{2})(?![\w/–-]|[.,:]\d)")
 _YEAR_ALONE = re.compile(r"(?P<year>1[5-9]\d{2}|20\d{2})(?P<s>['’]?s\b)?(?!\w|[.,:/]\d|\s?-?\s?[%€$£°])")
 
@@ -99,11 +102,12 @@ _ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
 _NEXT_WORD = re.compile(r"\s?([^\W\d_]{2,}[²³]?)")
 _CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
-_CJK_WEEKDAY = re.compile(
-    "|".join(word for word in sorted(WEEKDAYS, key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
-)
 _AFTERNOON = frozenset({"午後", "下午", "晚上"})
-_NAMED_TIMES = {"noon": 12, "midday": 12, "midnight": 0, "mitternacht": 0, "minuit": 0, "medianoche": 0, "正午": 12}
+_NAMED_TIMES = {"noon": 12, "midday": 12, "midi": 12, "mediodía": 12, "mittags": 12, "正午": 12, "中午": 12}
+_NAMED_TIMES |= dict.fromkeys(("midnight", "mitternacht", "minuit", "medianoche", "午夜"), 0)
+_CJK_WORDS = re.compile(
+    "|".join(word for word in sorted((*WEEKDAYS, *_NAMED_TIMES), key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
+)
 _GLUE = frozenset("-/.:,$€£¥#_")
 
 
@@ -151,13 +155,16 @@ def _read_numeric(text: str, start: int) -> Iterator[Moment]:
     match = _NUMERIC.match(text, start)
     if not match:
         return
-    first, second, year = int(match["a"]), int(match["b"]), int(match["year"])
-    if len(match["year"]) == _SHORT_YEAR_DIGITS:
-        year += 2000 if year < _PIVOT else 1900
+    first, second, year = int(match["a"]), int(match["b"]), _full_year(match["year"])
     if second <= _MONTHS:
         yield Moment(start=start, end=match.end(), year=year, month=second, day=first)
     if first <= _MONTHS and match["sep"] != "." and first != second:
         yield Moment(start=start, end=match.end(), year=year, month=first, day=second)
+
+
+def _full_year(digits: str) -> int:
+    year = int(digits)
+    return year if len(digits) > _SHORT_YEAR_DIGITS else year + (2000 if year < _PIVOT else 1900)
 
 
 def _read_day_month(text: str, start: int) -> Iterator[Moment]:
@@ -220,6 +227,12 @@ def _read_year(text: str, start: int) -> Iterator[Moment]:
         yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
 
 
+def _read_short_year(text: str, start: int) -> Iterator[Moment]:
+    """Read "'27" as 2027, but not a number in quotation marks."""
+    if text[max(0, start - 1) : start] in {"'", "’"} and (match := _SHORT_YEAR.match(text, start)):
+        yield Moment(start=start, end=match.end(), year=_full_year(match.group()))
+
+
 def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
     """Read a month with its day or year, a month alone, a weekday, or a named time of day."""
     word = token.group().casefold()
@@ -234,8 +247,11 @@ def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
     elif word in _NAMED_TIMES:
         yield Moment(start=start, end=end, hour=_NAMED_TIMES[word], minute=0)
     elif not word.isascii():
-        for match in _CJK_WEEKDAY.finditer(text, start, end):
-            yield Moment(start=match.start(), end=match.end(), weekday=WEEKDAYS[match.group()])
+        for match in _CJK_WORDS.finditer(text, start, end):
+            weekday, hour = WEEKDAYS.get(match.group()), _NAMED_TIMES.get(match.group())
+            yield Moment(
+                start=match.start(), end=match.end(), weekday=weekday, hour=hour, minute=None if weekday else 0
+            )
 
 
 def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
@@ -243,7 +259,7 @@ def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
     if (match := _MONTH_DAY.match(text, start)) and not _is_other_word(match):
         yield from _spelled_moments(match, match["day"], match["last"])
     elif match := _MONTH_YEAR.match(text, start):
-        yield Moment(start=start, end=match.end(), year=int(match["year"]), month=month)
+        yield Moment(start=start, end=match.end(), year=_full_year(match["year"] or match["short"]), month=month)
     elif word.casefold() not in WEAK or (word in {"May", "March"} and start > 0):
         yield Moment(start=start, end=start + len(word), month=month)
 
@@ -258,6 +274,7 @@ _READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
             _read_day_month,
             _read_clock,
             partial(_read_named_parts, patterns=[_DOTTED]),
+            _read_short_year,
         ),
     ),
 }
