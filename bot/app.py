@@ -20,7 +20,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
-from agent.knowledge.readers.process import DocumentReader
+from agent.knowledge.readers.process import ATTACHMENT_LIMITS, DocumentReader
 from agent.knowledge.sources.answers import AnswerFolder
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
@@ -232,7 +232,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         team_bots = _TeamBots(
             engine=engine, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
             observers=observers, settings=settings, channels=ChannelFile(settings.channels, settings.listen),
-            documents=stack.enter_context(DocumentReader(for_attachments=True)), corpus=corpus,
+            documents=stack.enter_context(DocumentReader(ATTACHMENT_LIMITS)), corpus=corpus,
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots, prefix=prefix))
         workspaces = slack.workspaces

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.readers.process import DocumentReader, FileToRead
+from agent.knowledge.readers.process import ATTACHMENT_LIMITS, DocumentReader, FileToRead, TimeLeft, TooSlowError
 from agent.knowledge.readers.reading import format_of, format_of_type
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
@@ -28,7 +28,8 @@ from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
-MAX_FILES: Final = 5  # these four limit what one message costs
+MAX_FILES: Final = 5  # these limit what one message costs
+READ_TIMEOUT_S: Final = 20.0  # for reading all files of a message: the next message waits for them
 MAX_BYTES: Final = 10_000_000
 FETCH_TIMEOUT_S: Final = 15.0
 _MAX_REDIRECTS: Final = 3
@@ -51,7 +52,7 @@ class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller tur
 def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
     """Return whether the first message of the thread has files that the next question may be about."""
     opens = incoming.ts == incoming.thread.thread_ts
-    return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
+    return any((file.opening or opens) and file.trouble in {"", "away", "many", "slow"} for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Attachments:
     calls: SlackCalls
     reader: ThreadReader
     fetch_timeout_s: float = FETCH_TIMEOUT_S
-    documents: DocumentReader = field(default_factory=partial(DocumentReader, for_attachments=True))
+    documents: DocumentReader = field(default_factory=partial(DocumentReader, ATTACHMENT_LIMITS))
 
     async def read_all(
         self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
@@ -88,7 +89,8 @@ class Attachments:
             first, _ = await self._look_up(incoming.thread, incoming.thread.thread_ts)
         known = {string(one, "id") for one in own}
         more = [one for one in shared_files(first) if string(one, "id") not in known]
-        read = [await self._read_file(shared) for shared in [*own, *more][:MAX_FILES]]
+        left = TimeLeft(READ_TIMEOUT_S)
+        read = [await self._read_file(shared, left) for shared in [*own, *more][:MAX_FILES]]
         read += [AttachedFile(name=_name(shared), trouble="many") for shared in [*own, *more][MAX_FILES:]]
         if read:
             log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
@@ -104,12 +106,12 @@ class Attachments:
             log.warning("files_not_looked_up", reason=failure.reason)
             return {}, {}
 
-    async def _read_file(self, shared: Mapping[str, Any]) -> AttachedFile:
+    async def _read_file(self, shared: Mapping[str, Any], left: TimeLeft) -> AttachedFile:
         known = shared
         try:
             if string(shared, "file_access") == "check_file_info":  # in channels shared between organisations
                 known = mapping(await self.calls.read("files.info", file=string(shared, "id")), "file") or shared
-            document, chunks = await self._fetch_document(known)
+            document, chunks = await self._fetch_document(known, left)
         except (FileUnavailable, DeliveryFailed) as failure:
             if isinstance(failure, FileUnavailable):
                 trouble = failure.trouble
@@ -123,7 +125,7 @@ class Attachments:
         text, cut = head + document.text, bool(document.cut)
         return AttachedFile(name=_name(known), text=text, parts=tuple(parts), url=url, is_cut=cut)
 
-    async def _fetch_document(self, known: Mapping[str, Any]) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+    async def _fetch_document(self, known: Mapping[str, Any], left: TimeLeft) -> tuple[ReadDocument, tuple[Chunk, ...]]:
         name, size = _name_by_type(known), known.get("size")
         if isinstance(size, int) and size > MAX_BYTES:
             raise FileUnavailable(trouble="big")
@@ -135,10 +137,10 @@ class Attachments:
             raise FileUnavailable(trouble="away") from None
         try:
             to_read = FileToRead(_name_by_content(name, data), data)
-            return await asyncio.to_thread(self.documents.read, to_read)
+            return await asyncio.to_thread(self.documents.read, to_read, left=left)
         except ReadError as error:
             log.warning("file_not_parsed", reason=error.reason)
-            raise FileUnavailable(trouble="unreadable") from None
+            raise FileUnavailable("slow" if isinstance(error, TooSlowError) else "unreadable") from None
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """Download through redirects. Check each host before sending it the token."""

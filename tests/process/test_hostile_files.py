@@ -1,4 +1,4 @@
-"""Files made to take all time and memory: attached four at once, and lying in a folder of documents."""
+"""Files made to take all time and memory: attached five at once, while a sync reads others in a folder of documents."""
 
 import asyncio
 import io
@@ -118,11 +118,14 @@ async def test_hostile_files_delay_neither_the_start_nor_other_answers(tmp_path:
     opened = LocalWorkspace(docs=(docs,), strictness=LENIENT)
     await opened.start()
     try:
-        environment = serve_environment(opened, tmp_path) | {"ORION_DOCS": str(docs)}
+        environment = serve_environment(opened, tmp_path, ORION_SYNC_MINUTES="0.02") | {"ORION_DOCS": str(docs)}
         async with process(["serve", "--port", "0"], environment, log) as served:
             await wait_until(lambda: "orion_started" in log.read_text(), "orion serve takes turns", 60)
             (port,) = map(int, re.findall(r'"port":(\d+),"event":"pages_open"', log.read_text()))
+            await wait_until(lambda: "knowledge_sync_ended" in log.read_text(), "the first sync has ended", 60)
             before, ended = memory_of(served.process_id), asyncio.Event()
+            for number in range(4):
+                (docs / f"{number}.docx").write_bytes(word(580_000 + number))
             files = [opened.add_file(VISITOR, name, make()) for name, make in HOSTILE.items()]
             asked = [opened.post(VISITOR, CHANNEL, f"{MENTION} what is in this?", files=[file]) for file in files]
             plain = opened.post(VISITOR, DIRECT, "How many seats has the team plan?")

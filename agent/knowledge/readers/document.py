@@ -19,8 +19,7 @@ from agent.knowledge.types import ReadError
 Form = Literal["markdown", "text"]
 Piece = TypeVar("Piece")
 
-MAX_CHARS: Final = 5_000_000  # maximum length of a document's text
-MAX_ATTACHMENT_CHARS: Final = 400_000  # maximum length of a file attached to a question
+MAX_CHARS: Final = 2_000_000  # maximum length of a document's text, some 1,000 pages
 MAX_PAGES: Final = 2_000
 MAX_ENTRIES: Final = 5_000  # of a package
 MAX_UNPACKED: Final = 200_000_000
@@ -36,6 +35,7 @@ _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(struct.error, zipfile.BadZipFile, zlib.error),
     SyntaxError,  # lxml's XML error is a subclass
 )
+_NO_MEMORY: Final = 2  # libxml2's code, in lxml's errors
 _CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
 _SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ", strict=True))
 _SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
@@ -104,6 +104,8 @@ def refusing_damage(what: str, *own: type[Exception]) -> Iterator[None]:
     try:
         yield
     except expected as error:
+        if getattr(error, "code", None) == _NO_MEMORY:
+            raise MemoryError from error
         raise ReadError(reason=f"is a damaged {what}") from error
 
 

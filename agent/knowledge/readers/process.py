@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -23,22 +23,43 @@ from typing import Any, Final, NamedTuple, Self
 import orjson
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
-from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, MAX_CHARS, DocumentPart, ReadDocument, ReadLimits
+from agent.knowledge.readers.document import MAX_CHARS, DocumentPart, ReadDocument, ReadLimits
 from agent.knowledge.readers.reading import digest_of, format_of, parse_document
 from agent.knowledge.readers.text import resolve_links
 from agent.knowledge.types import ReadError
 
-ATTACHMENT_TIMEOUT_S: Final = 10.0
-DOCUMENT_TIMEOUT_S: Final = 30.0
-MAX_MEMORY: Final = 320_000_000  # bytes of address space, in addition to what the child has at its start
 MAX_HERE_BYTES: Final = 20_000  # any text of this size is read quickly, so it needs no process
 _SLOW_S: Final = 1.0
 _NICE: Final = 5  # nice value: answers have priority over files
 _SOFT_SHARE: Final = 0.7  # share of the time after which a reader returns what it has
-_RESTART_RSS: Final = 150_000_000  # a child that has grown to this size is replaced
+_RESTART_RSS: Final = 80_000_000  # a child that has grown to this size is replaced
 _MAX_REFUSED: Final = 100  # digests of files that killed their reader
 _TREE: Final = Path(__file__).parents[3]
 _STOPPING: Final = "was not read: Orion is stopping"
+
+
+class FileLimits(NamedTuple):
+    """Limits on reading one file. ``max_memory`` is in bytes, in addition to what the process has at its start."""
+
+    timeout_s: float
+    max_chars: int
+    max_memory: int
+
+
+# Both readers and the process of the sync together need less than 400 MB.
+DOCUMENT_LIMITS: Final = FileLimits(timeout_s=30.0, max_chars=MAX_CHARS, max_memory=130_000_000)
+ATTACHMENT_LIMITS: Final = FileLimits(timeout_s=10.0, max_chars=400_000, max_memory=90_000_000)
+
+
+class TooSlowError(ReadError):
+    """The file takes too much time to read."""
+
+
+@dataclass(slots=True)
+class TimeLeft:
+    """Time that is left for several files together, without the time that they wait for each other."""
+
+    seconds: float
 
 
 class FileToRead(NamedTuple):
@@ -54,13 +75,12 @@ class FileToRead(NamedTuple):
 class DocumentReader:
     """Reads files one at a time, from any thread. The process starts with the first file that needs it."""
 
-    def __init__(self, *, for_attachments: bool = False) -> None:
-        self._timeout_s = ATTACHMENT_TIMEOUT_S if for_attachments else DOCUMENT_TIMEOUT_S
-        self._max_chars = MAX_ATTACHMENT_CHARS if for_attachments else MAX_CHARS
+    def __init__(self, limits: FileLimits = DOCUMENT_LIMITS) -> None:
+        self._limits = limits
         self._child: _Child | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._refused: deque[tuple[str, str]] = deque(maxlen=_MAX_REFUSED)
+        self._refused: deque[tuple[str, ReadError]] = deque(maxlen=_MAX_REFUSED)  # by digest
 
     def __enter__(self) -> Self:
         return self
@@ -77,42 +97,50 @@ class DocumentReader:
             self._stop()
 
     def read(
-        self, file: FileToRead, when_slow: Callable[[], None] = lambda: None
+        self, file: FileToRead, when_slow: Callable[[], None] = lambda: None, left: TimeLeft | None = None
     ) -> tuple[ReadDocument, tuple[Chunk, ...]]:
         """Return a document and its chunks. Raises ``ReadError``. Blocks; calls ``when_slow`` once if it takes long."""
         known = format_of(file.name)
         is_small = len(file.data) <= MAX_HERE_BYTES and known and not known.packed and known.name != "CSV"
         if known is None or is_small:  # a small CSV file can become a large table
-            return _read(file, self._timeout_s, self._max_chars)
-        digest = digest_of(file.data)
+            return _read(file, self._limits)
         with self._lock:
-            if reason := dict(self._refused).get(digest):
-                raise ReadError(reason)
-            try:
-                reply = self._ask(file, when_slow)
-            except ReadError as error:
-                self._stop()
-                if not self._closed.is_set():
-                    self._refused.append((digest, error.reason))
-                raise
-            if reply.get("last"):
-                self._stop()
+            reply = self._read_in_child(file, when_slow, left or TimeLeft(self._limits.timeout_s))
         if "error" in reply:
             raise ReadError(reply["error"])
         fields = reply["document"]
         document = ReadDocument(**fields | {"parts": tuple(DocumentPart(**part) for part in fields["parts"])})
         return document, tuple(Chunk(**chunk) for chunk in reply["chunks"])
 
-    def _ask(self, file: FileToRead, when_slow: Callable[[], None]) -> dict[str, Any]:
+    def _read_in_child(self, file: FileToRead, when_slow: Callable[[], None], left: TimeLeft) -> dict[str, Any]:
+        digest = digest_of(file.data)
+        if earlier := dict(self._refused).get(digest):
+            raise type(earlier)(earlier.reason)
+        limits, began = self._limits._replace(timeout_s=min(self._limits.timeout_s, left.seconds)), time.monotonic()
+        try:
+            reply = self._ask(file, limits, when_slow)
+        except ReadError as error:
+            self._stop()
+            if not self._closed.is_set() and limits == self._limits:
+                self._refused.append((digest, type(error)(error.reason)))
+            raise
+        finally:
+            left.seconds -= time.monotonic() - began
+        if reply["last"]:
+            self._stop()
+        return reply
+
+    def _ask(self, file: FileToRead, limits: FileLimits, when_slow: Callable[[], None]) -> dict[str, Any]:
         if self._closed.is_set():
             raise ReadError(_STOPPING, temporary=True)
-        child = self._child = self._child or _Child()
-        head = {**file._asdict(), "data": None, "timeout_s": self._timeout_s, "max_chars": self._max_chars}
-        ends = time.monotonic() + self._timeout_s
-        killer = threading.Timer(self._timeout_s, child.process.kill)
+        if limits.timeout_s <= 0:
+            raise TooSlowError(reason="was not read: the other files of the message took too much time")
+        child = self._child = self._child or _Child(limits.max_memory)
+        ends = time.monotonic() + limits.timeout_s
+        killer = threading.Timer(limits.timeout_s, child.process.kill)
         killer.start()
         try:
-            child.pipe.send_bytes(orjson.dumps(head))
+            child.pipe.send_bytes(orjson.dumps({**file._asdict(), "data": None, "limits": tuple(limits)}))
             child.pipe.send_bytes(file.data)
             if not child.pipe.poll(_SLOW_S):
                 when_slow()
@@ -121,7 +149,7 @@ class DocumentReader:
             if self._closed.is_set():
                 raise ReadError(_STOPPING, temporary=True) from None
             if time.monotonic() >= ends:
-                raise ReadError(reason=f"takes more than {self._timeout_s:.0f} s to read") from None
+                raise TooSlowError(reason=f"takes more than {limits.timeout_s:.0f} s to read") from None
             raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)") from None
         else:
             return reply
@@ -137,9 +165,9 @@ class DocumentReader:
 class _Child:
     """The process and the pipe to it. It is killed when this object is dropped."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_memory: int) -> None:
         self.pipe, theirs = Pipe()
-        command = [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__]
+        command = [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__, str(max_memory)]
         self.process = subprocess.Popen(  # noqa: S603 - this module, with arguments of our own
             command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd=_TREE, env={"LC_ALL": "C.UTF-8"},
@@ -155,9 +183,9 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
     pipe.close()
 
 
-def _read(file: FileToRead, timeout_s: float, max_chars: int) -> tuple[ReadDocument, tuple[Chunk, ...]]:
-    limits = ReadLimits(ends=time.monotonic() + timeout_s * _SOFT_SHARE, max_chars=max_chars)
-    document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=limits)
+def _read(file: FileToRead, limits: FileLimits) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+    soft = ReadLimits(ends=time.monotonic() + limits.timeout_s * _SOFT_SHARE, max_chars=limits.max_chars)
+    document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=soft)
     document = resolve_links(document, file.url)
     return document, chunk_document(document)
 
@@ -165,18 +193,19 @@ def _read(file: FileToRead, timeout_s: float, max_chars: int) -> tuple[ReadDocum
 def main() -> None:
     """Read files until the pipe is closed. A file that needs too much time or memory ends the process."""
     pipe = Connection(os.dup(0))
-    if limit := _memory()[0]:  # otherwise only the time is limited
-        resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
+    if at_start := _memory()[0]:  # otherwise only the time is limited
+        resource.setrlimit(resource.RLIMIT_AS, (at_start + int(sys.argv[1]),) * 2)
+    sys.modules["numpy"] = None  # type: ignore[assignment]  # openpyxl would load it, which takes 120 MB
     os.nice(_NICE)
     is_last = False
     with suppress(EOFError):
         while not is_last:
             head = orjson.loads(pipe.recv_bytes())
-            timeout_s, max_chars = head.pop("timeout_s"), head.pop("max_chars")
-            signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # this ends the process even if its parent is gone
+            limits = FileLimits(*head.pop("limits"))
+            signal.setitimer(signal.ITIMER_REAL, limits.timeout_s + 1)  # this ends the process even without its parent
             file = FileToRead(**head | {"data": pipe.recv_bytes()})
             try:
-                document, chunks = _read(file, timeout_s, max_chars)
+                document, chunks = _read(file, limits)
                 reply: dict[str, Any] = {"document": asdict(document), "chunks": list(map(asdict, chunks))}
             except ReadError as error:
                 reply = {"error": error.reason}

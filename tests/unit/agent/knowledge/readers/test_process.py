@@ -13,8 +13,14 @@ from typing import Any
 import pytest
 from docx import Document
 
-from agent.knowledge.readers import process
-from agent.knowledge.readers.process import MAX_HERE_BYTES, DocumentReader, FileToRead
+from agent.knowledge.readers.process import (
+    ATTACHMENT_LIMITS,
+    MAX_HERE_BYTES,
+    DocumentReader,
+    FileToRead,
+    TimeLeft,
+    TooSlowError,
+)
 from agent.knowledge.types import ReadError
 
 SLOW = FileToRead("slow.html", b"<meta " * 1_000_000)  # minutes
@@ -58,24 +64,44 @@ def test_small_text_needs_no_process_unless_it_may_make_a_large_table() -> None:
         assert child_of(reader) is not None
 
 
-def test_a_file_that_takes_too_long_is_refused_once_and_the_next_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "ATTACHMENT_TIMEOUT_S", 2.0)
-    with DocumentReader(for_attachments=True) as reader:
+def test_a_file_that_takes_too_long_is_refused_once_and_the_next_one_read() -> None:
+    with DocumentReader(ATTACHMENT_LIMITS._replace(timeout_s=2.0)) as reader:
         for _ in range(4):
             with pytest.raises(ReadError, match="takes more than 2 s"):
                 reader.read(SLOW)
         assert child_of(reader) is None
         began = time.monotonic()
-        with pytest.raises(ReadError):
+        with pytest.raises(TooSlowError):
             reader.read(SLOW)
         assert time.monotonic() - began < 1
         assert "Forty seats" in reader.read(FileToRead("a.docx", word()))[0].text
 
 
+def test_files_that_share_a_time_limit_are_read_until_it_is_used_up() -> None:
+    with DocumentReader(ATTACHMENT_LIMITS) as reader:
+        left = TimeLeft(1.0)
+        with pytest.raises(TooSlowError, match="takes more than 1 s"):
+            reader.read(SLOW, left=left)
+        with pytest.raises(TooSlowError, match="the other files of the message"):
+            reader.read(LONG, left=left)
+        left = TimeLeft(60.0)
+        assert reader.read(LONG, left=left)[1]
+        assert 0 < left.seconds < 60
+        with pytest.raises(TooSlowError, match="takes more than 2 s"):  # it was not refused for good
+            reader.read(SLOW, left=TimeLeft(2.0))
+
+
+def test_a_file_that_needs_too_much_memory_is_refused_with_the_reason() -> None:
+    with DocumentReader(ATTACHMENT_LIMITS) as reader:
+        with pytest.raises(ReadError, match="needs more memory"):
+            reader.read(FileToRead("a.docx", word("<w:p/>" * 900_000)))
+        assert reader.read(LONG)[1]
+
+
 def test_elements_and_characters_are_limited() -> None:
-    with DocumentReader(for_attachments=True) as reader:
-        with pytest.raises(ReadError, match="more than 1,000,000 elements"):
-            reader.read(FileToRead("a.docx", word("<w:p/>" * 6_000_000)))
+    with DocumentReader() as reader, pytest.raises(ReadError, match="more than 1,000,000 elements"):
+        reader.read(FileToRead("a.docx", word("<w:p/>" * 2_100_000)))
+    with DocumentReader(ATTACHMENT_LIMITS) as reader:
         document, chunks = reader.read(FileToRead("a.txt", b"word " * 100_000))
         assert (len(document.text), document.cut) == (400_000, "is read in part only: it is too long")
         assert 400_000 >= sum(len(chunk.text) for chunk in chunks) > 390_000
