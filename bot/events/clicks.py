@@ -89,7 +89,7 @@ class Click:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(self.team)
-                visit = Visit(team=self.team, user=self.user, channel=channel)
+                visit = Visit(team=self.team, user=self.user, channel=channel, fresh=True)
                 return await find_refusal(visit, self.services.access, people)
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
@@ -132,10 +132,11 @@ def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Cli
     """Read an interaction, or an event of App Home."""
     channel = string(body, "channel", "id") or string(body, "container", "channel_id")
     thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
+    team = context.team_id or ""  # the payload of a dialog names its author's own workspace
     return Click(
-        services=services, body=body, team=context.team_id or "",
+        services=services, body=body, team=team,
         user=string(body, "user", "id") or string(body, "event", "user"),
-        place=ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts or channel),
+        place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts or channel),
         ts=string(body, "message", "ts") or string(body, "container", "message_ts"),
     )  # fmt: skip
 

@@ -262,7 +262,7 @@ class Listeners:
         user, inviter, channel, ts = (string(body, "event", name) for name in names)
 
         async def welcome(delivery: Delivery) -> None:
-            place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
+            place = ThreadKey(team=click.team, channel=channel, thread_ts=channel)
             await delivery.post_notice(place, say("welcome", await click.language(inviter)), f"{ts}:welcome")
 
         is_ours = user and user == context.bot_user_id and channel and ts

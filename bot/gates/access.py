@@ -32,8 +32,8 @@ _REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "exte
 class Visit:
     """A person in a place, according to a message or a click. ``channel`` is empty for App Home.
 
-    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are replies
-    from Slack in the last hour, None if there are none.
+    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are cached
+    replies from Slack, None if there are none. ``fresh``: Slack is asked again who the person is.
     """
 
     team: str
@@ -43,6 +43,7 @@ class Visit:
     channel_checked: bool = False
     person: Person | None = None
     shared: bool | None = None
+    fresh: bool = False
 
 
 def visit_of(incoming: Incoming, facts: Facts) -> Visit:
@@ -71,7 +72,8 @@ async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> 
         unknown = "unknown_person"
         if not _needs_person(visit, access):
             return ""
-        return _refuse_person(visit, visit.person or await people.find_person(visit.team, visit.user), access)
+        person = visit.person or await people.find_person(visit.team, visit.user, fresh=visit.fresh)
+        return _refuse_person(visit, person, access)
     except DeliveryFailed as failure:
         if not failure.permanent:
             raise

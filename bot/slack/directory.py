@@ -1,6 +1,7 @@
 """People, channels and groups of one workspace as Slack describes them, their names, and who belongs to what.
 
-Slack is asked once an hour for each. While Slack is unreachable, ``DeliveryFailed`` is raised, and the question waits.
+Slack is asked once in five minutes about access, and once an hour about names. While it is unreachable,
+``DeliveryFailed`` is raised, and the question waits.
 """
 
 import asyncio
@@ -25,8 +26,9 @@ from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.text.language import detect_language
 
-# a new guest keeps access for up to an hour, because Slack is not asked each time (decision 5)
-CACHE_TTL_S: Final = 3_600
+# a new guest's questions are answered for up to five minutes, because Slack is not asked each time (decision 5)
+ACCESS_TTL_S: Final = 300
+NAMES_TTL_S: Final = 3_600
 # an ephemeral message disappears when Slack is closed, so it may be posted again the next day
 NOTICE_TTL_S: Final = 86_400
 # Slack's answers about people of another organisation that shares no channel with ours any more.
@@ -115,10 +117,10 @@ class SlackDirectory(CachedDirectory):
         """Return the language for a text that only the author sees, because a few words do not show their language."""
         return detect_language(incoming.text) or await self.cached_language(incoming.thread.team, incoming.user)
 
-    async def find_person(self, team: str, user: str) -> Person:
+    async def find_person(self, team: str, user: str, *, fresh: bool = False) -> Person:
         """Return an account as seen from here. Raises ``DeliveryFailed`` if Slack is down or refuses the lookup."""
         async with self._asking.setdefault(user, asyncio.Lock()):
-            if cached := await self.cached_person(team, user):
+            if not fresh and (cached := await self.cached_person(team, user)):
                 return cached
             try:
                 # Slack leaves out the locale unless it is requested.
@@ -129,10 +131,10 @@ class SlackDirectory(CachedDirectory):
                 person = Person(external=True)
             else:
                 account = mapping(reply, "user")
-                elsewhere = string(account, "team_id") not in {"", team}
+                elsewhere = string(account, "team_id") != team
                 asks = elsewhere and string(account, "enterprise_user", "enterprise_id")
                 person = read_person(account, team, await self._workspace.enterprise() if asks else "")
-            await self.redis.set(self.person_key(team, user), json.dumps(asdict(person)), ex=CACHE_TTL_S)
+            await self.redis.set(self.person_key(team, user), json.dumps(asdict(person)), ex=ACCESS_TTL_S)
             return person
 
     async def is_shared(self, team: str, channel: str) -> bool:
@@ -153,8 +155,8 @@ class SlackDirectory(CachedDirectory):
         reply = await self._calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
         async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=CACHE_TTL_S)
-            pipe.set(self.name_key(team, channel), channel_label(found), ex=CACHE_TTL_S)
+            pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=ACCESS_TTL_S)
+            pipe.set(self.name_key(team, channel), channel_label(found), ex=NAMES_TTL_S)
             await pipe.execute()
         return found
 
@@ -211,7 +213,7 @@ class SlackDirectory(CachedDirectory):
             handles = {string(one, "id"): "@" + string(one, "handle") for one in found if string(one, "handle")}
             async with self.redis.pipeline(transaction=False) as pipe:
                 for known, handle in {group: "", **handles}.items():
-                    pipe.set(self.name_key(team, known), handle, ex=CACHE_TTL_S)
+                    pipe.set(self.name_key(team, known), handle, ex=NAMES_TTL_S)
                 await pipe.execute()
             return handles.get(group, "")
 
@@ -233,7 +235,7 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
     """Read the ``user`` object of ``users.info``. Members of sister workspaces of our ``enterprise`` are ours."""
     home, teams = string(user, "team_id"), mapping(user, "enterprise_user").get("teams")
     sister = bool(enterprise) and string(user, "enterprise_user", "enterprise_id") == enterprise
-    ours = home in {"", team} or sister or (isinstance(teams, list) and team in teams)
+    ours = home == team or sister or (isinstance(teams, list) and team in teams)
     names = (string(user, "profile", "display_name"), string(user, "profile", "real_name"), string(user, "real_name"))
     # it cannot contain markup
     name = re.sub(r"[<>|`@#\x00-\x1f]", " ", next(filter(None, names), string(user, "name")))
@@ -250,8 +252,8 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
 
 
 def is_shared_outside(channel: Mapping[str, Any]) -> bool:
-    """Return whether a ``channel`` object is shared beyond our organisation, or about to be."""
-    if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
+    """Return whether a ``channel`` object is shared beyond our organisation, or about to be, or does not say."""
+    if channel.get("is_ext_shared", "is_shared" not in channel) or channel.get("is_pending_ext_shared"):
         return True
     # ``is_shared`` is also set for a channel that only sister workspaces of our own organisation share.
     return bool(channel.get("is_shared")) and not channel.get("is_org_shared")

@@ -62,7 +62,7 @@ _FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "conversations.info": (("channel", "id"),),
     "files.info": (("file", "id"),),
     "oauth.v2.access": (("access_token",),),
-    "users.info": (("user", "id"),),
+    "users.info": (("user", "id"), ("user", "team_id")),
     "usergroups.list": (("usergroups",),),
 }
 """The fields that each method's reply must have. A reply without one is not from Slack, and counts as an outage."""

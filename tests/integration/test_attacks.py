@@ -332,7 +332,9 @@ async def test_without_a_judge_an_invented_date_is_not_posted(
 
 REFUSED = {
     GUEST: Member(id=GUEST, name="Guest", is_restricted=True),
-    STRANGER: Member(id=STRANGER, name="Stranger", team="T0OTHER"),
+    STRANGER: Member(id=STRANGER, name="Stranger", team="T0OTHER", is_stranger=True),
+    "U0PARTNER": Member(id="U0PARTNER", name="Partner", team="T0OTHER"),
+    "W0OTHERORG": Member(id="W0OTHERORG", name="Person of another enterprise", team="T0OTHER", enterprise="E0OTHER"),
     "U0DENIED": Member(id="U0DENIED", name="Denied"),
 }
 SHORTCUTS = ("orion_ask", "orion_ask_privately", "orion_save")
@@ -347,11 +349,13 @@ async def test_a_person_without_access_sees_nothing_whatever_they_click(
     settings = settings_in(tmp_path / "home", redis_url, **people, answers=tmp_path / "answers")
     async with running(settings, docs=tmp_path) as setting:
         workspace, roster = setting.workspace, setting.workspace.workspace.roster
-        roster.members |= REFUSED
+        roster.members[user] = Member(id=user, name="Person")
         roster.channels[CHANNEL].members.add(user)
+        workspace.post(user, CHANNEL, f"{MENTION} How many seats has the walrus plan?")  # Orion now knows a full member
         ts = setting.ask(f"{MENTION} How many seats has the walrus plan?")
         answer = await setting.answer_to(ts)
         await wait_until(lambda: idle(setting), "the turn is over")
+        roster.members |= REFUSED
         before = len(workspace.calls)
         for tab in ("home", "messages"):
             workspace.open_home(user, tab)

@@ -30,6 +30,8 @@ class Member:
     is_restricted: bool = False  # a guest
     is_ultra_restricted: bool = False
     team: str = TEAM_ID  # differs for people of another organisation
+    enterprise: str = ""  # an organisation of several workspaces
+    is_stranger: bool = False  # from another organisation, and in no channel that the app sees
     locale: str = "en-US"  # their language in Slack
     email: str = ""
 
@@ -50,7 +52,10 @@ class Member:
             "profile": profile | ({"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}),
             **{name: getattr(self, name) for name in ("is_admin", "is_restricted", "is_ultra_restricted", "is_bot")},
             "deleted": False,
-            **({"is_stranger": True} if self.team != TEAM_ID else {}),
+            "is_stranger": self.is_stranger,
+            **(
+                {"enterprise_user": {"enterprise_id": self.enterprise, "teams": [self.team]}} if self.enterprise else {}
+            ),
         }
 
 

@@ -26,7 +26,7 @@ PRESSED: dict[str, Any] = {
 
 
 def click(body: Any) -> Click:
-    return read_click(cast("Services", None), body, AsyncBoltContext())
+    return read_click(cast("Services", None), body, AsyncBoltContext({"team_id": "T1"}))
 
 
 def test_every_click_on_one_answer_is_the_same_message() -> None:
@@ -42,8 +42,14 @@ def test_half_a_click_is_ignored(without: str) -> None:
     assert as_message(click({key: value for key, value in PRESSED.items() if key != without}), "hand_off") is None
 
 
-def test_a_click_in_a_direct_chat_is_answered_there() -> None:
-    body = {**PRESSED, "channel": {}, "message": {}, "container": {"channel_id": "D1", "message_ts": "2.0"}}
+def test_a_click_in_a_direct_chat_is_answered_there_also_for_a_sister_workspace() -> None:
+    body = {
+        **PRESSED,
+        "team": {"id": "T9"},
+        "channel": {},
+        "message": {},
+        "container": {"channel_id": "D1", "message_ts": "2.0"},
+    }
     assert click(body).place == ThreadKey(team="T1", channel="D1", thread_ts="D1")
 
 

@@ -30,7 +30,7 @@ def people_of(slack: Slack, redis: Redis) -> SlackDirectory:
         ({"team_id": "T1", "deleted": True}, Person(deactivated=True)),
         ({"team_id": "T9", "enterprise_user": {"teams": ["T1", "T9"]}}, Person()),
         ({"team_id": "T9", "enterprise_user": {"teams": "T1"}}, Person(external=True)),
-        ({}, Person()),
+        ({}, Person(external=True)),
     ],
 )
 def test_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: Person) -> None:
@@ -45,14 +45,15 @@ def test_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: 
         ({"is_shared": True}, True),
         ({"is_shared": True, "is_org_shared": True}, False),
         ({"is_shared": True, "is_org_shared": True, "is_ext_shared": True}, True),
-        ({}, False),
+        ({"is_ext_shared": False}, False),
+        ({}, True),
     ],
 )
 def test_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any], *, elsewhere: bool) -> None:
     assert is_shared_outside(told) is elsewhere
 
 
-async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: list[str]) -> None:
+async def test_slack_is_asked_once_in_five_minutes(redis_client: Redis, no_leaked_keys: list[str]) -> None:
     roster = sample_roster()
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     roster.channels["C0PARTNER"] = Channel(id="C0PARTNER", name="partner", members={"U0ORION"}, is_ext_shared=True)

@@ -170,7 +170,7 @@ NONSENSE = [
 WHOLE = {
     "ts": "1.000001", "channel": "C1", "channels": [], "messages": [], "view": {"id": "V1"}, "url": "wss://slack/1",
     "results": {"messages": []}, "user_id": "U1", "team_id": "T1", "permalink": "https://slack/1", "message_ts": "1.1",
-    "file": {"id": "F1"}, "access_token": "xoxb-1", "user": {"id": "U1"}, "usergroups": [],
+    "file": {"id": "F1"}, "access_token": "xoxb-1", "user": {"id": "U1", "team_id": "T1"}, "usergroups": [],
 }  # fmt: skip
 FIELDS = {
     "apps.connections.open": ["url"], "assistant.search.context": ["results"], "auth.test": ["user_id", "team_id"],
@@ -200,7 +200,8 @@ async def test_nonsense_in_slacks_name_counts_as_an_outage(method: str) -> None:
     whole = {**WHOLE, "ok": True} | ({"channel": {"id": "C1"}} if method == "conversations.info" else {})
     for name in FIELDS.get(method, ()):
         wrong: list[Any] = [None, "", 7, {}, "x" if isinstance(whole[name], list) else [1]]
-        wrong += [{"id": ""}] if name in {"channel", "file", "user"} else []
+        wrong += [{"id": ""}, {"team_id": "T1"}] if name in {"channel", "file", "user"} else []
+        wrong += [{"id": "U1"}] if name == "user" else []
         replies += [(json.dumps({**whole, name: one}), 200, "application/json", "malformed_reply") for one in wrong]
     async with answering("", 200, "application/json") as (calls, reply_with):
         for body, status, kind, reason in replies:
