@@ -13,7 +13,7 @@ MAX_NAMES: Final = 1_024  # of fields
 
 _NAMED: Final = r"""secret|passw(?:or)?[dt]|kennwort|contraseña|clave|mot[ ]de[ ]passe|senha|wachtwoord|kata[ ]sandi
     |パスワード|密码|密碼|passphrase|pwd|token|credential|signature|sharedaccesskey
-    |(?:api|access|account|private|shared|secret|signing|encryption)[_-]?key"""
+    |(?:api|access|account|private|shared|secret|signing|encryption|routing|integration)[_-]?key"""
 _QUERY: Final = r"[\w.-]{0,40}(?:token|signature|secret|password|credential)|api[_-]?key|key|sig|code|auth|pwd"
 # Each row: texts, in lower case, one of which always comes with such a secret; the secret. Group 1 is not replaced.
 _SHAPES: Final = tuple(
@@ -29,6 +29,17 @@ _SHAPES: Final = tuple(
         (("gl",), r"()\bgl(?:pat|ptt|dt|rt|rtr|soat|cbt|ft|imt|agent|oas|ffct)-[\w.-]{10,}"),  # GitLab
         (("npm_", "pypi-", "dckr_"), r"()\b(?:npm_|pypi-|dckr_[po]at_)[\w-]{16,}"),
         (("hvs.", "hvb.", "hvr."), r"()\bhv[sbr]\.[\w-]{8,}"),  # HashiCorp Vault
+        (("s.", "b.", "r."), r"()(?<![\w.])[sbr]\.(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}\b"),  # Vault before 1.10
+        (("11",), r"()\b11[0-9a-f]{32}\b"),  # Jenkins
+        (("+",), r"()\b[a-z]\+(?=[A-Za-z_-]{0,17}\d)[\w-]{18}(?![\w-])"),  # PagerDuty
+        (("pagerduty", "pager duty"),
+         r"""(?i:(pager[ ]?duty[^\n]{0,80}?(?<![\w+/.-])))(?:(?=[A-Za-z_+-]{0,18}\d)(?=[a-z0-9_+-]{0,19}[A-Z])
+         [\w+-]{20}|[0-9a-f]{32}|R0[A-Z0-9]{30})(?![\w+/-])"""),
+        (("azdo",), r"()\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}\b"),  # Azure DevOps, now and before 2024
+        (("",), r"()\b(?=[a-z]{0,51}[2-7])[a-z2-7]{52}\b"),
+        ((":",),  # .pgpass: host:port:database:user:password
+         r"""((?<![\w:.*-])(?!\d+:)[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.@*-]{1,60}:)(?!\d+(?:\s|$))
+         (?:\\.|[^\s:\\,;"']){5,120}(?![\w:])"""),
         (("akia", "asia"), r"()\bA[KS]IA[0-9A-Z]{16}\b"),  # AWS
         (("aiza", "ya29.", "gocspx-"), r"()(?:\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bGOCSPX-[\w-]{16,})"),  # Google
         (("atatt3", "atctt3"), r"()\bAT[AC]TT3[\w=-]{16,}"),  # Atlassian

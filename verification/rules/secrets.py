@@ -4,7 +4,7 @@ A placeholder (``xoxb-...``, ``$TOKEN``, ``<your-key>``, ``sk-XXXX``) is not a s
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import groupby
@@ -21,9 +21,13 @@ _CALLED: Final = (
     r"|mot de passe|contraseña|clave|senha"
     r"|wachtwoord|hasło|\u043f[a\u0430][p\u0440][o\u043e]\u043b\u044c|비밀번호|kata sandi|密码|密碼|パスワード)"
 )
+# One of these, in lower case and without an i, which may be dotless, is in each of them.
+_CALLED_SIGNS: Final = (
+    "pass _pw kennwort pwd contrase clave senha wachtwoord hasło ль 비밀번호 kata 密码 密碼 パスワード"
+)
 _KEY_WORD: Final = (
     r"(?:(?:[A-Za-z0-9]{1,30}[_-]){0,5}(?:secret|token|credentials?"
-    r"|(?:api|access|auth|private|signing|encryption)[ _-]?key)"
+    r"|(?:api|access|auth|private|signing|encryption|routing|integration)[ _-]?key)"
     r"(?:[_-](?:[A-Za-z0-9]{1,30})){0,4}|(?:aws|client|app|shared|signing) secret)"
 )
 _SMALL_KEY_WORD: Final = r"(?:secret(?:[_-]?key)?|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret)"
@@ -61,12 +65,18 @@ _EXAMPLE_PASSWORD: Final = re.compile(
     r"(?:pass(?:word|wd|wort)?|pwd|secret|user|admin|port|host|x+|\*+)\d{0,3}", re.IGNORECASE
 )
 _LOGIN: Final = r"(?:\s-u|\s--user)[\s=]{1,2}[\"']?([^\s:\"']{1,60}):([^\s\"'`]{4,120})"  # curl
+# .pgpass: host:port:database:user:password. The stars for any host and any port are removed as marks.
+_PGPASS: Final = (
+    r"(?<![\w:.-])(?!\d+:)[\w.-]{0,80}:(?:[0-9]{2,5})?:[\w.-]{0,60}:[\w.@-]{1,60}:"
+    r"((?!\d+(?:\s|$))(?:\\.|[^\s:\\,;\"']){5,120})(?![\w:])"
+)
 _WORD_AND_NUMBER: Final = re.compile(r"[A-Za-z]{1,20}[0-9]{0,4}")
 _MAX_SHOWN: Final = 4
 _RUN_LENGTH: Final = 50
 """Minimum letters of a repeated run: about sixty characters with their spaces."""
 # Marks and invisible characters: one of them inside a token would hide it.
 _HIDING: Final = re.compile("[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
+_UNBROKEN: Final = re.compile(r"[A-Za-z0-9_.+/=~-]{20}")
 _SPACE_AND_MARKUP: Final = re.compile(r"[\s*_`~>#\"'“”]+")
 _CITED: Final = re.compile(r"\[[0-9, ]{1,12}\]")
 _MIN_PASSWORD: Final = 6
@@ -79,9 +89,11 @@ _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each secret by its form, and for each run of some 60 characters of a private text."""
-    secrets = [_mask(reading, span, "This looks like a secret.") for span in _secret_spans(reading.text, reading)]
-    runs = [_mask(reading, span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
-    return (*secrets, *runs)
+    secrets = [(span, "This looks like a secret.") for span in _secret_spans(reading.text, reading)]
+    runs = [(span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
+    found = [reading.violation("no_secrets", span, detail, _REMEDY) for span, detail in (*secrets, *runs)]
+    # Mask the words. Few letters are visible if the password is short.
+    return tuple(replace(each, words=f"{each.words[: min(_MAX_SHOWN, len(each.words) // 3)]}…") for each in found)
 
 
 @lru_cache(maxsize=256)  # the titles of sources are shown again and again
@@ -92,51 +104,71 @@ def mask_secrets(text: str) -> str:
 
 
 def _secret_spans(text: str, reading: Reading | None = None) -> list[tuple[int, int]]:
-    bare, places = _strip_pattern(_HIDING, text)
+    """Return the values in the form of a token, and those assigned to a password, a key or a token."""
+    bare, places = _strip_pattern(_HIDING, text) if _HIDING.search(text) else (text, range(len(text)))
     bare = fold_letters(bare)  # one for one, so that positions do not change
-    documented = _documented_logins(bare, reading) if reading else ()
-    hits = {*_pattern_spans(bare), *_table_spans(bare)} - {*documented}
+    # The patterns together take fifty times as long as this look for what each of them needs.
+    folded, has_run = bare.lower(), bool(_UNBROKEN.search(bare))
+    likely = (
+        (pattern, is_secret)
+        for signs, pattern, is_secret in _rows()
+        if (any(map(folded.__contains__, signs)) if signs else has_run)
+    )
+    hits = {
+        match.span(match.lastindex or 0)
+        for pattern, is_secret in likely
+        for match in re.finditer(pattern, bare)
+        if is_secret(match[match.lastindex or 0])
+    }
+    hits |= {*_table_spans(bare)} if "|" in bare else set()
+    if hits and reading:
+        hits -= {*_documented_logins(bare, reading)}
     return sorted({(places[start], places[end - 1] + 1) for start, end in hits})
 
 
-def _strip_pattern(unwanted: re.Pattern[str], text: str) -> tuple[str, list[int]]:
+def _strip_pattern(unwanted: re.Pattern[str], text: str) -> tuple[str, Sequence[int]]:
     """Remove what the pattern matches. Also return the original place of each remaining letter."""
     removed = {place for match in unwanted.finditer(text) for place in range(*match.span())}
     return unwanted.sub("", text), [place for place in range(len(text)) if place not in removed]
 
 
-def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield values in the form of a token, and values assigned to a password, a key or a token."""
-    for pattern, is_secret in _patterns():
-        for match in pattern.finditer(text):
-            if is_secret(match[match.lastindex or 0]):
-                yield match.span(match.lastindex or 0)
-
-
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
-    """The patterns, each with a test for the values that it finds."""
-    key = rf"(?i)(?<![A-Za-z0-9]){_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}"
-    password = rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}"
-    small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}{_SIGN}\s{{0,2}}{_OPEN}{_VALUE}"
-    header = rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"
-    commands = (
-        _LOGIN,
-        r"(?:\s--password|\bsshpass\s-p|\bredis-cli\b[^\n]{0,80}?\s-a)[\s=]{1,2}[\"']?([^\s\"'`]{6,120})",
-        rf"\bconfigure\sset\s\w{{3,60}}\s{_LONG}",
-        r"\bmysql\w{0,8}\b[^\n]{0,80}?\s-p([^\s\"'`]{6,120})",
-        r"(?i)\blogin\s{1,2}\S{1,80}\s{1,2}password\s{1,2}(\S{6,120})",  # .netrc
-    )
-    cookie = rf"(?i)\bcookie:\s{{0,2}}[\w.-]{{1,60}}={_LONG}"
-    in_url = r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{2,120})@"
-    tests: dict[Callable[[str], bool], list[str]] = {
-        _is_token: load_table(__file__)["shapes"],
-        _is_password: [password, small_key, *commands],
-        _is_key: [key, header, cookie],
-        # The place in the URL already says that it is a password.
-        lambda value: not (_PLACEHOLDER.search(value) or _EXAMPLE_PASSWORD.fullmatch(value)): [in_url],
-    }
-    return [(re.compile(pattern), test) for test, patterns in tests.items() for pattern in patterns]
+def _rows() -> list[tuple[list[str], str, Callable[[str], bool]]]:
+    """The patterns, each with texts of which it needs one (none: a long run), and a test for the values it finds."""
+    word = r"(?i)(?<![A-Za-z0-9])"
+    rows: list[tuple[str, str, Callable[[str], bool]]] = [
+        *((signs, pattern, _is_token) for signs, pattern in load_table(__file__)["shapes"]),
+        (_CALLED_SIGNS, rf"{word}{_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}", _is_password),
+        (
+            "secret key token",
+            rf"{word}{_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}{_SIGN}\s{{0,2}}{_OPEN}{_VALUE}",
+            _is_password,
+        ),
+        ("-u", _LOGIN, _is_password),
+        (
+            "--password sshpass redis-cli",
+            r"(?:\s--password|\bsshpass\s-p|\bredis-cli\b[^\n]{0,80}?\s-a)[\s=]{1,2}[\"']?([^\s\"'`]{6,120})",
+            _is_password,
+        ),
+        ("configure", rf"\bconfigure\sset\s\w{{3,60}}\s{_LONG}", _is_password),
+        ("mysql", r"\bmysql\w{0,8}\b[^\n]{0,80}?\s-p([^\s\"'`]{6,120})", _is_password),
+        ("password", r"(?i)\blogin\s{1,2}\S{1,80}\s{1,2}password\s{1,2}(\S{6,120})", _is_password),  # .netrc
+        ("secret token cred key", rf"{word}{_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}", _is_key),
+        (
+            "bearer author",
+            rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}(?:token=)?{_LONG}",
+            _is_key,
+        ),
+        ("cook", rf"(?i)\bcookie:\s{{0,2}}[\w.-]{{1,60}}={_LONG}", _is_key),
+        ("://", r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{2,120})@", _is_no_example),
+        (":", _PGPASS, _is_no_example),
+    ]
+    return [(signs.split(), pattern, is_secret) for signs, pattern, is_secret in rows]
+
+
+def _is_no_example(value: str) -> bool:
+    """Return True for a value that its place already shows to be a password, unless it is a number or an example."""
+    return not (_PLACEHOLDER.search(value) or _EXAMPLE_PASSWORD.fullmatch(value))
 
 
 def _is_token(value: str) -> bool:
@@ -187,12 +219,6 @@ def _table_spans(text: str) -> Iterator[tuple[int, int]]:
             value = _CITED.sub("", cell[0]).strip()
             if column in tests and len(value) >= _MIN_PASSWORD and " " not in value and tests[column](value):
                 yield row.start() + cell.start(), row.start() + cell.end()
-
-
-def _mask(reading: Reading, span: tuple[int, int], detail: str) -> Violation:
-    violation = reading.violation("no_secrets", span, detail, _REMEDY)
-    shown = min(_MAX_SHOWN, len(violation.words) // 3)  # few visible letters if the password is short
-    return replace(violation, words=f"{violation.words[:shown]}…")
 
 
 def _private_spans(reading: Reading) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,7 @@ R = "0a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D"
         f"SK{R.lower()}", f"ya29.{R}", f"shpat_{R}", f"pplx-{R}", f"dop_v1_{R}", f"pcsk_{R}", f"tskey-auth-{R}",
         f"ops_eyJ{R}", f"figd_{R}", f"sb_secret_{R}", f"AGE-SECRET-KEY-1{R}", f"SSWS {R}", f"{R[:14]}.atlasv1.{R * 2}",
         f"key-{'0a1b2c3d' * 4}", f"{'0a1b2c3d' * 4}-us12", f"a1b8Q~{R}a", f"2/3425093249375627:{'0a1b2c3d' * 4}",
+        f"s.{R[:24]}", f"11{'0a1b2c3d' * 4}", f"u+{R[:18]}", f"{R}{R}{R[:12]}AZDO{R[:4]}", f"{'abcdefghijk23' * 4}",
     ],
 )  # fmt: skip
 def test_tokens_are_found_anywhere(secret: str) -> None:
@@ -70,6 +71,8 @@ def test_values_are_found_by_the_name_before_them(name: str, text: str) -> None:
         ("密码：hunter22", "密码：[redacted]"),
         ("sshpass -p hunter22 ssh x --password hunter23", "sshpass -p [redacted] ssh x --password [redacted]"),
         ('{"auth": "aHVudGVyMjI="}', '{"auth": "[redacted]"}'),
+        ("db.acme.test:5432:*:app:hunter22", "db.acme.test:5432:*:app:[redacted]"),
+        (f"PagerDuty key {R[:20]}", "PagerDuty key [redacted]"),
         ("hooks.zapier.com/hooks/catch/12345/abcdefg", "hooks.zapier.com/hooks/catch/12345/[redacted]"),
         ("ssh://git@github.com/a", "ssh://git@github.com/a"),
         ("https://docs.example/a:b@c", "https://docs.example/a:b@c"),

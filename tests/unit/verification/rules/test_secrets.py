@@ -129,6 +129,15 @@ SECRETS = [
     "<password>" + "Winter2026</password>",
     "'password' => '" + "Winter2026'",
     "'api_key' => '" + "Winter2026'",
+    "rk" + "_test_" + MIX[:24],
+    *(host + ":app:" + "S3cretPass9" for host in ("db.acme.test:5432:orders", "*:*:*", "localhost:*:orders")),
+    "11" + "0123456789abcdef9876543210fedcba",
+    "u+" + MIX[:18],
+    "PagerDuty: " + MIX[:20],
+    "pagerduty routing_key " + "0123456789abcdef9876543210fedcba",
+    MIX * 2 + "7Qz9" + "AZDO" + "aB3d",
+    ("abcdefghijklmnopqrstuvwxyz" + "234567" + "a7b6c5d4e3f2g7h6i5j4"),
+    "s." + MIX[:24],
 ]  # fmt: skip
 HARMLESS = [
     "xoxb-...",
@@ -194,17 +203,20 @@ HARMLESS = [
     "| Password | Length |\n|---|---|\n| admin | 14-characters |\n| user | 12 |",
     "| Token | Meaning |\n|---|---|\n| E4012 | expired |\n| ID_TOKEN_V2_LEGACY | old one |",
     "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+    "2001:0db8:85a3:0000:0000:8a2e:0370:7334, fe80::1:2:3:abcd or 00:1B:44:11:3A:B7",
+    "arn:aws:rds::123456789012:global-cluster:orders1 and std::vector::push_back2",
+    "*:*:*:*:password and 127.0.0.1:8001:8001/tcp at 10:30:45",
+    "PagerDuty integration-settings of docs/on-call-schedules-2024",
 ]
 
 
 @pytest.mark.parametrize("form", ["Use {} for it.", "`{}`", "```\n{}\n```", "*{}*"])
-@pytest.mark.parametrize("secret", SECRETS)
-def test_secret_is_an_error_and_is_masked(secret: str, form: str) -> None:
-    verdict = check(Draft(text=form.format(secret), question="What is the key?"))
-    found = [each for each in verdict.errors if each.rule == "no_secrets"]
-    assert found
-    assert all(len(each.words) <= 5 and each.words.endswith("…") for each in found)
-    assert not any(each.words.strip("…") == secret for each in found)
+def test_secret_is_an_error_and_is_masked(form: str) -> None:
+    for secret in SECRETS:
+        verdict = check(Draft(text=form.format(secret), question="What is the key?"))
+        found = [each for each in verdict.errors if each.rule == "no_secrets"]
+        assert found, secret
+        assert all(len(each.words) <= 5 and each.words.endswith("…") for each in found)
 
 
 def test_placeholder_or_plain_word_is_not_a_secret() -> None:
