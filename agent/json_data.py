@@ -6,9 +6,11 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import orjson
+from pydantic import TypeAdapter
 
 Record = TypeVar("Record")
 _MARK: Final = "z1:"
@@ -48,14 +50,22 @@ def parse_json(text: str | bytes) -> Any:
 def parse_record(kind: type[Record], text: str | bytes | None, *, complete: bool = False) -> Record | None:
     """Parse a dataclass with slots that was stored as JSON, without the fields of a newer version.
 
-    Return None if it is malformed, or lacks a field without a default (with ``complete``: any field).
+    Return None if it is malformed, has a value of another type, or lacks a field without a default (with ``complete``:
+    any field).
     """
     try:
         fields = parse_json(text or "")
         names: tuple[str, ...] = kind.__slots__  # type: ignore[attr-defined]  # a dataclass with slots
-        return kind(**{name: fields[name] for name in names if complete or name in fields})
+        given = {name: fields[name] for name in names if complete or name in fields}
+        record: Record = _adapter(kind).validate_python(given)  # type: ignore[arg-type]  # every class is hashable
     except (ValueError, KeyError, TypeError):
         return None
+    return record
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def compress(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import structlog
 from redis.asyncio import Redis
 
+from agent.json_data import parse_json
 from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, AnswerFolder, SavedAnswer
 from verification import Draft, Source, check
 
@@ -181,7 +182,7 @@ class Proposals:
 def parse_proposal(stored: bytes | str | None) -> Proposal | None:
     """Return a stored proposal; None if it cannot be read."""
     try:
-        fields: dict[str, Any] = json.loads(stored or "")
+        fields: dict[str, Any] = parse_json(stored or "")
         answer = fields.pop("answer")
         days = {name: date.fromisoformat(answer[name]) for name in ("confirmed", "review") if answer[name]}
         return Proposal(answer=SavedAnswer(**answer | days), **fields)

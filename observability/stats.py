@@ -197,7 +197,12 @@ class Summary(Tally):
 # KEYS day  ARGV ttl in s, (counter, amount)...
 # One script, so that a day always gets an expiry, even if a process dies.
 _ADD = """
-for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'none' and kind ~= 'hash' then return redis.error_reply('WRONGTYPE hash ' .. KEYS[1]) end
+for i = 2, #ARGV, 2 do
+  local counted = redis.pcall('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
+  if type(counted) ~= 'number' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 """
 

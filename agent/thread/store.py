@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import structlog
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
@@ -19,6 +20,7 @@ from agent.json_data import compress, decompress, parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
+log = structlog.get_logger()
 TTL_S = 30 * 24 * 3600
 CLUSTER_SHARDS = 16  # a constant, because two workers with different values would not see each other's work
 
@@ -63,14 +65,17 @@ def shard_tag(number: int, *, prefix: str, shards: int) -> str:
 _VERSION = re.compile("[0-9]{1,15}")
 
 
-def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
-    """Return a state and its schema, which is 0 without a state or for an early version."""
+def read_row(key: str, row: Sequence[Any]) -> tuple[ThreadState, int]:
+    """Return the state under ``key`` and its schema, which is 0 without a state or for an early version."""
     version, text, schema = row
     written = int(parse_number(schema))
     if version is None or not _VERSION.fullmatch(str(version)):  # it is missing or damaged: the next save overwrites it
         return ThreadState(), written
+    state = from_json(decompress(str(text)))
+    if state == ThreadState():
+        log.warning("damaged_value_ignored", key=key)  # a saved state has at least a version
     # The next save is checked against the version in the hash, not the one in the text.
-    return replace(from_json(decompress(str(text))), version=int(version)), written
+    return replace(state, version=int(version)), written
 
 
 class ThreadStore:
@@ -91,7 +96,7 @@ class ThreadStore:
         async with self._redis.pipeline(transaction=True) as pipe:
             self.ask(pipe, key)
             row, _ = await pipe.execute()
-        return read_row(row)[0]
+        return read_row(self.key(key), row)[0]
 
     def ask(self, pipe: Any, key: ThreadKey) -> None:
         """Put the two commands of ``load`` into a pipeline. ``read_row`` reads the reply to the first."""

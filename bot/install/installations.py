@@ -13,6 +13,7 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +24,7 @@ from aiohttp import web
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 from slack_sdk.oauth import AuthorizeUrlGenerator
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -139,7 +140,10 @@ class Installations:
         sealed = await self._redis.get(self._known_text_key)
         if sealed is not None:
             return self._seal.open(str(sealed)) == _KNOWN_TEXT
-        stored = [str(await self._redis.get(self.key(team)) or "") for team in await self.teams()]
+        stored = list[str]()
+        for team in await self.teams():
+            with suppress(ResponseError):  # a key of another type
+                stored.append(str(await self._redis.get(self.key(team)) or ""))
         return not any(stored) or any(self._seal.open(one) is not None for one in stored)
 
     async def keep_known_text(self) -> None:
@@ -152,7 +156,10 @@ class Installations:
 
     async def find(self, team: str) -> Installation | None:
         """Find a workspace's installation. Encrypt it again if an older key sealed it."""
-        sealed = await self._redis.get(self.key(team))
+        try:
+            sealed = await self._redis.get(self.key(team))
+        except ResponseError:  # a key of another type, which the client keeps
+            sealed = "unreadable"
         if not sealed:
             return None
         found = parse_record(Installation, self._seal.open(str(sealed)))

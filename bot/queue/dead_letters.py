@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from redis.asyncio import Redis
 
+from agent.json_data import parse_number
 from agent.thread.store import shards_of
 from bot.queue.queue import Wakeup, load_script, shard_tags, split_entry
 
@@ -49,9 +50,9 @@ class DeadLetters:
             shard = f"{number}/" if len(self._tags) > 1 else ""
             letters += [
                 DeadLetter(
-                    entry_id=f"{shard}{entry_id}", thread=fields["thread"], reason=fields["reason"],
-                    tries=int(fields["tries"]), died_at=int(entry_id.partition("-")[0]) / 1000,
-                    **split_entry(fields["entry"])._asdict(),
+                    entry_id=f"{shard}{entry_id}", thread=fields.get("thread", ""), reason=fields.get("reason", ""),
+                    tries=int(parse_number(fields.get("tries"))), died_at=int(entry_id.partition("-")[0]) / 1000,
+                    **split_entry(fields.get("entry", ""))._asdict(),
                 )
                 for entry_id, fields in rows
             ]  # fmt: skip

@@ -28,6 +28,8 @@ from redis.exceptions import ClusterDownError, ReadOnlyError, RedisClusterExcept
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from bot.redis.damaged_keys import MendingRedis, mend_replies, send_mending
+
 AnyConnection = TypeVar("AnyConnection", bound=AbstractConnection)
 # Errors that redis-py raises while the cluster changes under it.
 OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
@@ -119,7 +121,7 @@ class Cluster(RedisCluster):
     """The client. ``made_of`` keeps its nodes and settings, so that another one can be made."""
 
     initialize = _raising_outages(RedisCluster.initialize)
-    execute_command = _raising_outages(RedisCluster.execute_command)
+    _execute_once = _raising_outages(RedisCluster.execute_command)
 
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
@@ -129,6 +131,10 @@ class Cluster(RedisCluster):
         self.connection_kwargs["connection_class"] = own
         for node in self.startup_nodes:
             node.connection_class = own
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Execute a command, and once more if it met a damaged key. Raises ``RedisError``."""
+        return await send_mending(cast("Redis", self), self._execute_once, args, options)
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)
         """Pipeline of commands. The keys of a transaction must be in one slot."""
@@ -160,7 +166,18 @@ class Cluster(RedisCluster):
 class Pipeline(ClusterPipeline):
     """A pipeline that fails with ``RedisError``."""
 
-    execute = _raising_outages(ClusterPipeline.execute)
+    _execute_once = _raising_outages(ClusterPipeline.execute)
+
+    async def execute(self, raise_on_error: bool = True, allow_redirections: bool = True) -> list[Any]:  # noqa: FBT001, FBT002 (the signature is redis-py's)
+        """Execute the commands, and those that met a damaged key once more. Raises ``RedisError``."""
+        queue: Any = getattr(self._execution_strategy, "_command_queue")  # noqa: B009 - redis-py names no public one
+        try:
+            # redis-py retries a pipeline during a fail-over only if its errors may be raised.
+            replies = await self._execute_once(not self._transaction, allow_redirections)
+        except ResponseError:
+            replies = [command.result for command in queue]
+        commands = [(command.args, command.kwargs) for command in queue]
+        return await mend_replies(cast("Redis", self.cluster_client), commands, replies, raise_on_error=raise_on_error)
 
 
 class Subscription(ClusterPubSub):
@@ -188,7 +205,7 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
     else:
         pool = BlockingConnectionPool.from_url(url, **PATIENT, **WAITING)
         pool.connection_class = with_direct_writes(pool.connection_class)
-        async with Redis.from_pool(pool) as client:
+        async with MendingRedis.from_pool(pool) as client:
             yield client
 
 
@@ -208,7 +225,7 @@ async def _open_behind_sentinels(parts: SplitResult) -> AsyncIterator[Redis]:
     sentinels = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=guards)  # type: ignore[no-untyped-call]  # redis-py's own
     for guard in sentinels.sentinels:
         guard.connection_pool.connection_class = with_direct_writes(guard.connection_pool.connection_class)
-    async with sentinels, sentinels.master_for(service, **settings) as client:
+    async with sentinels, sentinels.master_for(service, MendingRedis, **settings) as client:
         yield client
 
 
@@ -251,8 +268,8 @@ def impatient(client: Redis, *, timeout_s: float) -> Redis:
         again = SentinelConnectionPool(  # type: ignore[no-untyped-call]  # redis-py's own
             pool.service_name, pool.sentinel_manager, connection_class=pool.connection_class, **settings
         )
-        return Redis.from_pool(again)
-    return Redis.from_pool(ConnectionPool(connection_class=pool.connection_class, **settings))
+        return MendingRedis.from_pool(again)
+    return MendingRedis.from_pool(ConnectionPool(connection_class=pool.connection_class, **settings))
 
 
 def plain_cause(error: RedisError) -> str:

@@ -29,6 +29,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from bot.errors import WrongUse
 from bot.redis.client import PATIENT, WAITING, DirectWrites, client_of
+from bot.redis.damaged_keys import MendingRedis
 from bot.settings import Settings
 
 SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, including the closing zero byte
@@ -84,7 +85,7 @@ async def connect(home: Path) -> AsyncIterator[Redis]:
     async with server.join() as socket:
         settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
         pool = BlockingConnectionPool(connection_class=RevivingConnection, **settings)
-        async with Redis.from_pool(pool) as client:
+        async with MendingRedis.from_pool(pool) as client:
             yield client
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
@@ -16,7 +17,7 @@ from weakref import WeakValueDictionary
 import structlog
 from redis.asyncio import Redis
 
-from agent.json_data import mapping, objects, parse_record, string
+from agent.json_data import mapping, objects, parse_json, parse_record, string
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import named_ids, with_names
 from agent.knowledge.types import KnowledgeAwayError
@@ -285,8 +286,10 @@ class Memberships:
             return frozenset()
         team, user = question.thread.team, question.user
         key = f"{self.people.prefix}:memberships:{team}:{user}"
-        if (stored := await self.people.redis.get(key)) is not None:
-            return frozenset(json.loads(stored))
+        with suppress(ValueError):
+            stored = parse_json(await self.people.redis.get(key) or "")
+            if isinstance(stored, list):
+                return frozenset(filter(None, map(string, stored)))
         try:
             async with asyncio.timeout(MEMBERSHIPS_TIMEOUT_S):
                 person = await self.calls.read("users.info", user=user)

@@ -3,11 +3,13 @@
 -- keeps a place under its name, if it gave one, and comes back for it.
 -- KEYS place  ARGV now's method: interval ms, burst, patience ms, caller ('': none), refused for ms (0: it was not)
 -- -> ms to wait
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'none' and kind ~= 'hash' then return redis.error_reply('WRONGTYPE hash ' .. KEYS[1]) end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local interval, burst, patience, refused = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[5])
 local tat, not_before = unpack(redis.call('HMGET', KEYS[1], 'tat', 'not_before'))
-tat, not_before = tonumber(tat or 0), tonumber(not_before or 0)
+tat, not_before = tonumber(tat or 0) or 0, tonumber(not_before or 0) or 0
 local caller = 'caller:' .. ARGV[4]
 
 if refused > 0 then

@@ -266,8 +266,10 @@ class Listening:
 
     async def may_speak(self, team: str, channel: str) -> bool:
         """Return whether the channel is neither muted nor quiet, and has not reached today's cap."""
-        keys = [self.key(what, team, channel) for what in ("muted", "quiet", self._today("posts"))]
-        muted, quiet, posts = await self.redis.mget(keys)
+        async with self.redis.pipeline(transaction=False) as pipe:
+            for what in ("muted", "quiet", self._today("posts")):
+                pipe.get(self.key(what, team, channel))
+            muted, quiet, posts = await pipe.execute()
         return not muted and not quiet and parse_number(posts) < MAX_POSTS_A_DAY
 
     async def begin(self, team: str, channel: str, turn_id: str) -> bool:

@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, get_args
 import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
-from redis.asyncio.cluster import RedisCluster
 
 from agent.json_data import compact_json, parse_json, parse_number
 from agent.outcome import OutcomeName
@@ -199,8 +198,9 @@ class Served(_Records):
     async def latest(self, limit: int) -> list[ThreadKey]:
         """Return up to ``limit`` places, the latest first."""
         members = await self.redis.zrevrange(self.key("served"), 0, limit - 1)
-        parts = [str(member).split(":", 2) for member in members]
-        return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
+        parts = (str(member).split(":", 2) for member in members)
+        names = ("team", "channel", "thread_ts")
+        return [ThreadKey(**dict(zip(names, place, strict=True))) for place in parts if len(place) == len(names)]
 
     async def forget(self, thread: ThreadKey) -> None:
         """Forget this place."""
@@ -212,7 +212,7 @@ class Cancellations(_Records):
 
     async def was_handled(self, incoming: Incoming) -> bool:
         """Return whether this message was handled before: a repeated stop must not stop a later turn."""
-        return bool(await self.redis.exists(self._handled_key(incoming)))
+        return await self.redis.get(self._handled_key(incoming)) is not None
 
     async def mark_handled(self, incoming: Incoming) -> bool:
         """Mark the message as handled and return whether this is the first time. Called last, so a crash repeats it."""
@@ -232,7 +232,7 @@ class Cancellations(_Records):
 
     async def is_deleted(self, thread: ThreadKey, ts: str) -> bool:
         """Return whether the message with this ts was deleted."""
-        return bool(await self.redis.exists(self.key("gone", thread, ts)))
+        return await self.redis.get(self.key("gone", thread, ts)) is not None
 
 
 def stop_after(stop: str | None, incoming: Incoming) -> str:
@@ -373,20 +373,21 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
     async with stores.redis.pipeline(transaction=False) as pipe:
         stores.threads.ask(pipe, thread)
         budgeted = stores.budgets.queue_read(pipe, incoming)
-        if clustered := isinstance(stores.redis, RedisCluster):  # one MGET cannot span its nodes
-            for key in keys.values():
-                pipe.get(key)
-        else:
-            pipe.mget(list(keys.values()))
+        for key in keys.values():  # not MGET, which hides a key of a wrong type
+            pipe.get(key)
         replies = await pipe.execute()
-    values = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
-    state, schema = read_row(replies[_ROW])
+    values = dict(zip(keys, replies[-len(keys) :], strict=True))
+    state, schema = read_row(stores.threads.key(thread), replies[_ROW])
+    person = parse_person(values["person"])
+    for name, read in (("person", person), ("outbox", read_entry(values["outbox"]))):
+        if values[name] and read is None:
+            log.warning("damaged_value_ignored", key=keys[name])
     marks: dict[str, Any] = {name: values[name] for name in _MARKS}
     return Facts(
         state=state, state_schema=schema, thread_mode=values["thread_mode"], token=values["token"] or "",
         exhausted=stores.budgets.find_exhausted(incoming, replies[_USED]) if budgeted else None,
         is_deleted=values["gone"] is not None, stop_ts=stop_after(values["stop"], incoming),
         pause=read_pause(values["paused"]), resumed=parse_number(values["resumed"]),
-        person=parse_person(values["person"]),
+        person=person,
         shared=None if values["shared"] is None else values["shared"] == "1", **marks,
     )  # fmt: skip

@@ -9,10 +9,11 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from agent.json_data import compact_json, compress, decompress, objects, parse_json, string
+from agent.json_data import compact_json, compress, decompress, mapping, objects, parse_json, string
 from agent.outcome import TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
@@ -245,7 +246,13 @@ class TurnRecords:
 
     async def complaints(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return each person's complaint about an answer: ``reasons`` and ``said``."""
-        return [parse_json(words) for words in await self._load_values("complaint", record)]
+        found = []
+        for words in await self._load_values("complaint", record):
+            with suppress(ValueError):  # a damaged one
+                fields = parse_json(words)
+                reasons = mapping(fields).get("reasons")
+                found.append({"reasons": reasons if isinstance(reasons, list) else [], "said": string(fields, "said")})
+        return found
 
     async def save_complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Save a person's complaint about an answer; the last one counts."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from agent.json_data import compact_json, compress, decompress, objects, parse_json
+from agent.json_data import compact_json, compress, decompress, mapping, objects, parse_json, parse_number
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import Document, KnowledgeAwayError
@@ -105,7 +105,8 @@ def read_stored_conversation(stored: str | None) -> Conversation | None:
     """Unpack the conversation that an earlier try stored; None if it is missing or unreadable."""
     try:
         messages, first, asked = parse_json(decompress(stored or ""))
-        return Conversation(messages=tuple(ThreadMessage(**one) for one in messages), first=first, asked=asked)
+        messages = tuple(ThreadMessage(**one) for one in messages)
+        return Conversation(messages=messages, first=mapping(first), asked=mapping(asked))
     except (ValueError, TypeError):
         return None
 
@@ -216,7 +217,7 @@ class Job:
     def waiting_since(self) -> float:
         """When a service first failed for this question, in seconds since 1970; 0.0 if none has."""
         # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
-        return max(float(self.facts.waits), self.claimed.enqueued_at) if self.facts.waits else 0.0
+        return max(parse_number(self.facts.waits), self.claimed.enqueued_at) if self.facts.waits else 0.0
 
     @property
     def earlier_stream(self) -> StreamedMessage:

@@ -8,6 +8,30 @@
 local worker, lease_ms, limit, last_try = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
 
+damage = find_damage(ready_sets())
+if damage then return damage end
+
+-- A set of the queue was dropped: each thread with messages returns to the set in which it belongs.
+if redis.call('EXISTS', p .. ':rebuild') == 1 then
+  local cursor, start, threads, sets = '0', p .. ':mb:', {}, {}
+  repeat
+    local page = redis.call('SCAN', cursor, 'MATCH', start .. '*', 'COUNT', 1000)
+    cursor = page[1]
+    for _, mailbox in ipairs(page[2]) do
+      threads[#threads + 1] = string.sub(mailbox, #start + 1)
+      sets[ready_of(threads[#threads])] = 'zset'
+    end
+  until cursor == '0'
+  damage = find_damage(sets)
+  if damage then return damage end
+  for _, thread in ipairs(threads) do
+    local untl = tonumber(redis.pcall('HGET', p .. ':head:' .. thread, 'until') or nil)
+    if untl then redis.call('ZADD', lease, untl, thread)
+    else make_ready(thread, redis.call('ZSCORE', ready_of(thread), thread) or now) end
+  end
+  redis.call('DEL', p .. ':rebuild')
+end
+
 -- A damaged counter begins anew, and the fence at the time, which is beyond every token so far: it must stop no worker.
 local function count(thread, name)
   local head = p .. ':head:' .. thread

@@ -5,12 +5,14 @@ if not found then return 0 end
 local letter = {}
 for i = 1, #found[2], 2 do letter[found[2][i]] = found[2][i + 1] end
 local thread = letter.thread
-local id, body = string.match(letter.entry, '^(%S+) %d+ (.*)$')
+local id, body = string.match(letter.entry or '', '^(%S+) %d+ (.*)$')
 -- A damaged entry cannot be retried.
-if ARGV[2] == 'retry' and not id then return 0 end
+if ARGV[2] == 'retry' and not (id and thread) then return 0 end
 
 -- The same message with a new time of arrival: it waits for services that are away as long as a new one.
 if ARGV[2] == 'retry' then
+  damage = find_damage({[ready_of(thread)] = 'zset', [p .. ':mb:' .. thread] = 'list'})
+  if damage then return damage end
   redis.call('RPUSH', p .. ':mb:' .. thread, id .. ' ' .. string.format('%d', now) .. ' ' .. body)
 end
 redis.call('XDEL', p .. ':dead', ARGV[1])

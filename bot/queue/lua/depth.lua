@@ -1,4 +1,6 @@
 -- Count the work.  KEYS prefix  -> { messages waiting or in work, threads leased, dead letters }
+damage = find_damage(ready_sets())
+if damage then return damage end
 local messages, leased = 0, redis.call('ZRANGE', lease, 0, -1)
 local function add(threads)
   for _, thread in ipairs(threads) do messages = messages + (tonumber(redis.pcall('LLEN', p .. ':mb:' .. thread)) or 0) end

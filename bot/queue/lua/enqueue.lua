@@ -4,14 +4,10 @@
 -- event id...  -> 0 duplicate | -2 duplicate, and a worker should be woken | 1 stored | 2 stored, and the same
 local thread, known = ARGV[1], nil
 local mailbox = p .. ':mb:' .. thread
--- A damaged key refuses the message before its ids are known, so that Slack's next attempt counts as new.
-for key, kind in pairs({[lease] = 'zset', [teams] = 'zset', [ready_of(thread)] = 'zset', [mailbox] = 'list'}) do
-  local found = redis.call('TYPE', key).ok
-  if found ~= 'none' and found ~= kind then
-    if key == mailbox and not redis.call('ZSCORE', lease, thread) then make_ready(thread, now) end -- a worker clears it
-    return redis.error_reply('WRONGTYPE ' .. key)
-  end
-end
+local kinds = {[ready_of(thread)] = 'zset', [mailbox] = 'list', [p .. ':head:' .. thread] = 'hash'}
+for i = 8, #ARGV do kinds[p .. ':seen:' .. ARGV[i]] = 'string' end
+damage = find_damage(kinds)
+if damage then return damage end
 for i = 8, #ARGV do
   local seen = p .. ':seen:' .. ARGV[i]
   if not redis.call('SET', seen, ARGV[2], 'NX', 'EX', ARGV[4]) then known = known or redis.call('GET', seen) end

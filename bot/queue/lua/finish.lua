@@ -4,6 +4,8 @@
 -- -> 0 refused | 1 accepted | 2 accepted, and a worker should be woken
 local thread, verb, after = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local mailbox, head = p .. ':mb:' .. thread, p .. ':head:' .. thread
+damage = find_damage({[ready_of(thread)] = 'zset'})
+if damage then return damage end
 if redis.pcall('HGET', head, 'token') ~= ARGV[2] then return 0 end
 
 if ARGV[9] ~= '' then redis.call('DEL', p .. ':mark:' .. ARGV[9]) end
@@ -19,7 +21,7 @@ else
     if verb == 'dead' then
       redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry',
         type(entry) == 'string' and entry or '',
-        'reason', ARGV[5], 'tries', redis.call('HGET', head, 'tries'))
+        'reason', ARGV[5], 'tries', redis.call('HGET', head, 'tries') or 0)
       redis.call('EXPIRE', p .. ':dead', ARGV[7])
     end
     redis.call('DEL', head)

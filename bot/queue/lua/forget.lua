@@ -2,6 +2,8 @@
 -- KEYS prefix  ARGV thread, entry ('': all)  -> number of removed messages | -1 a worker holds it (or the first of them)
 local thread, entry = ARGV[1], ARGV[2]
 local mailbox = p .. ':mb:' .. thread
+damage = find_damage({[ready_of(thread)] = 'zset', [mailbox] = 'list'})
+if damage then return damage end
 local first = redis.call('LINDEX', mailbox, 0)
 local held = tonumber(redis.call('ZSCORE', lease, thread) or 0) > now
 if held and (entry == '' or first == entry) then return -1 end

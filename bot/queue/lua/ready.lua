@@ -29,3 +29,23 @@ local function ring(ttl)
     redis.call('EXPIRE', p .. ':bell', ttl)
   end
 end
+
+-- A key of a wrong type ends a script before its first effect. The error names the key and its right type, so that the
+-- client can drop it and call the script again.  -> the error | nil
+local function find_damage(kinds)
+  for key, kind in pairs(kinds) do
+    local found = redis.call('TYPE', key).ok
+    if found ~= 'none' and found ~= kind then return redis.error_reply('WRONGTYPE ' .. kind .. ' ' .. key) end
+  end
+end
+
+-- The sorted sets of all workspaces with work, for `find_damage`.
+local function ready_sets()
+  local kinds = {}
+  for _, team in ipairs(redis.call('ZRANGE', teams, 0, -1)) do kinds[p .. ':ready:' .. team] = 'zset' end
+  for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do kinds[ready_of(thread)] = 'zset' end
+  return kinds
+end
+
+local damage = find_damage({[teams] = 'zset', [lease] = 'zset', [p .. ':dead'] = 'stream', [p .. ':bell'] = 'list'})
+if damage then return damage end

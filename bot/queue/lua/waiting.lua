@@ -5,9 +5,16 @@
 -- -> { {thread, entry, place in the queue from 1, 0 after a running turn}... }
 local since, again, most, each = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local looked_at_most = 400
+damage = find_damage(ready_sets()) or find_damage({[p .. ':swept'] = 'string', [p .. ':swept_to'] = 'string'})
+if damage then return damage end
 if each > 0 and not redis.call('SET', p .. ':swept', 1, 'NX', 'PX', each) then return {} end
 
 local names, told, due = redis.call('ZRANGE', teams, 0, -1), {}, nil
+
+local function entry_of(thread, place)
+  local entry = redis.pcall('LINDEX', p .. ':mb:' .. thread, place)
+  return type(entry) == 'string' and entry or nil
+end
 
 local function tell(thread, entry)
   local new = #told < most and redis.call('SET', p .. ':told:' .. (string.match(entry or '', '^%S+') or thread), 1, 'NX', 'PX', again)
@@ -36,7 +43,7 @@ for step = 0, #names - 1 do
   local i = (first + step - 1) % #names + 1
   for rank, thread in ipairs(redis.call('ZRANGEBYSCORE', p .. ':ready:' .. names[i], '-inf', now - since, 'LIMIT', 0, 200)) do
     looked = looked + 1
-    if tell(thread, redis.call('LINDEX', p .. ':mb:' .. thread, 0)) then told[#told][3] = place(i, rank - 1) end
+    if tell(thread, entry_of(thread, 0)) then told[#told][3] = place(i, rank - 1) end
   end
   -- A workspace of which not all could be listed is looked at again.
   if #told < most then redis.call('SET', p .. ':swept_to', names[i], 'EX', 3600) end
@@ -44,7 +51,7 @@ end
 
 for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
   if #told >= most then break end
-  local newest = redis.call('LINDEX', p .. ':mb:' .. thread, 1) and redis.call('LINDEX', p .. ':mb:' .. thread, -1)
+  local newest = entry_of(thread, 1) and entry_of(thread, -1)
   if newest and tonumber(string.match(newest, '^%S+ (%d+)') or 0) <= now - since then tell(thread, newest) end
 end
 return told
