@@ -18,7 +18,6 @@ import structlog
 from redis.exceptions import RedisError
 
 from bot.queue.lease import (
-    OK,
     Cancellation,
     Claimed,
     Ending,
@@ -127,11 +126,10 @@ class Turn:
             ending = self.task.result()
             # It was withdrawn while it was about to wait, so there is nothing to wait for.
             return replace(ending, after_s=0.0) if self.lease.stopped else ending
-        if self.why == "stopped":
-            return OK  # the person no longer wants an answer
         if not self.lease.is_held():
             return None
-        if self.why is not None or stopping:  # even if the lease had expired and a late beat renewed it
+        # Even if the lease had expired and a late beat renewed it. A stopped turn's next try says "Stopped."
+        if self.why is not None or stopping:
             return give_back()
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
@@ -170,7 +168,7 @@ class Turns:
             turn.interrupt("lease_lost")
 
     async def cancel(self, wish: Cancellation) -> None:
-        """Interrupt this message's turn on any worker. It ends as ok or as its handler says. Raises ``RedisError``."""
+        """Interrupt this message's turn on any worker. It ends as its handler says. Raises ``RedisError``."""
         self._stop_turn(wish)
         await self.mailbox.cancel(wish)
 
@@ -287,7 +285,8 @@ class Turns:
             log.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
             # The very last try ends here even if the person could not be notified. An earlier one leaves that to the
             # next.
-            return give_up(f"crashed: {what}") if tries >= most + EXTRA_NOTIFY_TRIES else retry(backoff(tries))
+            reason = f"crashed: {plain_cause(error) if isinstance(error, RedisError) else what}"
+            return give_up(reason) if tries >= most + EXTRA_NOTIFY_TRIES else retry(backoff(tries))
         return ending
 
     async def _supervise(self, turn: Turn) -> None:

@@ -217,13 +217,19 @@ class Answering:
         return OK
 
     async def _post_stopped(self, job: Job) -> None:
-        """Confirm a stop once, under the first question that it cancelled. A deleted question gets no message."""
+        """Confirm a stop once, under the first question that it cancelled. A deleted question gets no message.
+
+        Raises ``DeliveryFailed`` if a later try can do it.
+        """
         ts, stop = job.incoming.ts, job.facts.stop_ts
         if not stop or job.facts.is_deleted:
             return
         if await self.at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
-            with suppress(DeliveryFailed):
+            try:
                 await self._post_text(job, say("stopped", job.language))
+            except DeliveryFailed as failure:
+                if not failure.permanent:
+                    raise
 
     async def _begin_turn(self, job: Job) -> OutboxEntry | Ending:
         """Load the thread and the files, then run the turn. The status covers both: a file may take a while."""

@@ -46,7 +46,12 @@ class Stage:
         self.started.append(claimed.body)
         self.leases.append(lease)
         if self.behaviour is not None:
-            return await self.behaviour(claimed, lease)
+            try:
+                return await self.behaviour(claimed, lease)
+            except asyncio.CancelledError:
+                if lease.stopped:
+                    return OK
+                raise
         self.ended.append(claimed.body)
         return OK
 
@@ -242,6 +247,24 @@ async def test_stop_ends_the_running_turn_and_the_thread_continues(mailbox: Mail
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert stage.ended == ["next"]
     assert [lease.stopped for lease in stage.leases] == ["stop", None]
+
+
+async def test_stop_that_comes_before_the_handler_can_say_so_is_left_to_the_next_try(mailbox: Mailbox) -> None:
+    tries: list[int] = []
+
+    class Starting(Stage):
+        async def handle(self, claimed: Claimed, _lease: Lease) -> Ending:
+            tries.append(claimed.tries)
+            if len(tries) == 1:
+                await asyncio.Event().wait()
+            return OK
+
+    await put(mailbox, "q")
+    async with working(mailbox, Starting()) as worker:
+        await wait_until(lambda: worker.in_flight == 1, "the workspace's bot is opened")
+        await worker.cancel(Cancellation(thread=THREAD, reason="stopped", message_id=await head(mailbox)))
+        await wait_until(lambda: empty(mailbox), "the next try has ended the message")
+    assert tries == [1, 1]
 
 
 async def test_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
