@@ -24,6 +24,7 @@ from agent.model.prompts import prompt_text, says_not_found
 from agent.model.protocol import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.tasks import background_tasks
+from agent.tools.builtin.knowledge import DOCUMENTS
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
 from agent.turn.judging import AttemptJudge
 from agent.turn.live import LiveAnswer, check_draft
@@ -92,7 +93,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
 async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, declined: bool = False) -> TurnOutcome:
     """Choose the best attempt to keep a part of. ``declined``: the last draft says that the sources have no answer."""
     if attempts:
-        shown = _shown_draft(progress)
+        shown = progress.live.shown_draft
         candidates = [each for each in attempts if each.draft.text.startswith(shown)] or attempts[-1:]
         best = reduce(lambda best, each: each if each.better_than(best) else best, candidates)
         declined = declined or best.verdict.no_answer
@@ -107,7 +108,7 @@ def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[Wri
     """Return the request for the next draft, which differs from all ``earlier`` ones, and add it to those."""
     context = progress.write_context()
     if attempts:  # only the part that is not shown yet must be written again
-        last, shown = attempts[-1], _shown_draft(progress)
+        last, shown = attempts[-1], progress.live.shown_draft
         unseen = last.draft.text.removeprefix(shown).strip("\n") if shown else last.draft.text
         feedback = retry_text(without_unconfirmed(last.verdict), tuple(progress.sources))
         context = replace(context, kept=shown, feedback=feedback, previous_draft=unseen)
@@ -119,24 +120,20 @@ def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[Wri
 
 def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
     """Return the part that people already see as the answer, or None if they see nothing."""
-    if progress.live is None or progress.live.shown is None:
+    if progress.live.shown is None:
         return None
-    verdict = progress.live.shown.verdict
     note = missing_note(progress)
-    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label="partial", note=note))
-
-
-def _shown_draft(progress: Progress) -> str:
-    return progress.live.shown_draft if progress.live else ""
+    shown = to_answer(progress, progress.live.shown.verdict, attempts=attempts, label="partial", note=note)
+    return Partial(answer=shown)
 
 
 def _has_nothing_to_cite(progress: Progress) -> bool:
     """Return True if no draft can pass, because the documents are unavailable and nothing else was found."""
-    return progress.are_documents_away() and not progress.sources
+    return DOCUMENTS in progress.places_away and not progress.sources
 
 
 def _refuse(progress: Progress, reason: str) -> TurnOutcome:
-    return knowledge_failure(progress) if progress.are_documents_away() else refusal(progress, reason)
+    return knowledge_failure(progress) if DOCUMENTS in progress.places_away else refusal(progress, reason)
 
 
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
@@ -147,13 +144,13 @@ async def _write_draft(progress: Progress, number: int, context: WriteContext) -
         if not failure.incomplete or progress.exceeded_limit():
             raise
         log.warning("draft_incomplete", thread=str(progress.question.thread), reason=failure.detail)
-        return await _read_whole(progress, number, replace(context, kept=_shown_draft(progress)))
+        return await _read_whole(progress, number, replace(context, kept=progress.live.shown_draft))
 
 
 async def _read_whole(progress: Progress, number: int, context: WriteContext) -> str:
     live, draft = progress.live, progress.draft("")
     # Some answers must be complete before any part may be shown.
-    if live is None or progress.model.quotes_only or draft.own_words or not draft.sources:
+    if live.stage is None or progress.model.quotes_only or draft.own_words or not draft.sources:
         return (await _read_draft(progress, context, number)).draft
     judge = AttemptJudge(progress, draft, number)
     async with live.attempt(draft, judge, last=number == progress.budget.attempts):
@@ -182,8 +179,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
         draft_length=Length(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
-    whole = not (progress.live and progress.live.is_cut_short)
-    return Attempt(draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
+    return Attempt(draft=draft, verdict=verdict, cleared=ruled.passed, whole=not progress.live.is_cut_short)
 
 
 async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
@@ -206,12 +202,12 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
     draft, claims = best.draft, bool(best.verdict.claims)
     away = away_note(progress)
     if verdict.no_answer:
-        if progress.are_documents_away() and not _shown_draft(progress):
+        if DOCUMENTS in progress.places_away and not progress.live.shown_draft:
             return knowledge_failure(progress)
         text = to_answer(progress, verdict, attempts=attempts, note=away)
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
-        if progress.policy.general == "refuse" or progress.are_documents_away():
+        if progress.policy.general == "refuse" or DOCUMENTS in progress.places_away:
             return _refuse(progress, "no_source")
         text = to_answer(progress, verdict, attempts=attempts, label="general", note=away)
         return Unsourced(answer=replace(text, verified=False))

@@ -9,7 +9,7 @@ from agent.model.protocol import JudgeContext, ModelError, Opinion
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.live import check_draft
-from agent.turn.progress import AskedClaim, Progress
+from agent.turn.progress import Progress
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.rules.references import citations
 from verification.salvage import LeftOut, salvage
@@ -43,12 +43,13 @@ class AttemptJudge:
         # A text without citations and other faults may say that the sources lack the answer.
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
-            claims = self._unjudged_claims(verdict)
+            claims = tuple(dict.fromkeys(filter(self._may_be_asked, open_claims(verdict))))
             if claims or (whole and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
-        keys = [key for key in map(claim_key, open_claims(verdict)) if key in self.progress.judge_record.claims]
-        opinions = {key: await self.progress.judge_record.claims[key].opinion for key in keys}
-        reply = self.progress.judge_record.replies.get(verdict.text.strip())
+        record = self.progress.judge_record
+        keys = [key for key in map(claim_key, open_claims(verdict)) if key in record.claims]
+        opinions = {key: await record.claims[key][1] for key in keys}
+        reply = record.replies.get(verdict.text.strip())
         verdict = replace(verdict, no_answer=reply == "not_in_sources", in_part=reply == "partly")
         return await asyncio.to_thread(apply_judgements, verdict, opinions, self.draft.sources)
 
@@ -57,7 +58,7 @@ class AttemptJudge:
         if not verdict.errors or not _lacks_only_citations(verdict) or verdict.no_answer or not verdict.claims:
             return verdict
         claims = self.progress.judge_record.claims
-        opinions = [await claims[key].opinion if key in claims else None for key in map(claim_key, verdict.claims)]
+        opinions = [await claims[key][1] if key in claims else None for key in map(claim_key, verdict.claims)]
         if not all(each and each.supported and each.absent for each in opinions):
             return verdict
         return replace(verdict, passed=True, claims=(), violations=tuple(set(verdict.violations) - set(verdict.errors)))
@@ -75,18 +76,17 @@ class AttemptJudge:
                 return verdict
         return None
 
-    def _unjudged_claims(self, verdict: Verdict) -> tuple[Claim, ...]:
-        asked = self.progress.judge_record.claims
-        keys = {claim: claim_key(claim) for claim in open_claims(verdict)}
-        return tuple(c for c, key in keys.items() if key not in asked or asked[key].is_open_again(self.number))
+    def _may_be_asked(self, claim: Claim) -> bool:
+        """Return True for a new claim, and for one on which the judge said nothing usable in an earlier attempt."""
+        attempt, opinion = self.progress.judge_record.claims.get(claim_key(claim), (0, None))
+        return opinion is None or (attempt < self.number and opinion.done() and opinion.result() is None)
 
     async def _may_be_no_answer(self, verdict: Verdict) -> bool:
         """Return True if the text may only say that the sources lack the answer: not all of it is supported claims."""
         if verdict.text.strip() in self.progress.judge_record.replies:
             return False
-        opinions = [
-            await self.progress.judge_record.claims[key].opinion for key in map(claim_key, open_claims(verdict))
-        ]
+        asked = self.progress.judge_record.claims
+        opinions = [await asked[key][1] for key in map(claim_key, open_claims(verdict))]
         rest = verdict.text
         for claim in reversed(verdict.claims):
             rest = rest[: claim.start] + rest[claim.end :]
@@ -96,7 +96,7 @@ class AttemptJudge:
     async def _ask(self, verdict: Verdict, claims: tuple[Claim, ...]) -> None:
         record, loop = self.progress.judge_record, asyncio.get_running_loop()
         for claim in claims:
-            record.claims[claim_key(claim)] = AskedClaim(self.number, loop.create_future())
+            record.claims[claim_key(claim)] = (self.number, loop.create_future())
         opinion = Opinion()  # without a reply from the judge, no claim is confirmed
         try:
             context = JudgeContext(
@@ -111,7 +111,7 @@ class AttemptJudge:
             record.replies[verdict.text.strip()] = opinion.reply  # asked once per text, as for a claim
         finally:
             for n, claim in enumerate(claims, 1):
-                waiting = record.claims[claim_key(claim)].opinion
+                waiting = record.claims[claim_key(claim)][1]
                 if not waiting.done():  # the text may contain the same claim twice
                     waiting.set_result(opinion.judgements.get(n))
 
@@ -137,10 +137,8 @@ class AttemptJudge:
             log.warning("judge_incomplete", **facts, claims=claims, judged=len(verdicts))
         yes, no = sum(verdicts), len(verdicts) - sum(verdicts)
         output = f"{claims} claims: {yes} supported, {no} not supported; reply: {opinion.reply}"
-        end = ModelEnd(
-            phase="judge", output=output, usage=opinion.usage, error=error, call=opinion.call, call_id=call_id
-        )
-        progress.record_model_call(end)
+        end = ModelEnd(phase="judge", output=output, usage=opinion.usage, error=error, call=opinion.call)
+        progress.record_model_call(replace(end, call_id=call_id))
         return opinion
 
 

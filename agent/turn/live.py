@@ -4,6 +4,8 @@ Blocks are shown in order, once they have passed the rules and the judge. While 
 read. Nothing is shown after a failed block, or before the text cites a source.
 """
 
+from __future__ import annotations
+
 import asyncio
 import itertools
 import re
@@ -11,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import structlog
 
@@ -22,6 +24,9 @@ from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.judgement import only_unconfirmed
 from verification.rules.references import citation_order, citations, renumber
 from verification.types import Draft, RuleName, Verdict
+
+if TYPE_CHECKING:
+    from agent.turn.judging import AttemptJudge  # which checks with ``check_draft``
 
 log = structlog.get_logger()
 
@@ -54,22 +59,11 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
 """An event that is not listed for a state changes nothing."""
 
 
-class Examiner(Protocol):
-    """Judges the answer so far (``agent.turn.judging.AttemptJudge``)."""
-
-    async def examine(self, verdict: Verdict) -> Verdict:
-        """Return the verdict of the rules together with the judge's opinion."""
-
-
 class Stage(Protocol):
     """Shows an answer while it grows (``bot.delivery.stream.AnswerStream``)."""
 
     async def show(self, markdown: str, text: str) -> bool:
         """Show one more verified block; False if nothing can be shown here. ``text`` is the whole answer so far."""
-
-
-# A block that passed, as it was drafted, and the answer up to its end.
-_PassedBlock = tuple[tuple[str, ...], ShownBlocks]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,7 +79,8 @@ class _Reading:
     position: int = 0
     failed: str = ""  # the answer up to the end of the block that failed
     held: list[str] = field(default_factory=list)  # blocks that wait for more text
-    passed: asyncio.Queue[_PassedBlock | None] = field(default_factory=asyncio.Queue)
+    # Each block that passed, as it was drafted, and the answer up to its end.
+    passed: asyncio.Queue[tuple[tuple[str, ...], ShownBlocks] | None] = field(default_factory=asyncio.Queue)
 
     def repeats(self, block: str) -> bool:
         """Return True for a block that an earlier attempt showed: some models write all of it again, in any order."""
@@ -94,12 +89,9 @@ class _Reading:
 
 @dataclass(slots=True, kw_only=True)
 class LiveAnswer:
-    """One answer on its way to the stage.
+    """One answer on its way to the stage. ``shown`` is what people see and may keep, over all attempts."""
 
-    ``shown`` is the part that people see and that may stay, over all attempts.
-    """
-
-    stage: Stage
+    stage: Stage | None = None  # None: the answer is sent as a whole
     shown: ShownBlocks | None = None
     state: State = "reading"
     _shown_blocks: list[str] = field(default_factory=list)
@@ -121,7 +113,7 @@ class LiveAnswer:
         self.state = TRANSITIONS[self.state].get(event, self.state)
 
     @asynccontextmanager
-    async def attempt(self, draft: Draft, judge: Examiner, *, last: bool) -> AsyncIterator[None]:
+    async def attempt(self, draft: Draft, judge: AttemptJudge, *, last: bool) -> AsyncIterator[None]:
         """Continue with another attempt after the shown part. On leaving, wait until its blocks are judged and shown.
 
         ``draft`` has everything that a judgement may depend on except the text. The ``last`` attempt is read to its end
@@ -148,7 +140,7 @@ class LiveAnswer:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
-    async def _show_passed(self, judge: Examiner) -> None:
+    async def _show_passed(self, judge: AttemptJudge) -> None:
         """Show the blocks that passed, in order. Blocks that arrive during one judge call share the next call."""
         passed, is_over = self._reading.passed, False
         while not is_over:
@@ -167,10 +159,11 @@ class LiveAnswer:
         if not verdict.passed:
             # The draft is not to blame for an unconfirmed claim: read it to the end, then cut the claim.
             if self.state in SHOWS_BLOCKS and not only_unconfirmed(verdict):
-                self._fail(shown.draft)
+                self._reading.failed = shown.draft
+                self._on("block_failed")
                 return False
             self._on("showing_ended")
-        if shown.markdown and self.state in SHOWS_BLOCKS:
+        if self.stage and shown.markdown and self.state in SHOWS_BLOCKS:
             order = citation_order(verdict.text, self._reading.draft.sources)
             if not await self.stage.show(renumber(shown.markdown, order), renumber(verdict.text, order)):
                 self._on("showing_ended")
@@ -179,10 +172,6 @@ class LiveAnswer:
         self.shown = shown
         self._shown_blocks += texts
         return True
-
-    def _fail(self, text: str) -> None:
-        self._reading.failed = text
-        self._on("block_failed")
 
     def is_due(self, piece: str) -> bool:
         """Return True if a block may be complete now that ``piece`` arrived, and may still be shown."""
@@ -215,8 +204,7 @@ class LiveAnswer:
             self._on("block_unshowable")
 
     async def _take(self, block: str) -> None:
-        reading = self._reading
-        blocks = [*reading.held, block]
+        reading, blocks = self._reading, [*self._reading.held, block]
         piece = "".join(blocks)
         if len(reading.so_far) + len(piece) > MAX_EARLY_CHARS:
             self._on("block_unshowable")
@@ -224,10 +212,8 @@ class LiveAnswer:
         shown, verdict = await asyncio.to_thread(check_block, reading.draft, reading.so_far, piece, check_draft)
         if not verdict.passed:
             self._hold(blocks, verdict)
-        elif reading.draft.has_judge and not citations(
-            verdict.text
-        ):  # it may turn out to say that the sources lack the answer
-            reading.held = blocks
+        elif reading.draft.has_judge and not citations(verdict.text):
+            reading.held = blocks  # it may turn out to say that the sources lack the answer
         # The longer answer must begin with the text shown: a later definition may change it.
         elif shown is None or not verdict.text.startswith(_text(reading.latest)):
             self._on("block_unshowable")
@@ -242,7 +228,8 @@ class LiveAnswer:
         reading.held = blocks
         if all(each.rule in _MAY_COME for each in verdict.errors):
             return
-        self._fail(reading.so_far + "".join(blocks))
+        reading.failed = reading.so_far + "".join(blocks)
+        self._on("block_failed")
         start = min(each.start for each in verdict.errors)
         if start < len(_text(reading.latest)):
             # The fault began in an earlier block, for example an order spread over several: that block must not stay.

@@ -80,7 +80,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         policy=policy or Policy(),
         save=save,
         judge=judge,
-        live=LiveAnswer(stage=stage) if stage else None,
+        live=LiveAnswer(stage=stage),
     )
     try:
         async with asyncio.timeout(budget.deadline_s) as deadline:

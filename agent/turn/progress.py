@@ -21,7 +21,6 @@ from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, Wri
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, is_from_own_words, may_see, viewers_of
 from agent.thread.state import StateNotSaved, ThreadState
-from agent.tools.builtin.knowledge import DOCUMENTS
 from agent.tools.tool import Tool, ToolResult, error_of
 from agent.turn.events import Emit, ModelEnd, ModelStart, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
@@ -47,26 +46,12 @@ Save = Callable[[ThreadState], Awaitable[ThreadState]]
 """Stores a state and returns it with its new version. Raises ``StateNotSaved``."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedClaim:
-    """A claim that the judge was asked about in an attempt.
-
-    The ``opinion`` is None if the judge said nothing usable.
-    """
-
-    attempt: int
-    opinion: asyncio.Future[Judgement | None]
-
-    def is_open_again(self, attempt: int) -> bool:
-        """Return True if a later attempt may ask again, because the judge said nothing usable."""
-        return attempt > self.attempt and self.opinion.done() and self.opinion.result() is None
-
-
 @dataclass(slots=True, kw_only=True)
 class JudgeRecord:
     """The judge's opinions in one turn."""
 
-    claims: dict[ClaimKey, AskedClaim] = field(default_factory=dict)
+    # The attempt in which a claim was asked about, and the opinion: None if the judge said nothing usable.
+    claims: dict[ClaimKey, tuple[int, asyncio.Future[Judgement | None]]] = field(default_factory=dict)
     replies: dict[str, ReplyKind | None] = field(default_factory=dict)  # of whole answers, by their text
     calls: int = 0
     lost: int = 0  # the attempt in which it could not be reached
@@ -138,7 +123,7 @@ class Progress:
     save: Save | None = None
     judge: Judge | None = None
     judge_record: JudgeRecord = field(default_factory=JudgeRecord)
-    live: LiveAnswer | None = None
+    live: LiveAnswer = field(default_factory=LiveAnswer)
     early: EarlyDraft | None = None
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
@@ -185,15 +170,12 @@ class Progress:
         if lines:
             self.add_source(Source(id=0, title=title, text="\n".join(lines), origin="thread"))
 
-    def places_away(self) -> tuple[str, ...]:
-        """Return the places that tools could not look into in this turn."""
+    @property
+    def places_away(self) -> list[str]:
+        """Places that tools could not look into in the whole turn."""
         seen = {result.place for result in self.results if result.ok}
         away = dict.fromkeys(result.place for result in self.results if result.away and result.place)
-        return tuple(place for place in away if place not in seen)
-
-    def are_documents_away(self) -> bool:
-        """Return True if the documents could not be reached in the whole turn."""
-        return DOCUMENTS in self.places_away()
+        return [place for place in away if place not in seen]
 
     def write_context(self) -> WriteContext:
         """Return the context for the first draft of an answer."""

@@ -88,7 +88,7 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
 def away_note(progress: Progress) -> str:
     """Return a sentence that names the places that could not be looked into, or an empty text."""
     known = texts("en")
-    keys = {place: f"away_{place}" for place in progress.places_away()}
+    keys = {place: f"away_{place}" for place in progress.places_away}
     names = [progress.say(key) if key in known else place for place, key in keys.items()]
     return progress.say("service_away", names=", ".join(names)) if names else ""
 

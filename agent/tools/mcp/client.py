@@ -68,6 +68,7 @@ class McpConnection:
         self.left_out: tuple[str, ...] = ()  # names of tools that cannot or may not be used
         self.pages = Pages(server)
         self.tried = asyncio.Event()  # set after the first try to connect
+        self._last_trouble = ""  # known until the next try ends: a call may come in between
         self._waits = waits
         self._pause = waits.pause
         self._link = ServerLink(server)
@@ -84,7 +85,7 @@ class McpConnection:
     @property
     def trouble(self) -> str:
         """The last hint at what is wrong."""
-        return self._link.trouble
+        return self._link.trouble or self._last_trouble
 
     async def keep(self) -> None:
         """Connect, and reconnect, until cancelled."""
@@ -92,10 +93,11 @@ class McpConnection:
             self._wanted.clear()
             self._link = ServerLink(self.server)
             error = await error_of(self._connect)
-            if error and not self.trouble:
+            if error and not self._link.trouble:
                 late = isinstance(error, TimeoutError)
                 reason = f"no answer within {self._waits.start:g} s" if late else str(error) or type(error).__name__
                 self._link.note(reason)
+            self._last_trouble = self._link.trouble
             log.warning("mcp_server_away", server=self.server.name, reason=self.trouble)
             self.tried.set()
             with suppress(TimeoutError):
@@ -151,7 +153,7 @@ class McpConnection:
                 client = Client(transport, cache=None, message_handler=self._hear)
                 client = await stack.enter_async_context(client)
                 await self._list_tools(client)
-            self._pause = self._waits.pause
+            self._pause, self._last_trouble = self._waits.pause, ""
             log.info("mcp_server_connected", server=self.server.name, tools=len(self.tools))
             tasks = await stack.enter_async_context(background_tasks())
             following = [

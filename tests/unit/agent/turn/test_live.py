@@ -17,12 +17,14 @@ from agent.budget import Budget
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import JudgeContext, ModelError, Opinion, Piece
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, Refused, TurnOutcome
+from agent.thread.state import ThreadState
+from agent.turn.judging import AttemptJudge
 from agent.turn.live import MAX_EARLY_CHARS, LiveAnswer
+from agent.turn.progress import Progress
 from tests.support.drafts_in_blocks import BASE, BLOCKS
-from tests.support.fakes import LIMITS, PassageTool, ScriptedModel, Slow, take_turn
+from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, Slow, question, take_turn
 from verification.check import check
 from verification.judgement import Judgement
-from verification.types import Verdict
 
 ONE = "Each key may send 120 requests a minute [1]."
 TWO = "Above that the API answers with error 429 [1]."
@@ -331,9 +333,9 @@ def visible(text: str) -> list[str]:
     return re.findall(r"\w+", re.sub(r"<https?:[^|>]*\|([^>]*)>", r"\1", html.unescape(text)).replace("_", " "))
 
 
-class Unjudged:
-    async def examine(self, verdict: Verdict) -> Verdict:
-        return verdict
+ALONE = Progress(
+    question=question(), state=ThreadState(), model=ScriptedModel(), tools={}, budget=Budget(), emit=Listener()
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -344,7 +346,7 @@ def test_streamed_text_says_what_the_answer_says(blocks: list[str], cuts: list[i
 
     async def grow() -> str:
         live = LiveAnswer(stage=seen)
-        async with live.attempt(BASE, Unjudged(), last=False):
+        async with live.attempt(BASE, AttemptJudge(ALONE, BASE, 1), last=False):
             for end in sorted(cut % (len(text) + 1) for cut in cuts):
                 await live.grow(text[:end].strip())
             await live.grow(text, ended=True)
