@@ -24,10 +24,6 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
 
 app = typer.Typer()
 
-DONE = {"retry": "is tried again", "drop": "is dropped"}
-_NOT_OURS = "Not Orion's to delete: the messages in Slack{traces}; log lines, which have ids and lengths but no texts."
-_TRACES = ", and the traces in Langfuse (under the user id {user}, delete them there)"
-
 
 @app.command()
 def pause(
@@ -61,8 +57,9 @@ def forget(
     from bot.cli import forget as forgetting
 
     if bool(user) == bool(thread):
-        message = "Name either a person or a thread: orion forget --user U024BE7LH, or orion forget --thread LINK."
-        raise WrongUse(message)
+        raise WrongUse(
+            why="Name either a person or a thread: orion forget --user U024BE7LH, or orion forget --thread LINK."
+        )
     found = output.with_redis(
         lambda redis, prefix: forgetting.forget(redis, user=user, thread=thread, prefix=prefix), local
     )
@@ -72,8 +69,12 @@ def forget(
     output.print_text("Forgotten." if counts else "There was nothing (any more).")
     for place in found.running:
         output.print_text(f"A turn still runs in {place}. Run the same command again in a minute.")
-    traces = _TRACES.format(user=forgetting.langfuse_user(user)) if user else " and traces in Langfuse"
-    output.print_text(_NOT_OURS.format(traces=traces))
+    traces = " and traces in Langfuse"
+    if user:
+        traces = f", and the traces in Langfuse (under the user id {forgetting.langfuse_user(user)}, delete them there)"
+    output.print_text(
+        f"Not Orion's to delete: the messages in Slack{traces}; log lines, which have ids and lengths but no texts."
+    )
     raise typer.Exit(1 if found.running else 0)
 
 
@@ -98,8 +99,8 @@ def dead_letters(
         if action == "list":
             return {letter.entry_id: _describe_letter(letter) for letter in newest}
         named = dict.fromkeys(ids or [letter.entry_id for letter in reversed(newest)])
-        done = f"{{}} {DONE[action]}."
-        return {one: done.format(one) if await letters.decide(one, action) else "" for one in named}
+        done = "is tried again" if action == "retry" else "is dropped"
+        return {one: f"{one} {done}." if await letters.decide(one, action) else "" for one in named}
 
     lines = output.with_redis(work, local)
     for entry_id, line in lines.items():
@@ -164,8 +165,9 @@ def dashboards() -> None:
     settings = output.configure()
     public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
     if not (public and secret):
-        message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_BASE_URL for your own server) first."
-        raise WrongUse(message)
+        raise WrongUse(
+            why="Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_BASE_URL for your own server) first."
+        )
     try:
         made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_url)
     except DashboardsError as error:

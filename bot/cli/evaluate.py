@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
 
 Report = Mapping[str, Any]
+Outcome = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget"]
 FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl…")]
 
 
@@ -113,8 +114,9 @@ def answers(
         try:
             report.write_text(report_page(asked), encoding="utf-8", newline="\n")  # identical bytes on every system
         except OSError as error:
-            message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
-            raise WrongUse(message) from None
+            raise WrongUse(
+                why=f"{report} cannot be written: {error.strerror}. Name another file for --report."
+            ) from None
         output.note(f"{report}: every question with its answer. Keep it where the documents' text may be.")
 
 
@@ -123,18 +125,17 @@ def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
     from bot.evals.files import same_file
 
     if any(same_file(file, out) for file in read):
-        message = f"{out} is read and cannot be written at the same time. Name another file for {option}."
-    elif out.is_dir() or not out.parent.is_dir():
-        message = f"{out} cannot be written: name a file in an existing folder for {option}."
-    else:
-        return
-    raise WrongUse(message)
+        raise WrongUse(why=f"{out} is read and cannot be written at the same time. Name another file for {option}.")
+    if out.is_dir() or not out.parent.is_dir():
+        raise WrongUse(why=f"{out} cannot be written: name a file in an existing folder for {option}.")
 
 
 @app.command("from-traces")
 def from_traces(
     out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A new file.")],
-    outcome: Annotated[list[str] | None, typer.Option(help="Only turns with this outcome; may be repeated.")] = None,
+    outcome: Annotated[
+        list[Outcome] | None, typer.Option(help="Only turns with this outcome; may be repeated.")
+    ] = None,
     bad: Annotated[bool, typer.Option("--bad", help="Only answers that people rated as not helpful.")] = False,
     local: output.LocalOption = None,
 ) -> None:
@@ -142,10 +143,8 @@ def from_traces(
 
     A follow-up comes with the questions before it (at most five, unless all are chosen), as rows of one 'thread'.
     """
-    from bot.evals.from_traces import OUTCOMES, read_rows, write_rows
+    from bot.evals.from_traces import read_rows, write_rows
 
-    if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
-        raise WrongUse(why=f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'.")
     found = output.with_redis(
         lambda redis, prefix: read_rows(redis, prefix=prefix, outcomes=outcome or (), bad_only=bad), local
     )

@@ -8,6 +8,7 @@ import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from bot.cli.index import app as index_app
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # for annotations: importing them takes too long
-    from verification.types import Draft, Verdict
+    from verification.types import Verdict
 
 app = typer.Typer(
     name="orion",
@@ -38,7 +39,6 @@ EXIT_OTHER = 3
 MAX_PORT = 65535
 # In characters: with rule and severity in front this fits into 80 columns.
 MAX_WORDS = 60
-OBJECTS_OF_A_START = 100_000  # objects between two collections: imports create many and leave hardly any garbage
 
 
 def print_version(asked: bool) -> None:  # noqa: FBT001 - the option's one value
@@ -163,35 +163,22 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     as_json: output.JsonOption = False,
 ) -> None:
     """Verify any text, without Slack and Redis; --judge asks a model too. Exit code 0: it passes; 1: it does not."""
+    from bot.evals.files import read_text, verdict_json
+    from verification.check import check
     from verification.types import Draft
 
     draft = Draft(text="", question=question, dialect=dialect, repair=not no_repair)
     if jsonl:
         if file != "-" or question or sources:
-            message = (
-                "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
+            raise WrongUse(
+                why="With --jsonl each row has its own text, question and sources: leave out FILE and those."
             )
-            raise WrongUse(message)
         from bot.evals.verify import verify_stream
 
         if wrong := output.with_judge(lambda asked: verify_stream(*jsonl, draft, asked), wanted=judge):
             output.note(wrong, "red")
         raise typer.Exit(1 if wrong else 0)
-    verdict = _verdict_on(file, sources, draft, judge=judge)
-    if as_json:
-        from bot.evals.files import verdict_json
-
-        output.print_json(verdict_json(verdict))
-    else:
-        _print_verdict(verdict)
-    raise typer.Exit(0 if verdict.passed else 1)
-
-
-def _verdict_on(file: str, sources: Path | None, options: Draft, *, judge: bool) -> Verdict:
-    from bot.evals.files import read_text
-    from verification.check import check
-
-    draft = replace(options, text=read_text(file))
+    draft = replace(draft, text=read_text(file))
     if sources:
         from bot.evals.rows import read_sources
 
@@ -199,8 +186,14 @@ def _verdict_on(file: str, sources: Path | None, options: Draft, *, judge: bool)
     if judge:
         from bot.evals.verify import verdict_on
 
-        return output.with_judge(lambda asked: verdict_on(draft, asked), wanted=True)
-    return check(draft)
+        verdict = output.with_judge(partial(verdict_on, draft), wanted=True)
+    else:
+        verdict = check(draft)
+    if as_json:
+        output.print_json(verdict_json(verdict))
+    else:
+        _print_verdict(verdict)
+    raise typer.Exit(0 if verdict.passed else 1)
 
 
 def _print_verdict(verdict: Verdict) -> None:
@@ -258,8 +251,9 @@ def manifest(
 
     # Slack sends events over TLS only.
     if url and not (is_web_address(url) and url.startswith("https://")):
-        message = f"--url must be the address that Slack reaches, such as https://orion.example.com, not {url!r}."
-        raise WrongUse(message)
+        raise WrongUse(
+            why=f"--url must be the address that Slack reaches, such as https://orion.example.com, not {url!r}."
+        )
     output.print_json(app_manifest(url=url, slack_search=slack_search))
 
 
@@ -283,7 +277,7 @@ def bench(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit. If a person can fix an error, show a sentence instead of a stack trace."""
-    gc.set_threshold(OBJECTS_OF_A_START)
+    gc.set_threshold(100_000)  # objects between two collections: imports create many and leave hardly any garbage
     # No collection at exit: it would take a fifth of a short command.
     atexit.register(gc.freeze)
     # A terminal that lacks a character shows a question mark; the command continues.

@@ -113,7 +113,7 @@ class McpAgent:
         """Return the verdict on a text, with the judge's opinion if one is configured. Raises ``ToolError``."""
         async with self._admit(user, draft.question) as (_, _, counter):
             judge = self.engine.judge
-            return verdict_json(await verdict_on(draft, judge and CountedJudge(judge, counter)))
+            return verdict_json(await verdict_on(draft, judge and CountedJudge(judge.name, judge, counter)))
 
     @asynccontextmanager
     async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, TurnTokens]]:
@@ -166,17 +166,13 @@ class McpAgent:
 class CountedJudge:
     """A judge that counts its tokens."""
 
-    judge_: Judge
+    name: str
+    counted: Judge
     counter: TurnTokens
-
-    @property
-    def name(self) -> str:
-        """Name for logs."""
-        return self.judge_.name
 
     async def judge(self, context: JudgeContext) -> Opinion:
         """Judge, and count the tokens."""
-        opinion = await self.judge_.judge(context)
+        opinion = await self.counted.judge(context)
         self.counter.add(opinion.usage.tokens)
         return opinion
 

@@ -24,11 +24,6 @@ from bot.slack.client import NotAuthorized
 
 log = structlog.get_logger()
 
-OBJECTS_OF_A_QUESTION = (
-    10_000  # objects between two collections while Orion serves: about as many as one question creates
-)
-_MISSING = "Not set: {what}. Add the missing lines to .env or the environment; `orion doctor` checks the rest."
-
 
 async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:
     """Take events in this ``mode``, and work on them unless ``concurrency`` is 0. Without a mode, only work."""
@@ -86,7 +81,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
             group.create_task(orion.observers.tracer.connect(), name="langfuse")
         gc.collect()
         gc.freeze()  # objects from the start live as long as the process, so collections can skip them
-        gc.set_threshold(OBJECTS_OF_A_QUESTION)
+        gc.set_threshold(10_000)  # objects between two collections: about as many as one question creates
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
         for task in filter(None, (socket, ears, sync, report)):  # first stop taking events, then let turns end
@@ -130,4 +125,7 @@ def _require(settings: Settings, mode: str) -> None:
     if mode == "http":
         needed["SLACK_SIGNING_SECRET"] = settings.slack_signing_secret
     if missing := [name for name, token in needed.items() if not token.get_secret_value()]:
-        raise WrongUse(_MISSING.format(what=" and ".join(missing)))
+        what = " and ".join(missing)
+        raise WrongUse(
+            why=f"Not set: {what}. Add the missing lines to .env or the environment; `orion doctor` checks the rest."
+        )
