@@ -23,7 +23,6 @@ from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.readers.process import ATTACHMENT_LIMITS, DocumentReader
 from agent.knowledge.sources.answers import AnswerFolder
 from agent.knowledge.types import KnowledgeAwayError
-from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.answers import AnswerBook, Proposals, SavedAnswers
@@ -212,7 +211,6 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     drain_s: float = DRAIN_S,  # time for running turns once Orion was asked to stop
     mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; tests pass one with shorter leases
     timeouts: TurnTimeouts | None = None,
-    model_over: Callable[[Model], Model] | None = None,  # wraps the configured model
     sync_first: bool = True,  # otherwise ``syncing`` reads the documents once it runs
 ) -> AsyncIterator[Orion]:
     """Open everything. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
@@ -222,7 +220,6 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         redis = await _redis(stack, settings, prefix, identity)
         now = corpus if sync_first else replace(corpus, roots=(), sources=())
         engine = await stack.enter_async_context(open_engine(settings, now, timeouts))
-        engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
         half = max(1, concurrency // 2) if settings.many_workspaces else 0  # per process, unless settings allow more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
 
 Report = Mapping[str, Any]
-Outcome = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget"]
 FilesArgument = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl…")]
 
 
@@ -133,9 +132,7 @@ def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
 @app.command("from-traces")
 def from_traces(
     out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A new file.")],
-    outcome: Annotated[
-        list[Outcome] | None, typer.Option(help="Only turns with this outcome; may be repeated.")
-    ] = None,
+    outcome: Annotated[list[str] | None, typer.Option(help="Only turns with this outcome; may be repeated.")] = None,
     bad: Annotated[bool, typer.Option("--bad", help="Only answers that people rated as not helpful.")] = False,
     local: output.LocalOption = None,
 ) -> None:
@@ -143,8 +140,10 @@ def from_traces(
 
     A follow-up comes with the questions before it (at most five, unless all are chosen), as rows of one 'thread'.
     """
-    from bot.evals.from_traces import read_rows, write_rows
+    from bot.evals.from_traces import OUTCOMES, read_rows, write_rows
 
+    if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
+        raise WrongUse(why=f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'.")
     found = output.with_redis(
         lambda redis, prefix: read_rows(redis, prefix=prefix, outcomes=outcome or (), bad_only=bad), local
     )

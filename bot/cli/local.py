@@ -1,7 +1,4 @@
-"""`orion local`: opens the page first and then imports its Orion.
-
-A visitor can switch on faults: a slow model, a lost turn.
-"""
+"""`orion local`: opens the page first and then imports its Orion."""
 
 from __future__ import annotations
 
@@ -10,10 +7,9 @@ import errno
 import os
 import threading
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,14 +21,12 @@ from pydantic import SecretStr
 from bot.cli.output import local_prefix, print_text
 from bot.cli.signals import Stopping, handle_signals
 from bot.errors import WrongUse
-from bot.local.model.faults import Switch
 from bot.local.model.roster import ADMIN
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings, require_folders
 from bot.slack.manifest import manifest
 
 if TYPE_CHECKING:  # importing them takes seconds
-    from agent.model.protocol import DecideContext, Decision, Model
     from bot.local.page.api import Handler
 
 HANDBOOK: Final = Path(__file__).parents[1] / "local" / "handbook"
@@ -47,40 +41,7 @@ OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics")
 _READING: Final = "Orion is reading the documents. You can ask already; the answer comes in a moment."
 HELPERS: Final = "#help"
 """Channel for "Ask a human" in the local workspace, unless the settings say otherwise."""
-SLOW_S: Final = 10.0
-LEASE_S: Final = 5.0  # short, because a visitor who killed the worker waits this long for the next one
-_NOTICE_S: Final = 8.0
-_WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is resumed."
-_KILLED: Final = "The answer broke off, as if its worker had died. It is resumed in a few seconds."
-_TAKEN_OVER: Final = "The answer was resumed. Nothing is lost, nothing is said twice."
 _ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at most. Ctrl-C again ends it now."
-
-
-class FaultyModel:
-    """A model whose decisions take ``seconds`` longer. ``kill`` loses the next turn, as if its worker had died."""
-
-    def __init__(self, model: Model, tell: Callable[[str], None]) -> None:
-        self.model, self.tell = model, tell
-        # Everything except decisions comes from the wrapped model.
-        self.name, self.quotes_only = model.name, model.quotes_only
-        self.write, self.generate = model.write, model.generate
-        self.seconds = 0.0
-        self.kill: Callable[[], None] | None = None
-        self.killed = ""  # the message whose turn was lost
-
-    async def decide(self, context: DecideContext) -> Decision:
-        """Decide after the delay. Raises ``ModelError``."""
-        await asyncio.sleep(self.seconds)
-        if self.kill:
-            kill, self.kill, self.killed = self.kill, None, context.question.ts
-            self.tell(_KILLED)
-            kill()
-            await asyncio.sleep(LEASE_S)  # cancelled: this turn is lost
-        elif context.question.ts == self.killed:
-            self.killed = ""
-            self.tell(_TAKEN_OVER)
-            asyncio.get_running_loop().call_later(_NOTICE_S, self.tell, "")
-        return await self.model.decide(context)
 
 
 class LocalOrion:
@@ -105,7 +66,6 @@ class LocalOrion:
         from bot.app import open_orion
         from bot.cli.serve import run_until_stopped
         from bot.documents.open import local_corpus
-        from bot.queue.queue import Mailbox
         from bot.queue.worker import DRAIN_S
         from bot.servers.http import page_routes
 
@@ -117,23 +77,14 @@ class LocalOrion:
                 "admins": self.settings.admins | {ADMIN},
             }
         )
-        faulty: list[FaultyModel] = []
-
-        def model_over(model: Model) -> Model:
-            faulty.append(FaultyModel(model, state.tell))
-            return faulty[0]
-
         opened = open_orion(
             settings, local_corpus(settings, port, self.folders), concurrency=50, socket=True,
             prompts=[{"title": example, "message": example} for example in state.setup.examples] or SUGGESTED_PROMPTS,
             prefix=local_prefix(port),
-            mailbox_over=partial(Mailbox, lease_s=LEASE_S),
-            model_over=model_over,
         )  # fmt: skip
         async with opened as orion:
             state.setup = replace(state.setup, turn_record=orion.observers.records.load)
             self.pages = {route.path: route.handler for route in page_routes(orion)}
-            state.switches.all |= _switches(faulty[0], orion.turns.lose)
 
             def tell_ending() -> None:
                 if orion.turns.in_flight:
@@ -175,19 +126,6 @@ def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
             "slack_api_url": f"{workspace.url}/api/",
         }
     )
-
-
-def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]:
-    def slow(on: bool) -> None:  # noqa: FBT001 - the switch's one value
-        model.seconds = SLOW_S if on else 0.0
-
-    def kill_next(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
-        model.kill = kill
-
-    return {
-        "slow_model": Switch(label="Slow model", tells="The model takes ten seconds to think.", turn=slow),
-        "kill_worker": Switch(label="Break off an answer", tells=_WILL_KILL, turn=kill_next, once=True),
-    }
 
 
 async def _start(workspace: LocalWorkspace, port: int | None) -> None:

@@ -207,8 +207,7 @@ async def run_bot(
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
         workspace.workspace.roster.channels[place.id] = place
     async with AsyncExitStack() as stack:
-        await workspace.start()
-        stack.push_async_callback(workspace.stop)
+        await stack.enter_async_context(workspace)
         port = unused_port()
         own = {
             "PORT": str(port),

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from bot.errors import WrongUse
 from bot.stores.turn_records import TurnRecords
 
+OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
 MAX_BEFORE: Final = 5  # earlier turns included with a chosen one, if not all are chosen
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from aiohttp import web
 
@@ -61,6 +61,13 @@ class LocalWorkspace(PersonActions):
     def connections(self) -> int:
         """Open Socket Mode connections."""
         return len(self.workspace.sockets.connections)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
     async def start(self, port: int = 0, *, or_free: bool = False) -> None:
         """Open the port (0: a free one; with ``or_free`` also if it is in use) and begin to deliver events."""

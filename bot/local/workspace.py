@@ -18,7 +18,7 @@ from structlog import get_logger
 
 from bot.local.agent_views import AgentThreads, Views
 from bot.local.deliveries import Deliveries, HttpEvents, SocketMode
-from bot.local.model.faults import ApiCall, Faults, Switches
+from bot.local.model.faults import ApiCall, Faults
 from bot.local.model.feed import UpdateFeed
 from bot.local.model.limits import RateLimiter, Strictness
 from bot.local.model.messages import LocalMessage, MessageLog, envelope, mention_event, message_event, with_block_ids
@@ -77,7 +77,6 @@ class WorkspaceState:
         self.log = MessageLog(setup.clock)
         self.feed = UpdateFeed()
         self.faults = Faults()
-        self.switches = Switches(self.faults)
         self.calls: list[ApiCall] = []
         self.files: dict[str, StoredFile] = {}
         self.action_tokens: set[str] = set()
@@ -102,7 +101,7 @@ class WorkspaceState:
         self.tell(notice)
 
     def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
-        self.feed.publish("app", connected=connected, faults=self.switches.payload())
+        self.feed.publish("app", connected=connected)
         if connected and not self.deliveries.may_go.is_set():
             self.deliveries.may_go.set()
             self.tell("")

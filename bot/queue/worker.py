@@ -161,12 +161,6 @@ class Turns:
         self._stopping.set()
         self._changed.set()
 
-    def lose(self) -> None:
-        """Lose every running turn, as a killed process does. Each is claimed again once its lease has expired."""
-        for turn in list(self._running):
-            turn.lease.lost = True
-            turn.interrupt("lease_lost")
-
     async def cancel(self, wish: Cancellation) -> None:
         """Interrupt this message's turn on any worker. It ends as its handler says. Raises ``RedisError``."""
         self._stop_turn(wish)

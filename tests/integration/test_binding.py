@@ -12,7 +12,6 @@ import pytest
 from bot.cli.main import serve as serve_command
 from bot.local.server import LocalWorkspace
 from bot.servers.http import ProcessStatus, build, serve
-from tests.support.local_slack import running
 
 
 async def answers(host: str, port: int) -> bool:
@@ -42,6 +41,6 @@ def test_every_listener_begins_at_loopback(listener: object) -> None:
 
 
 async def test_the_local_workspace_listens_on_loopback_alone() -> None:
-    async with running(LocalWorkspace()) as workspace:
+    async with LocalWorkspace() as workspace:
         port = urlsplit(workspace.url).port or 0
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]

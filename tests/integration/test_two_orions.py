@@ -27,9 +27,7 @@ async def test_two_orions_on_one_redis_do_not_get_each_others_questions(
             docs = tmp_path / team
             docs.mkdir()
             (docs / "limits.md").write_text(f"# Limits\n\nEach API key may send {limit} per minute.\n")
-            workspace = workspaces[team] = LocalWorkspace(docs=(docs,), team=team)
-            await workspace.start()
-            stack.push_async_callback(workspace.stop)
+            workspace = workspaces[team] = await stack.enter_async_context(LocalWorkspace(docs=(docs,), team=team))
             settings = settings_for(settings_in(tmp_path / f"home-{team}", redis_url), workspace)
             identity = await identify(settings)
             assert identity is not None

@@ -115,9 +115,7 @@ async def test_hostile_files_delay_neither_the_start_nor_other_answers(tmp_path:
     docs.mkdir()
     (docs / "empty.docx").write_bytes(word(300_000))
     (docs / "seats.md").write_text("# Seats\n\nThe team plan has forty seats.\n")
-    opened = LocalWorkspace(docs=(docs,), strictness=LENIENT)
-    await opened.start()
-    try:
+    async with LocalWorkspace(docs=(docs,), strictness=LENIENT) as opened:
         environment = serve_environment(opened, tmp_path, ORION_SYNC_MINUTES="0.02") | {"ORION_DOCS": str(docs)}
         async with process(["serve", "--port", "0"], environment, log) as served:
             await wait_until(lambda: "orion_started" in log.read_text(), "orion serve takes turns", 60)
@@ -145,5 +143,3 @@ async def test_hostile_files_delay_neither_the_start_nor_other_answers(tmp_path:
             served.send_signal(signal.SIGTERM)
             assert await served.wait() == 0
             assert time.monotonic() - began < STOPS_WITHIN_S
-    finally:
-        await opened.stop()

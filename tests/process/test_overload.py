@@ -29,9 +29,7 @@ HEADERS_END_S = 10
 async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with AsyncExitStack() as stack:
-        opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
-        await opened.start()
-        stack.push_async_callback(opened.stop)
+        opened = await stack.enter_async_context(LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT))
         command = ["serve", "--mode", "http", "--port", "0"]
         environment = serve_environment(opened, tmp_path)
         orion = await stack.enter_async_context(process(command, environment, log, descriptors=256))
@@ -80,9 +78,7 @@ async def test_burst_over_two_workers_stays_within_a_daily_budget_if_one_is_kill
         decisions = chain([HANGS], repeat(replace(RESPOND, usage=usage, wait_s=1)))  # a second for all others to begin
         drafts = repeat(says(GOOD, usage=usage))
         server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
-        opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
-        await opened.start()
-        stack.push_async_callback(opened.stop)
+        opened = await stack.enter_async_context(LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT))
         model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "ORION_MODEL": "m", "ORION_JUDGE": "off"}
         environment = serve_environment(
             opened, tmp_path, REDIS_URL=redis_url, ORION_DAILY_TOKENS_USER=str(2 * TOKENS), **model

@@ -4,8 +4,7 @@ import asyncio
 import json
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,8 @@ GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
 STOPS_WITHIN_S = 10
 
 
-@asynccontextmanager
-async def workspace() -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(docs=(text_pages(),), strictness=LENIENT)
-    await opened.start()
-    try:
-        yield opened
-    finally:
-        await opened.stop()
+def workspace() -> LocalWorkspace:
+    return LocalWorkspace(docs=(text_pages(),), strictness=LENIENT)
 
 
 async def connected(opened: LocalWorkspace) -> None:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from types import TracebackType
-from typing import Any, Self
+from email.message import Message
+from typing import Any
 
 from langfuse.api.core.pydantic_utilities import parse_obj_as
 from langfuse.api.unstable.dashboard_widgets import CreateDashboardWidgetRequest
@@ -23,46 +21,18 @@ AUTHORISED = "Basic cGstMTpzay0x"  # pk-1:sk-1
 
 @dataclass(slots=True)
 class LangfuseDashboards:
-    """``with LangfuseDashboards() as there``: ``url`` is the host. ``status`` and ``body`` stand in for any answer."""
+    """``status`` and ``body`` stand in for any reply."""
 
     status: int = 0
     body: bytes = b""
     widgets: list[dict[str, Any]] = field(default_factory=list)
     boards: list[dict[str, Any]] = field(default_factory=list)
     url: str = ""
-    _server: ThreadingHTTPServer | None = None
 
-    def __enter__(self) -> Self:
-        there = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self._answer(there.get(self.path))
-
-            def do_POST(self) -> None:
-                sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                self._answer(there.post(self.path, sent))
-
-            def _answer(self, found: dict[str, Any]) -> None:
-                refused = there.status or (0 if self.headers.get("Authorization") == AUTHORISED else 401)
-                self.send_response(refused or 200)
-                self.end_headers()
-                self.wfile.write(there.body or json.dumps(found).encode())
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.shutdown()
-        self._server.server_close()
+    def answer(self, path: str, headers: Message, body: bytes) -> tuple[int, bytes]:
+        found = self.post(path, json.loads(body)) if body else self.get(path)
+        refused = self.status or (0 if headers.get("Authorization") == AUTHORISED else 401)
+        return refused or 200, self.body or json.dumps(found).encode()
 
     def get(self, path: str) -> dict[str, Any]:
         if path == "/api/public/projects":

@@ -8,19 +8,18 @@ next requests for these, each once; ``reject_scores``: so many of each batch are
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from observability.langfuse.tracing import Connection, Tracer
+from tests.support.http_server import LoopServer
 
 _TIMES = dict.fromkeys(("createdAt", "updatedAt"), "2026-11-22T09:00:00.000Z")
 _ONE_PAGE = {"page": 1, "limit": 100, "totalItems": 1, "totalPages": 1}
@@ -61,10 +60,11 @@ class ReceivedSpan:
         return self.attributes.get(f"langfuse.observation.{name}")
 
 
-class LangfuseReceiver:
+class LangfuseReceiver(LoopServer):
     """``async with LangfuseReceiver() as receiver``: ``url`` is the host; ``spans`` and ``scores`` are what came."""
 
     def __init__(self, *, hang: bool = False, refuse: int = 0, refuse_items: int = 0, version: str = "4.60.0") -> None:
+        super().__init__()
         self.spans: list[ReceivedSpan] = []
         self.scores: list[dict[str, Any]] = []
         self.datasets: list[dict[str, Any]] = []
@@ -72,7 +72,6 @@ class LangfuseReceiver:
         self.queued: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.raw = b""
-        self.url = ""
         self.hang = hang
         self.refuse = refuse
         self.refuse_items = refuse_items
@@ -80,35 +79,24 @@ class LangfuseReceiver:
         self.refuse_scores: list[int] = []
         self.reject_scores = 0
         self.version = version
-        self._closing = asyncio.Event()
 
     def score(self, name: str) -> list[Any]:
         """The values of the scores of this name, in order."""
         return [score["value"] for score in self.scores if score["name"] == name]
 
-    async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=1 << 26)
-        app.router.add_post("/api/public/otel/v1/traces", self._traces)
-        app.router.add_post("/api/public/scores", self._take_scores)
-        app.router.add_post("/api/public/v2/datasets", self._dataset)
-        app.router.add_post("/api/public/dataset-items", self._item)
-        app.router.add_get("/api/public/v2/datasets/{name}", self._dataset_of)
-        app.router.add_get("/api/public/dataset-items", self._items_of)
-        app.router.add_get("/api/public/annotation-queues", self._queues)
-        app.router.add_post("/api/public/annotation-queues/{queue}/items", self._queued)
-        app.router.add_get("/api/public/projects", self._projects)
-        app.router.add_get("/api/public/health", self._health)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.set()
-        await self._runner.cleanup()
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/api/public/otel/v1/traces", self._traces),
+            web.post("/api/public/scores", self._take_scores),
+            web.post("/api/public/v2/datasets", self._dataset),
+            web.post("/api/public/dataset-items", self._item),
+            web.get("/api/public/v2/datasets/{name}", self._dataset_of),
+            web.get("/api/public/dataset-items", self._items_of),
+            web.get("/api/public/annotation-queues", self._queues),
+            web.post("/api/public/annotation-queues/{queue}/items", self._queued),
+            web.get("/api/public/projects", self._projects),
+            web.get("/api/public/health", self._health),
+        ]
 
     async def _traces(self, request: web.Request) -> web.Response:
         body = await self._body(request)
@@ -185,7 +173,7 @@ class LangfuseReceiver:
         body = await request.read()
         self.raw += body
         if self.hang:
-            await self._closing.wait()
+            await self.closing.wait()
         return body
 
 

@@ -41,16 +41,6 @@ def refused(workspace: WorkspaceState, method: str, **arguments: Any) -> str:
     return caught.value.error
 
 
-@asynccontextmanager
-async def running(workspace: LocalWorkspace) -> AsyncIterator[LocalWorkspace]:
-    """Starts a workspace and stops it in the same task."""
-    await workspace.start()
-    try:
-        yield workspace
-    finally:
-        await workspace.stop()
-
-
 def client_of(workspace: LocalWorkspace, token: str | None = None) -> AsyncWebClient:
     """Slack's own client against the workspace."""
     return AsyncWebClient(token=token or workspace.bot_token, base_url=workspace.api_url)

@@ -50,22 +50,12 @@ class Slack:
 
 
 @asynccontextmanager
-async def running(server: LocalWorkspace) -> AsyncIterator[LocalWorkspace]:
-    """Starts and stops a workspace in one task."""
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.stop()
-
-
-@asynccontextmanager
 async def local_slack(
     *, patience_s: float = 20.0, strictness: Strictness = LENIENT, server: LocalWorkspace | None = None
 ) -> AsyncIterator[Slack]:
     """A workspace with a client whose pauses are short."""
     async with (
-        running(server or LocalWorkspace(strictness=strictness)) as started,
+        server or LocalWorkspace(strictness=strictness) as started,
         open_client(started.bot_token, api_url=started.api_url) as client,
     ):
         breaker = CircuitBreaker("slack", first_pause_s=0.01, max_pause_s=0.02)

@@ -16,10 +16,11 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from aiohttp import web
+
+from tests.support.http_server import LoopServer
 
 Mode = Literal["tools", "no_tools"]
 
@@ -90,8 +91,10 @@ RESPOND = calls(("respond", {}))
 Script = Iterable[Scripted] | Callable[[Mapping[str, Any]], Scripted]
 
 
-class ScriptedOpenAI:
+class ScriptedOpenAI(LoopServer):
     """``async with ScriptedOpenAI(…) as server``: ``server.url`` is a base URL, ``server.requests`` what came."""
+
+    path = "/v1"
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class ScriptedOpenAI:
         models: tuple[Mapping[str, Any], ...] | None = None,
         embed: Callable[[str], Sequence[float]] | None = None,
     ) -> None:
+        super().__init__()
         self._models = models
         self._embed = embed
         self.embedded: list[str] = []
@@ -113,10 +117,8 @@ class ScriptedOpenAI:
         self.headers: list[Mapping[str, str]] = []
         self.queries: list[str] = []
         self.mode = mode
-        self.url = ""
         self._scripts = {"decide": _taker(decisions), "write": _taker(drafts), "generate": _taker(generations)}
         self._scripts["judge"] = _taker(_agrees if judgements is None else judgements)
-        self._closing = asyncio.Event()
         self._left = asyncio.Event()
         self._arrived = asyncio.Condition()
 
@@ -133,26 +135,16 @@ class ScriptedOpenAI:
         """Until a client has closed its connection before its reply ended."""
         await self._left.wait()
 
-    async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=1 << 24)
-        app.router.add_post("/v1/chat/completions", self._complete)
-        app.router.add_post("/openai/deployments/m/chat/completions", self._complete)  # as an Azure resource
+    def routes(self) -> list[web.RouteDef]:
+        routes = [
+            web.post("/v1/chat/completions", self._complete),
+            web.post("/openai/deployments/m/chat/completions", self._complete),  # as an Azure resource
+        ]
         if self._models is not None:
-            app.router.add_get("/v1/models", self._list)
+            routes.append(web.get("/v1/models", self._list))
         if self._embed is not None:
-            app.router.add_post("/v1/embeddings", self._embeddings)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.2, handler_cancellation=True)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.set()
-        await self._runner.cleanup()
+            routes.append(web.post("/v1/embeddings", self._embeddings))
+        return routes
 
     async def _list(self, _: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": self._models})
@@ -191,7 +183,7 @@ class ScriptedOpenAI:
         else:
             reply = self._scripts[_phase(body)](body)
         if reply.hangs:
-            await self._closing.wait()
+            await self.closing.wait()
         await asyncio.sleep(reply.wait_s)
         if reply.cut and request.transport:
             request.transport.abort()
@@ -212,7 +204,7 @@ class ScriptedOpenAI:
         for start in range(0, len(raw), step):
             await response.write(raw[start : start + step])
         if reply.raw_end == "open":
-            await self._closing.wait()
+            await self.closing.wait()
         if reply.raw_end == "cut" and request.transport:
             await asyncio.sleep(0.02)  # until the bytes have left
             request.transport.abort()

@@ -139,8 +139,7 @@ async def running(
         shortcuts = manifest()["features"]["shortcuts"]
         workspace = inhabited or LocalWorkspace(docs=(docs,), shortcuts=shortcuts, strictness=strictness)
         if inhabited is None:
-            await workspace.start()
-            stack.push_async_callback(workspace.stop)
+            await stack.enter_async_context(workspace)
         inside = settings_for(settings, workspace)
         docs_url = f"{workspace.url}/docs/"
         corpus = corpus_of(inside, (docs,), docs_url=docs_url)

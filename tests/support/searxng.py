@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
+from tests.support.http_server import LoopServer
 
-class LocalSearxNG:
+
+class LocalSearxNG(LoopServer):
     """``async with LocalSearxNG(…) as server``: ``server.url``; ``server.asked`` are the queries that came.
 
     ``status``, ``raw`` and ``hangs`` are how it fails; it can be told so while it runs.
@@ -17,29 +18,18 @@ class LocalSearxNG:
     def __init__(
         self, *results: dict[str, Any], status: int = 200, raw: bytes | None = None, hangs: bool = False
     ) -> None:
+        super().__init__()
         self.results = list(results)
         self.status, self.raw, self.hangs = status, raw, hangs
         self.asked: list[str] = []
-        self.url = ""
-        self._closing = asyncio.Event()
 
-    async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_get("/search", self._search)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.2)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._closing.set()
-        await self._runner.cleanup()
+    def routes(self) -> list[web.RouteDef]:
+        return [web.get("/search", self._search)]
 
     async def _search(self, request: web.Request) -> web.Response:
         self.asked.append(request.query["q"])
         if self.hangs:
-            await self._closing.wait()
+            await self.closing.wait()
         if self.status != 200 or request.query.get("format") != "json":
             headers = {"Location": "http://127.0.0.1:9/elsewhere"} if self.status in {301, 302} else {}
             return web.Response(status=self.status, text="no", headers=headers)

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import EchoApp, echoing, running
+from tests.support.local_echo import EchoApp, echoing
 
 RECORD: Json = {
     "turn_id": "turn-1",
@@ -82,7 +82,7 @@ async def staged(
         examples=["How long does it take?", "Who decides?"],
         strictness=LENIENT,
     )
-    async with running(workspace), echoing(workspace) as echo:
+    async with workspace, echoing(workspace) as echo:
         dark = scheme == "dark"
         context = await browser.new_context(
             viewport={"width": width, "height": height},

@@ -87,8 +87,7 @@ async def two_teams(strictness: Strictness = LENIENT) -> AsyncIterator[TwoTeams]
     async with AsyncExitStack() as stack:
         workspaces = {team: LocalWorkspace(strictness=strictness, team=team, signing_secret=SECRET) for team in TEAMS}
         for workspace in workspaces.values():
-            await workspace.start()
-            stack.push_async_callback(workspace.stop)
+            await stack.enter_async_context(workspace)
         front = _Front(workspaces, await stack.enter_async_context(aiohttp.ClientSession()))
         application = web.Application()
         application.router.add_route("*", "/api/{method}", front.answer)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ssl
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Self
+
+from tests.support.http_server import QuietHandler, serving
 
 
 @dataclass(kw_only=True)
@@ -35,13 +37,6 @@ def html(text: str, title: str = "Page", *, etag: str = "", modified: str = "") 
     return Reply(body=page.encode(), etag=etag, modified=modified)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """A guest that hangs up is no news."""
-
-
 class LocalSite:
     """The site."""
 
@@ -55,34 +50,21 @@ class LocalSite:
     def __enter__(self) -> Self:
         site = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self) -> None:
+            def do_GET(self) -> None:  # noqa: N802 - the library's name
                 site.asked.append(self.path)
                 site.headers[self.path] = {name.lower(): value for name, value in self.headers.items()}
                 site._answer(self, site.pages.get(self.path, Reply(status=404, body=b"no such page")))
 
-            def log_message(self, *_: object) -> None:
-                return
-
-        self._server = _Server(("127.0.0.1", 0), Handler)
-        if self._tls:
-            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
+        self._serving = serving(Handler, self._tls)
+        self.port = self._serving.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
-        self._server.shutdown()
-        self._thread.join(10)
-        self._server.server_close()
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return int(self._server.server_address[1])
+        self._serving.__exit__(None, None, None)
 
     @property
     def url(self) -> str:

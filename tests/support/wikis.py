@@ -1,16 +1,15 @@
 """Confluence and Notion on a free loopback port, in the shapes that their makers document, with pages as data.
 
-``with Wikis() as wikis``: change ``wikis.pages`` and ``wikis.notes`` between runs; ``wikis.asked`` lists the paths.
+Change ``wikis.pages`` and ``wikis.notes`` between runs; ``wikis.asked`` lists the paths.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from email.message import Message
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -40,28 +39,26 @@ class Note:
 PEOPLE = {"a1": {"accountId": "a1", "email": "ann@acme.example"}, "b2": {"accountId": "b2", "email": ""}}
 
 
+@dataclass(slots=True)
 class Wikis:
     """Both servers. ``refusals`` are statuses for the next requests; a 429 asks to wait for no time."""
 
-    def __init__(self) -> None:
-        self.pages: dict[str, WikiPage] = {}
-        self.groups: dict[str, tuple[str, ...]] = {}
-        self.notes: dict[str, Note] = {}
-        self.asked: list[str] = []
-        self.refusals: list[int] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+    pages: dict[str, WikiPage] = field(default_factory=dict)
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: dict[str, Note] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    refusals: list[int] = field(default_factory=list)
+    url: str = ""
 
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
+    def answer(self, path: str, headers: Message, body: bytes) -> tuple[int, bytes]:  # noqa: ARG002 - as ``Answer``
+        parts = urlsplit(path)
+        self.asked.append(parts.path)
+        found = self._find(parts.path, parse_qs(parts.query))
+        if self.refusals or found is None:
+            return (self.refusals.pop(0) if self.refusals else 404), b'{"message": "no"}'
+        return 200, json.dumps(found).encode()
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def answer(self, path: str, query: dict[str, list[str]]) -> dict[str, Any] | None:
+    def _find(self, path: str, query: dict[str, list[str]]) -> dict[str, Any] | None:
         """Return the JSON for a request; None if there is nothing at the path."""
         if path == "/wiki/rest/api/content/search":
             return self._search(query)
@@ -96,9 +93,7 @@ class Wikis:
 
     def _note(self, key: str) -> dict[str, Any]:
         note = self.notes[key]
-        parent = (
-            {"type": "page_id", "page_id": note.parent} if note.parent else {"type": "workspace", "workspace": True}
-        )
+        parent = {"type": "page_id", "page_id": note.parent} if note.parent else {"type": "workspace"}
         title = {"type": "title", "title": [{"plain_text": note.title}]}
         return {
             "object": "page",
@@ -113,37 +108,6 @@ class Wikis:
         parts = {block: text for note in self.notes.values() for block, text in note.parts.items()}
         if key in parts:
             return {"object": "page_markdown", "markdown": parts[key], "truncated": False, "unknown_block_ids": []}
-        note = self.notes[key]
-        left = list(note.parts)
-        return {
-            "object": "page_markdown",
-            "markdown": note.markdown,
-            "truncated": bool(left),
-            "unknown_block_ids": left,
-        }
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        wikis = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                parts = urlsplit(self.path)
-                wikis.asked.append(parts.path)
-                status, answer = 200, wikis.answer(parts.path, parse_qs(parts.query))
-                if wikis.refusals or answer is None:
-                    status, answer = (wikis.refusals.pop(0) if wikis.refusals else 404), {"message": "no"}
-                body = json.dumps(answer).encode()
-                self.send_response(status)
-                for name, value in (("Content-Type", "application/json"), ("Retry-After", "0")):
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_POST = do_GET  # noqa: N815 (the library's name)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the library's name)
-                """Print nothing."""
-
-        return Handler
+        note, left = self.notes[key], list(self.notes[key].parts)
+        shown = {"markdown": note.markdown, "truncated": bool(left), "unknown_block_ids": left}
+        return {"object": "page_markdown", **shown}

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partialmethod
 from typing import Final, Literal
@@ -90,45 +89,18 @@ class Faults:
                 return waiting.popleft()
         return None
 
+    def switches(self) -> list[Json]:
+        """The faults that the page offers; one with ``once`` is never on afterwards."""
+        busy = {"name": "rate_limit", "label": "Slack is busy (429)", "tells": "Slack refuses the next three posts."}
+        none = {"name": "no_streams", "label": "No streams", "tells": "The workspace has no streaming methods."}
+        lacks_streams = self.missing.issuperset(STREAM_METHODS)
+        return [busy | {"once": True, "on": False}, none | {"once": False, "on": lacks_streams}]
 
-@dataclass(slots=True, kw_only=True)
-class Switch:
-    """One fault by name. ``turn`` switches it; ``once`` marks a single event, which is never on afterwards."""
-
-    label: str
-    tells: str
-    turn: Callable[[bool], None]
-    once: bool = False
-    on: bool = False
-
-
-class Switches:
-    """All faults that the page offers; an app in the workspace may add its own."""
-
-    def __init__(self, faults: Faults) -> None:
-        def limit(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
-            faults.rate_limit("chat.postMessage", times=3)  # few enough that the answer comes within seconds
-
-        def take_streams(on: bool) -> None:  # noqa: FBT001 - likewise
-            (faults.missing.update if on else faults.missing.difference_update)(STREAM_METHODS)
-
-        limited, streamless = "Slack refuses the next three posts.", "The workspace has no streaming methods."
-        self.all = {
-            "rate_limit": Switch(label="Slack is busy (429)", tells=limited, turn=limit, once=True),
-            "no_streams": Switch(label="No streams", tells=streamless, turn=take_streams),
-        }
-
-    def payload(self) -> list[Json]:
-        """The switches for the page."""
-        return [
-            {"name": name, "label": one.label, "tells": one.tells, "once": one.once, "on": one.on}
-            for name, one in self.all.items()
-        ]
-
-    def turn(self, name: str, *, on: bool) -> None:
-        """Turn a switch. Raises ``ApiError`` for an unknown name."""
-        if name not in self.all:
+    def switch(self, name: str, *, on: bool) -> None:
+        """Turn a fault of the page on or off. Raises ``ApiError`` for an unknown name."""
+        if name == "rate_limit":
+            self.rate_limit("chat.postMessage", times=3)  # few enough that the answer comes within seconds
+        elif name == "no_streams":
+            (self.missing.update if on else self.missing.difference_update)(STREAM_METHODS)
+        else:
             raise ApiError(error="unknown_fault")
-        switch = self.all[name]
-        switch.turn(on)
-        switch.on = on and not switch.once

@@ -57,7 +57,7 @@ class PageApi:
                 "team": workspace.setup.name,
                 "me": me,
                 "people": [one.id for one in members if not one.is_bot],
-                "faults": workspace.switches.payload(),
+                "faults": workspace.faults.switches(),
                 "bot": BOT_USER,
                 "members": [
                     {name: getattr(one, name) for name in ("id", "name", "title", "is_bot")} for one in members
@@ -229,8 +229,8 @@ async def _submit(people: PersonActions, body: Json) -> Json:
 
 
 def _fault(people: PersonActions, body: Json) -> Json:
-    people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
-    return {"faults": people.workspace.switches.payload()}
+    people.workspace.faults.switch(str(body["name"]), on=bool(body.get("on")))
+    return {"faults": people.workspace.faults.switches()}
 
 
 ACTIONS: Final[dict[str, Action]] = {

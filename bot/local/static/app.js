@@ -408,9 +408,8 @@ const handlers = {
     state.boot.prompts[update.channel] = { title: update.title, prompts: update.prompts };
     byId("timeline").querySelector(".welcome")?.remove();
   },
-  app: ({ connected, faults }) => {
+  app: ({ connected }) => {
     state.boot.connected = connected;
-    drawFaults(faults);
     drawPresence();
   },
   notice: ({ text }) => {

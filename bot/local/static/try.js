@@ -1,13 +1,13 @@
-// What a visitor tries out: being somebody else, making something fail, a tour of five steps.
+// What a visitor tries out: being another person, making something fail, a tour of five steps.
 import { byId, el, refill, seen, toast } from "./dom.js";
 import { act, as } from "./net.js";
 
 const STEPS = [
   ["Ask", "Write a question, or press one that is offered. Orion answers from the documents only."],
-  ["Open the source", "Every statement has a number. Press it: the document opens at the very passage."],
-  ["Why trust this?", "Under each answer you can see every statement beside the words that bear it out."],
+  ["Open the source", "Every statement has a number. Press it: the document opens at that passage."],
+  ["Why trust this?", "Under each answer you can see every statement next to the words that support it."],
   ["Ask in a channel", "Open #help and write @Orion with a question. In the thread, go on without the mention."],
-  ["Make something fail", "Under “Try things out” Slack gets busy or the model slow. Your question is still answered."],
+  ["Make something fail", "Under “Try things out” Slack gets busy or loses its streams. Your question is still answered."],
 ];
 
 export function drawWho(boot) {

@@ -98,9 +98,7 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     """An empty workspace over this Redis."""
     async with AsyncExitStack() as stack:
-        workspace = LocalWorkspace(docs=(text_pages(),), strictness=SLACK)
-        await workspace.start()
-        stack.push_async_callback(workspace.stop)
+        workspace = await stack.enter_async_context(LocalWorkspace(docs=(text_pages(),), strictness=SLACK))
         settings = settings_in(folder / "home", redis_url, streams=streams, **server(model))
         hands = stack.enter_context(crew(folder / "logs"))
         yield Scene(

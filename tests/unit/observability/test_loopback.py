@@ -10,7 +10,7 @@ from agent.model.openai import OpenAIModel
 from agent.model.protocol import ModelError, ServerAddress
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from observability.loopback import is_loopback, trusted_at
-from tests.support.tls_server import behind_tls, certificate
+from tests.support.http_server import behind_tls, own_certificate
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_elsewhere_each_client_trusts_as_it_does_by_itself() -> None:
 async def test_server_on_this_machine_is_trusted_as_the_host_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
-    file, asked = certificate(tmp_path), list[str]()
+    file, asked = own_certificate(tmp_path), list[str]()
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:

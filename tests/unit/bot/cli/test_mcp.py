@@ -23,7 +23,6 @@ from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from bot.slack.directory import Person
-from tests.support.local_slack import running
 from tests.support.mcp_server import serve_app
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
@@ -132,7 +131,7 @@ async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
 async def test_guest_needs_to_be_let_in_and_a_token_ends_with_its_account(
     tmp_path: Path, redis_url: str, person: Person, access: dict[str, Any], said: str
 ) -> None:
-    async with running(LocalWorkspace()) as slack:
+    async with LocalWorkspace() as slack:
         more = {"slack_bot_token": SecretStr(slack.bot_token), "slack_api_url": slack.api_url, **access}
         async with (
             agent_over(tmp_path, redis_url, **more) as agent,

@@ -12,7 +12,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from bot.redis.server import MIN_FREE_BYTES
 from bot.settings import Settings
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
     CHANNEL,
     MENTION,
@@ -54,12 +54,8 @@ GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(docs=(text_pages(),), strictness=LENIENT)
-    await opened.start()
-    try:
+    async with LocalWorkspace(docs=(text_pages(),), strictness=LENIENT) as opened:
         yield opened
-    finally:
-        await opened.stop()
 
 
 @pytest.fixture
@@ -89,16 +85,11 @@ def events(log: list[EventDict]) -> list[str]:
 async def started(command: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
     """A command as a task of its own, ended whatever the test did."""
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(_ends_itself(command))
+        task = group.create_task(command)
         try:
             yield task
         finally:
             task.cancel()
-
-
-async def _ends_itself(command: Coroutine[Any, Any, None]) -> None:
-    """Where a whole process would end, only this task does."""
-    await command
 
 
 def ask_to_end(number: signal.Signals = signal.SIGTERM) -> None:
@@ -237,18 +228,13 @@ async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
     assert said.decode().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("command", ["serve", "work"])
+@pytest.mark.parametrize("mode", ["socket", ""])
 async def test_refused_token_is_reported_at_the_start(
-    command: str, workspace: LocalWorkspace, tmp_path: Path, redis_url: str
+    mode: str, workspace: LocalWorkspace, tmp_path: Path, redis_url: str
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"slack_bot_token": SecretStr("xoxb-no")})
-    work = (
-        serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)
-        if command == "serve"
-        else serving.serve(settings, host="127.0.0.1", concurrency=1)
-    )
     with pytest.raises(WrongUse, match="refused SLACK_BOT_TOKEN: invalid_auth"):
-        await work
+        await serving.serve(settings, mode=mode, host="127.0.0.1", concurrency=1)
 
 
 async def test_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: list[EventDict]) -> None:
@@ -296,19 +282,13 @@ async def test_port_in_use_is_reported(workspace: LocalWorkspace, tmp_path: Path
 
 
 async def test_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
-    first, second = LocalWorkspace(), LocalWorkspace()
-    try:
-        await first.start()
-        port = urlsplit(first.url).port or 0
-        await second.start(port=port, or_free=True)
-        async with aiohttp.ClientSession() as page:
-            for workspace in (first, second):
-                async with page.get(f"{workspace.url}/ui/boot") as answer:
-                    assert answer.status == 200
+    second = LocalWorkspace()
+    async with LocalWorkspace() as first, AsyncExitStack() as stack:
+        stack.push_async_callback(second.stop)
+        await second.start(port=urlsplit(first.url).port or 0, or_free=True)
+        for workspace in (first, second):
+            assert (await page(urlsplit(workspace.url).port or 0, "/ui/boot"))[0] == 200
         assert first.url != second.url
-    finally:
-        await first.stop()
-        await second.stop()
 
 
 async def test_signal_while_starting_ends_the_start(
@@ -353,16 +333,6 @@ async def _at_once(command: Coroutine[Any, Any, None]) -> None:
         await command
 
 
-async def _asks_and_is_answered(url: str) -> None:
-    async with aiohttp.ClientSession() as page:
-        await wait_until(lambda: _told(page, f"{url}/ui/boot", '"connected": true'), "Orion is in the workspace", 30)
-        async with page.post(f"{url}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"}) as sent:
-            ts = (await sent.json())["ts"]
-        thread = f"{url}/ui/messages?channel={CHANNEL}&thread_ts={ts}"
-        await wait_until(lambda: _told(page, thread, "600 requests a minute"), "it is answered here", 30)
-        assert await _told(page, thread, f"{url}/docs/api/limits-and-errors.md")
-
-
 async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
     async with page.get(url) as reply:
         return words in await reply.text()
@@ -374,9 +344,14 @@ async def test_local_opens_the_page_and_ends_when_asked(
     async with started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
         await wait_until(lambda: opened.urls, "the page is shown")
         await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
-        async with aiohttp.ClientSession() as client, client.get(opened.urls[0]) as reply:
-            assert reply.status == 200
-        port = urlsplit(opened.urls[0]).port or 0
+        url = opened.urls[0]
+        async with aiohttp.ClientSession() as client:
+            async with client.post(f"{url}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"}) as sent:
+                ts = (await sent.json())["ts"]
+            thread = f"{url}/ui/messages?channel={CHANNEL}&thread_ts={ts}"
+            await wait_until(lambda: _told(client, thread, "600 requests a minute"), "it is answered here", 30)
+            assert await _told(client, thread, f"{url}/docs/api/limits-and-errors.md")
+        port = urlsplit(url).port or 0
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
         assert (status, set(json.loads(ready)["checks"])) == (200, {"redis", "disk", "slack_socket", "slack_token"})
@@ -386,34 +361,16 @@ async def test_local_opens_the_page_and_ends_when_asked(
     assert events(log)[-1] == "orion_stopped"
 
 
-async def test_visitor_breaks_an_answer_off_and_it_is_taken_up_again(
-    tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
-) -> None:
-    async with (
-        started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running,
-        aiohttp.ClientSession() as client,
-    ):
-        await wait_until(lambda: "orion_started" in events(log), "Orion is in the workspace", 60)
-        url = opened.urls[0]
-        async with client.post(f"{url}/ui/fault", json={"name": "kill_worker", "on": True}) as reply:
-            assert "kill_worker" in [one["name"] for one in (await reply.json())["faults"] if not one["on"]]
-        await _asks_and_is_answered(url)
-        assert "turn_lost" in events(log)
-        assert await _told(client, f"{url}/ui/boot", "was resumed")
-        ask_to_end()
-        await running
-
-
 async def test_who_ends_the_workspace_while_it_answers_is_told_at_once_how_long_that_takes(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    opening = local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)
-    async with started(_at_once(opening)) as running, aiohttp.ClientSession() as client:
+    async with ScriptedOpenAI(decisions=[HANGS]) as server, AsyncExitStack() as stack:
+        settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, model="m")
+        running = await stack.enter_async_context(started(_at_once(local(settings, port=0, docs=None, browser=True))))
         await wait_until(lambda: "orion_started" in events(log), "Orion is in the workspace", 60)
-        url = opened.urls[0]
-        await client.post(f"{url}/ui/fault", json={"name": "slow_model", "on": True})
-        await client.post(f"{url}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"})
-        await wait_until(lambda: _told(client, f"{url}/metrics", "orion_turns_running 1.0"), "it is answering")
+        client = await stack.enter_async_context(aiohttp.ClientSession())
+        await client.post(f"{opened.urls[0]}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"})
+        await server.wait_for_requests(1)
         ask_to_end(signal.SIGINT)
         await wait_until(lambda: "orion_stopping" in events(log), "it drains")
         assert "in 25 s at most. Ctrl-C again ends it now." in capsys.readouterr().out
@@ -422,12 +379,8 @@ async def test_who_ends_the_workspace_while_it_answers_is_told_at_once_how_long_
 
 
 async def test_local_workspace_whose_orion_is_not_there_yet_says_so(tmp_path: Path) -> None:
-    workspace = LocalOrion(settings_in(tmp_path, ""), ()).workspace
-    await workspace.start()
-    try:
+    async with LocalOrion(settings_in(tmp_path, ""), ()).workspace as workspace:
         status, ready = await page(urlsplit(workspace.url).port or 0, "/readyz")
-    finally:
-        await workspace.stop()
     assert (status, json.loads(ready)) == (503, {"ready": False, "checks": {"started": False}})
 
 
@@ -468,13 +421,9 @@ class Opened(webbrowser.BaseBrowser):
 
 
 async def test_changed_page_counts_soon_where_orion_is_tried_out(tmp_path: Path) -> None:
-    workspace = LocalWorkspace()
-    await workspace.start()
-    try:
+    async with LocalWorkspace() as workspace:
         plain, asked, sites = (
             settings_for(settings_in(tmp_path, "", **more), workspace).sync_minutes
             for more in ({}, {"sync_minutes": 7.0}, {"web_docs": frozenset({"https://a.example/"})})
         )
-    finally:
-        await workspace.stop()
     assert (plain, asked, sites) == (1.0, 7.0, 60.0)

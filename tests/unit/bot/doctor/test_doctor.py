@@ -31,14 +31,8 @@ from tests.support.orion_running import settings_in, text_pages
 IN_ALL_S = 20
 
 
-@asynccontextmanager
-async def workspace(**setup: Any) -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(strictness=LENIENT, **setup)
-    await opened.start()
-    try:
-        yield opened
-    finally:
-        await opened.stop()
+def workspace(**setup: Any) -> LocalWorkspace:
+    return LocalWorkspace(strictness=LENIENT, **setup)
 
 
 @asynccontextmanager

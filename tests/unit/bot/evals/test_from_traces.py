@@ -94,7 +94,7 @@ def test_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_u
     again = terminal.orion("eval", "from-traces", "out.jsonl")
     assert (again.code, "exists" in again.err) == (2, True)
     wrong = terminal.orion("eval", "from-traces", "other.jsonl", "--outcome", "splendid")
-    assert (wrong.code, "is not one of" in wrong.err) == (2, True)
+    assert (wrong.code, "--outcome must be one of" in wrong.err) == (2, True)
 
 
 def test_redis_outage_leaves_no_file(terminal: Terminal) -> None:

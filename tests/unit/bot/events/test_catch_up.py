@@ -86,9 +86,7 @@ async def scene(tmp_path: Path, redis_url: str, redis_client: Redis) -> AsyncIte
     async with AsyncExitStack() as stack:
         # Nothing is sent again: what was missed stays missed unless it is looked up.
         strictness = LENIENT.__class__(rates=False, retry_delays=())
-        workspace = LocalWorkspace(strictness=strictness, clock=clock)
-        await workspace.start()
-        stack.push_async_callback(workspace.stop)
+        workspace = await stack.enter_async_context(LocalWorkspace(strictness=strictness, clock=clock))
         yield Scene(workspace=workspace, redis=redis_client, home=tmp_path, url=redis_url, clock=clock)
 
 

@@ -10,7 +10,6 @@ from agent.knowledge.readers.chunking import chunk_document
 from bot.local.documents import document_html, find_document, safe_html
 from bot.local.server import LocalWorkspace
 from tests.support.documents import read_document
-from tests.support.local_echo import running
 
 HANDBOOK = Path("bot/local/handbook").resolve()
 
@@ -65,7 +64,7 @@ def test_only_files_inside_the_folders_are_found(tmp_path: Path) -> None:
 
 
 async def test_documents_open_as_readable_pages(tmp_path: Path) -> None:
-    async with running(LocalWorkspace(docs=folders(tmp_path))) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace(docs=folders(tmp_path)) as workspace, aiohttp.ClientSession() as session:
         pages: dict[str, tuple[int, str, str]] = {}
         for path in (
             "one.md",
@@ -106,7 +105,7 @@ async def test_documents_open_as_readable_pages(tmp_path: Path) -> None:
 
 async def test_without_a_folder_there_are_no_documents() -> None:
     async with (
-        running(LocalWorkspace()) as workspace,
+        LocalWorkspace() as workspace,
         aiohttp.ClientSession() as session,
         session.get(f"{workspace.url}/docs/any.md") as answer,
     ):

@@ -33,9 +33,7 @@ DEEP = '{"a":' * 100_000
 async def test_a_malformed_request_is_refused_and_the_workspace_keeps_running(
     path: str, body: str | None, status: int, tmp_path: Path
 ) -> None:
-    workspace = LocalWorkspace(docs=(tmp_path,))
-    await workspace.start()
-    try:
+    async with LocalWorkspace(docs=(tmp_path,)) as workspace:
         kind = {"Content-Type": "application/json", "Origin": workspace.url}
         async with aiohttp.ClientSession() as session:
             method = "GET" if body is None else "POST"
@@ -43,8 +41,6 @@ async def test_a_malformed_request_is_refused_and_the_workspace_keeps_running(
                 assert reply.status == status, await reply.text()
             async with session.get(workspace.url + "/ui/boot") as reply:
                 assert reply.status == 200
-    finally:
-        await workspace.stop()
 
 
 async def test_index_and_conversations_are_their_owners(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,30 +9,24 @@ from slack_sdk.signature import SignatureVerifier
 from bot.local.deliveries import NotAcknowledged
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import CHAT, YOU, running
+from tests.support.http_server import LoopServer
+from tests.support.local_echo import CHAT, YOU
 
 QUICK = Strictness(rates=False, ack_seconds=0.3, retry_delays=(0.0, 0.01, 0.02))
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@asynccontextmanager
-async def served(app: web.Application) -> AsyncIterator[str]:
-    """An HTTP server on a free port."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events"
-    finally:
-        await runner.cleanup()
+class Receiver(LoopServer):
+    """An app's address for events."""
 
+    path = "/slack/events"
 
-@asynccontextmanager
-async def receiver(answer: Answer) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_post("/slack/events", answer)
-    async with served(app) as url:
-        yield url
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.post(self.path, self.answer)]
 
 
 async def test_every_request_is_signed_and_retries_say_so() -> None:
@@ -43,8 +36,8 @@ async def test_every_request_is_signed_and_retries_say_so() -> None:
         seen.append((await request.read(), dict(request.headers)))
         return web.Response(status=500 if len(seen) < 3 else 200)
 
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
-        workspace.http.url = url
+    async with LocalWorkspace(strictness=QUICK) as workspace, Receiver(answer) as app:
+        workspace.http.url = app.url
         workspace.post(YOU, CHAT, "hello")
         (delivery,) = workspace.workspace.deliveries.log
         await workspace.wait_for(lambda: delivery.acknowledged)
@@ -64,10 +57,10 @@ async def test_redirects_time_outs_and_closed_ports_have_their_reasons() -> None
         return web.Response()
 
     reasons: list[str] = []
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace:
+    async with LocalWorkspace(strictness=QUICK) as workspace:
         for answer in (away, never):
-            async with receiver(answer) as url:
-                workspace.http.url = url
+            async with Receiver(answer) as app:
+                workspace.http.url = app.url
                 with pytest.raises(NotAcknowledged) as caught:
                     await workspace.workspace.http.send("events_api", {}, 0, "", 0.2)
                 reasons.append(caught.value.reason)
@@ -84,8 +77,8 @@ async def test_click_that_nobody_answers_is_not_repeated() -> None:
         seen.append(dict(await request.post()))
         return web.Response(status=503)
 
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
-        workspace.http.url = url
+    async with LocalWorkspace(strictness=QUICK) as workspace, Receiver(answer) as app:
+        workspace.http.url = app.url
         with pytest.raises(NotAcknowledged):
             await workspace.workspace.deliveries.interaction({"type": "block_actions"})
         assert seen == [{"payload": '{"type": "block_actions"}'}]

@@ -1,7 +1,6 @@
 """The workspace over a restart, and what a visitor can make go wrong."""
 
 import base64
-import json
 from pathlib import Path
 
 import aiohttp
@@ -11,11 +10,11 @@ from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import load
-from tests.support.local_echo import CHAT, HELP, YOU, call, idle, running
+from tests.support.local_echo import CHAT, HELP, YOU, idle
 
 
 async def test_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None:
-    async with running(LocalWorkspace(strictness=LENIENT, kept=tmp_path)) as first:
+    async with LocalWorkspace(strictness=LENIENT, kept=tmp_path) as first:
         port = int(first.url.rpartition(":")[2])
         root = first.post(YOU, HELP, "one", files=[first.add_file(YOU, "a.txt", b"\x00text")])
         first.post("U0GUEST", HELP, "two", root)
@@ -45,7 +44,7 @@ def test_damaged_file_is_put_aside_and_the_workspace_is_empty(content: str, tmp_
 
 
 async def test_person_is_chosen_and_shares_a_file() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
 
         async def act(action: str, /, **body: object) -> dict[str, object]:
             async with session.post(f"{workspace.url}/ui/{action}", json=body) as answer:
@@ -70,16 +69,13 @@ async def test_person_is_chosen_and_shares_a_file() -> None:
 
 
 def test_faults_are_switched_on_and_off() -> None:
-    workspace = idle()
-    workspace.switches.turn("no_streams", on=True)
-    assert "chat.startStream" in workspace.faults.missing
-    assert [one["on"] for one in workspace.switches.payload()] == [False, True]
-    workspace.switches.turn("no_streams", on=False)
-    assert workspace.faults.missing == set()
-    workspace.switches.turn("rate_limit", on=True)
-    fault = workspace.faults.take("chat.postMessage")
+    faults = idle().faults
+    for on in (True, False):
+        faults.switch("no_streams", on=on)
+        assert ("chat.startStream" in faults.missing, [one["on"] for one in faults.switches()]) == (on, [False, on])
+    faults.switch("rate_limit", on=True)
+    fault = faults.take("chat.postMessage")
     assert fault is not None
-    assert (fault.status, workspace.switches.all["rate_limit"].on) == (429, False)
+    assert fault.status == 429
     with pytest.raises(ApiError, match="unknown_fault"):
-        workspace.switches.turn("gravity", on=False)
-    assert json.dumps(call(workspace, "users.info", user="U0PARTNER"))
+        faults.switch("gravity", on=False)

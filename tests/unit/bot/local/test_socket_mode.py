@@ -9,7 +9,7 @@ import pytest
 from bot.local.deliveries import MAX_CONNECTIONS
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing, running
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing
 
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))
 
@@ -26,7 +26,7 @@ async def test_mention_comes_as_two_events_with_one_ts() -> None:
 
 
 async def test_direct_message_is_one_event_and_its_own_messages_are_sent_but_ignored() -> None:
-    async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
+    async with LocalWorkspace() as workspace, echoing(workspace) as echo:
         workspace.post(YOU, CHAT, "hello there")
         await workspace.wait_for(lambda: len(workspace.messages(CHAT)) == 2)
         log = workspace.workspace.deliveries.log
@@ -55,7 +55,7 @@ async def received(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True)
 
 
 async def test_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reason() -> None:
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
         first = await received(socket, ack=False)
         second = await received(socket)
@@ -69,7 +69,7 @@ async def test_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reas
 
 
 async def test_after_three_retries_slack_gives_up() -> None:
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace:
+    async with LocalWorkspace(strictness=QUICK) as workspace:
         workspace.post(YOU, CHAT, "nobody listens")
         (delivery,) = workspace.workspace.deliveries.log
         await workspace.wait_for(lambda: delivery.given_up)
@@ -77,7 +77,7 @@ async def test_after_three_retries_slack_gives_up() -> None:
 
 
 async def test_each_event_goes_to_one_connection() -> None:
-    async with running(LocalWorkspace()) as workspace, connected(workspace) as one, connected(workspace) as other:
+    async with LocalWorkspace() as workspace, connected(workspace) as one, connected(workspace) as other:
         for text in ("a", "b"):
             workspace.post(YOU, CHAT, text)
         texts = {(await received(socket))["payload"]["event"]["text"] for socket in (one, other)}
@@ -85,7 +85,7 @@ async def test_each_event_goes_to_one_connection() -> None:
 
 
 async def test_closed_connection_hands_its_envelope_to_another_one() -> None:
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
         await received(socket, ack=False)
         async with connected(workspace) as other:
@@ -95,7 +95,7 @@ async def test_closed_connection_hands_its_envelope_to_another_one() -> None:
 
 
 async def test_the_envelope_has_what_slack_adds_to_an_event() -> None:
-    async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace() as workspace, connected(workspace) as socket:
         workspace.post(YOU, HELP, f"{MENTION} hello")
         payload = (await received(socket))["payload"]
         assert payload["type"] == "event_callback"
@@ -118,7 +118,7 @@ async def test_the_envelope_has_what_slack_adds_to_an_event() -> None:
 
 
 async def test_nonsense_from_the_app_is_ignored() -> None:
-    async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace() as workspace, connected(workspace) as socket:
         for text in ("no json", "[]", json.dumps({"envelope_id": "unknown"})):
             await socket.send_str(text)
         workspace.post(YOU, CHAT, "hello")
@@ -128,7 +128,7 @@ async def test_nonsense_from_the_app_is_ignored() -> None:
 
 
 async def test_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> None:
-    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         client = client_of(workspace, workspace.app_token)
         urls = [
             (await client.apps_connections_open(app_token=workspace.app_token))["url"]
@@ -142,7 +142,7 @@ async def test_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> Non
 
 
 async def test_an_event_may_come_twice() -> None:
-    async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
         workspace.faults.duplicate_events = 1
         workspace.post(YOU, CHAT, "twice")
         twins = [await received(socket), await received(socket)]

@@ -328,21 +328,6 @@ async def test_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None
     await mailbox.aclose()
 
 
-async def test_turn_whose_worker_was_killed_is_begun_again(redis_client: Redis) -> None:
-    mailbox = Mailbox(redis_client, lease_s=0.4)
-    stage = waiting_stage()
-    await put(mailbox, "q")
-    async with working(mailbox, stage) as worker:
-        await wait_until(lambda: stage.started == ["q"], "the turn runs")
-        worker.lose()
-        await wait_until(lambda: stage.started == ["q", "q"], "the lease has run out")
-        assert [lease.is_held() for lease in stage.leases] == [False, True]
-        stage.go.set()
-        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
-    assert stage.ended == ["q"]
-    await mailbox.aclose()
-
-
 async def test_handler_that_finds_its_lease_lost_leaves_the_message_alone(mailbox: Mailbox) -> None:
     stage = Stage(lambda *_: raise_(LeaseLost()))
     await put(mailbox, "q")

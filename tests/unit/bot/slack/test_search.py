@@ -37,14 +37,8 @@ ANSWER = "<answer>The canteen moves to building nine on Monday [1].</answer>"
 SEARCH = calls(("slack_search", {"query": "canteen building"}))
 
 
-@asynccontextmanager
-async def workspace(*scopes: str) -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(strictness=LENIENT, scopes=(*SCOPES, *scopes))
-    await opened.start()
-    try:
-        yield opened
-    finally:
-        await opened.stop()
+def workspace(*scopes: str) -> LocalWorkspace:
+    return LocalWorkspace(strictness=LENIENT, scopes=(*SCOPES, *scopes))
 
 
 @asynccontextmanager

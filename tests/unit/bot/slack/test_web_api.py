@@ -22,7 +22,7 @@ from bot.queue.lease import LeaseLost
 from bot.servers.http import serve
 from bot.slack.client import open_client
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
-from tests.support.local_slack import CHANNEL, Slack, local_slack, running
+from tests.support.local_slack import CHANNEL, Slack, local_slack
 
 
 def post(text: str = "hello") -> dict[str, str]:
@@ -84,7 +84,7 @@ async def test_what_did_not_happen_is_repeated(slack: Slack) -> None:
 
 async def test_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
     async with (
-        running(LocalWorkspace(strictness=LENIENT)) as server,
+        LocalWorkspace(strictness=LENIENT) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
     ):
         calls = SlackCalls(client, request_s=0.2, first_pause_s=0.01)
@@ -119,7 +119,7 @@ async def test_the_lease_is_checked_before_each_attempt(slack: Slack) -> None:
 
 async def test_call_that_hangs_is_given_up_and_repeated() -> None:
     async with (
-        running(LocalWorkspace(strictness=LENIENT)) as server,
+        LocalWorkspace(strictness=LENIENT) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
     ):
         calls = SlackCalls(client, request_s=0.2, first_pause_s=0.01)

@@ -7,13 +7,16 @@ import pytest
 
 from observability.langfuse import tracing
 from observability.langfuse.dashboards import CHARTS, Dashboard, DashboardsError, make_dashboard
+from tests.support.http_server import answering
 from tests.support.langfuse_dashboards import LangfuseDashboards
 from tests.support.orion_command import Terminal
 
 
 @pytest.fixture
 def langfuse() -> Iterator[LangfuseDashboards]:
-    with LangfuseDashboards() as there:
+    there = LangfuseDashboards()
+    with answering(there.answer) as port:
+        there.url = f"http://127.0.0.1:{port}"
         yield there
 
 

@@ -9,14 +9,14 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from observability.langfuse.client import span_exporter
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
 from observability.langfuse.tracing import Connection, Tracer
-from tests.support.tls_server import behind_tls, certificate
+from tests.support.http_server import behind_tls, own_certificate
 from tests.support.waiting import wait_until
 
 
 async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, asked = certificate(tmp_path), list[str]()
+    file, asked = own_certificate(tmp_path), list[str]()
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:
         tracer = Tracer(Connection(public_key="pk-tls", secret_key="sk", host=host))
@@ -31,7 +31,7 @@ async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
 def test_dashboards_trust_only_the_same_certificates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
-    file, asked = certificate(tmp_path), list[str]()
+    file, asked = own_certificate(tmp_path), list[str]()
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host, pytest.raises(DashboardsError) as failed:
@@ -44,7 +44,7 @@ def test_dashboards_trust_only_the_same_certificates(
 def test_experiments_trust_only_the_same_certificates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
-    file, asked = certificate(tmp_path), list[str]()
+    file, asked = own_certificate(tmp_path), list[str]()
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:

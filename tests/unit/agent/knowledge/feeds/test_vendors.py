@@ -14,6 +14,7 @@ from agent.knowledge.feeds.confluence import narrow_audience
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.types import IndexReport
+from tests.support.http_server import answering
 from tests.support.paths import ROOT
 from tests.support.wikis import Note, WikiPage, Wikis
 
@@ -23,8 +24,10 @@ TOP, SALARIES, RAISES = "1f0c2ab0c9d3804fb9c1f2f0a4f8a7d1", "2" * 32, "3" * 32
 
 @pytest.fixture
 def wikis() -> Iterator[Wikis]:
-    with Wikis() as running:
-        yield running
+    made = Wikis()
+    with answering(made.answer) as port:
+        made.url = f"http://127.0.0.1:{port}"
+        yield made
 
 
 def feed(system: str, folder: Path, config: str) -> FeedSource:

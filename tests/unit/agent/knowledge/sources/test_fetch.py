@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import ssl
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, decompress
 from agent.knowledge.types import ReadError
+from tests.support.http_server import own_certificate, tls_of
 from tests.support.web_site import LocalSite, Reply, html
 
 NAME = "docs.example"
@@ -26,30 +22,12 @@ HASTE = CrawlPolicy(delay_s=0.0, page_timeout_s=5.0, step_timeout_s=5.0)
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for ``docs.example`` and its key, in one file; it vouches for itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
-    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    secret = key.private_bytes(serialization.Encoding.PEM, *plain)
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
-    return path
+    return own_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
 def secure(certificate: Path) -> Iterator[LocalSite]:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
-    with LocalSite(tls) as site:
+    with LocalSite(tls_of(certificate)) as site:
         yield site
 
 

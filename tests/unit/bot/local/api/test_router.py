@@ -5,7 +5,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import HELP, client_of, running
+from tests.support.local_echo import HELP, client_of
 
 
 async def refused(client: AsyncWebClient, method: str, **arguments: object) -> SlackApiError:
@@ -15,7 +15,7 @@ async def refused(client: AsyncWebClient, method: str, **arguments: object) -> S
 
 
 async def test_tokens_are_asked_for_with_slacks_names() -> None:
-    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         async with session.post(f"{workspace.api_url}auth.test") as answer:
             assert (answer.status, await answer.json()) == (200, {"ok": False, "error": "not_authed"})
         wrong = client_of(workspace, "xoxb-wrong")
@@ -29,7 +29,7 @@ async def test_tokens_are_asked_for_with_slacks_names() -> None:
 
 
 async def test_the_token_may_come_as_an_argument_and_scopes_are_told() -> None:
-    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         url = f"{workspace.api_url}auth.test"
         for request in (
             session.post(url, data={"token": workspace.bot_token}),
@@ -42,14 +42,14 @@ async def test_the_token_may_come_as_an_argument_and_scopes_are_told() -> None:
 
 
 async def test_missing_scope_is_named() -> None:
-    async with running(LocalWorkspace(scopes=("chat:write",))) as workspace:
+    async with LocalWorkspace(scopes=("chat:write",)) as workspace:
         error = await refused(client_of(workspace), "users.info", user="U0YOU")
         assert error.response["error"] == "missing_scope"
         assert (error.response["needed"], error.response["provided"]) == ("users:read", "chat:write")
 
 
 async def test_bodies_other_than_json_objects_are_refused() -> None:
-    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {workspace.bot_token}"}
         answers = []
         for body in ("{", "[]", ""):
@@ -59,7 +59,7 @@ async def test_bodies_other_than_json_objects_are_refused() -> None:
 
 
 async def test_forms_query_strings_and_json_say_the_same() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
         url, headers = f"{workspace.api_url}chat.postMessage", {"Authorization": f"Bearer {workspace.bot_token}"}
         arguments = {"channel": HELP, "text": "hello", "blocks": '[{"type": "divider"}]'}
         for request in (
@@ -73,7 +73,7 @@ async def test_forms_query_strings_and_json_say_the_same() -> None:
 
 
 async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
-    async with running(LocalWorkspace(strictness=Strictness(post_burst=2))) as workspace:
+    async with LocalWorkspace(strictness=Strictness(post_burst=2)) as workspace:
         client = client_of(workspace)
         for _ in range(2):
             await client.chat_postMessage(channel=HELP, text="hello")
@@ -85,7 +85,7 @@ async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
 
 
 async def test_faults_strike_as_often_as_asked() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
+    async with LocalWorkspace(strictness=LENIENT) as workspace:
         client = client_of(workspace)
         workspace.faults.fail("auth.test", "fatal_error", status=503)
         workspace.faults.rate_limit("*", retry_after=7)
@@ -99,7 +99,7 @@ async def test_faults_strike_as_often_as_asked() -> None:
 
 
 async def test_lost_response_has_had_its_effect_a_reset_has_not() -> None:
-    async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
         headers = {"Authorization": f"Bearer {workspace.bot_token}"}
         posted: list[int] = []
         for fault in (workspace.faults.lose_response, workspace.faults.reset):

@@ -6,7 +6,7 @@ import pytest
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import HELP, MENTION, YOU, call, echoing, modal, running
+from tests.support.local_echo import HELP, MENTION, YOU, call, echoing, modal
 
 RECORD = {"turn_id": "turn-1", "outcome": "answered"}
 
@@ -28,7 +28,7 @@ async def act(
 
 
 async def test_the_page_and_its_parts_are_served_from_here_only() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         for path in ("/", "/archives/C0HELP/p1"):
             async with session.get(workspace.url + path) as answer:
                 page = await answer.text()
@@ -43,7 +43,7 @@ async def test_the_page_and_its_parts_are_served_from_here_only() -> None:
 
 
 async def test_another_site_cannot_act_through_the_page() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         message = {"channel": HELP, "text": "hello"}
         evil: list[dict[str, str]] = [
             {"Origin": "http://evil.example"},
@@ -69,7 +69,7 @@ async def test_another_site_cannot_act_through_the_page() -> None:
 
 
 async def test_boot_tells_what_there_is() -> None:
-    async with running(workspace_with_page()) as workspace, echoing(workspace), aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, echoing(workspace), aiohttp.ClientSession() as session:
         async with session.get(f"{workspace.url}/ui/boot") as answer:
             boot = await answer.json()
         assert [one["name"] for one in boot["channels"]] == ["general", "help", "engineering", "Orion"]
@@ -77,7 +77,7 @@ async def test_boot_tells_what_there_is() -> None:
 
 
 async def test_person_posts_edits_reacts_and_deletes_only_what_is_theirs() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         status, posted = await act(session, workspace, "post", {"channel": HELP, "text": " @Orion <hello> "})
         assert status == 200
         where = {"channel": HELP, "ts": posted["ts"]}
@@ -102,7 +102,7 @@ async def test_person_posts_edits_reacts_and_deletes_only_what_is_theirs() -> No
 
 
 async def test_messages_come_with_html_and_ephemerals_for_their_reader() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         root = workspace.post(YOU, HELP, "*hi*")
         workspace.post("U0RELEASE", HELP, "reply", root)
         for user in (YOU, "U0RELEASE"):
@@ -119,7 +119,7 @@ async def test_messages_come_with_html_and_ephemerals_for_their_reader() -> None
 
 
 async def test_click_without_an_app_tells_the_person() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         view = workspace.workspace.views.show(YOU, modal())
         assert await act(session, workspace, "submit", {"view_id": view["id"]}) == (
             504,
@@ -132,7 +132,7 @@ async def updates(socket: aiohttp.ClientWebSocketResponse, count: int) -> list[J
 
 
 async def test_page_that_was_away_is_told_what_it_missed() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         feed = workspace.workspace.feed
         live = f"{workspace.url}/ui/live?run={feed.run}&since="
         async with session.ws_connect(f"{live}0") as socket:
@@ -153,14 +153,14 @@ async def test_page_that_was_away_is_told_what_it_missed() -> None:
 
 @pytest.mark.parametrize("query", ["", "run=old&since=0", "run={run}&since=99", "run={run}&since=x"])
 async def test_page_of_another_run_starts_over(query: str) -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         address = f"{workspace.url}/ui/live?{query.format(run=workspace.workspace.feed.run)}"
         async with session.ws_connect(address) as socket:
             assert await updates(socket, 1) == [{"type": "reset"}]
 
 
 async def test_the_page_is_told_when_the_app_comes_and_goes() -> None:
-    async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
+    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         address = f"{workspace.url}/ui/live?run={workspace.workspace.feed.run}&since=0"
         async with session.ws_connect(address) as socket:
             async with echoing(workspace):
@@ -171,7 +171,7 @@ async def test_the_page_is_told_when_the_app_comes_and_goes() -> None:
 async def test_stopping_sends_the_pages_home() -> None:
     async with aiohttp.ClientSession() as session:
         workspace = workspace_with_page()
-        async with running(workspace):
+        async with workspace:
             socket = await session.ws_connect(f"{workspace.url}/ui/live?run={workspace.workspace.feed.run}&since=0")
             await workspace.wait_for(lambda: workspace.workspace.feed._watchers)
         assert (await socket.receive()).type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)

@@ -4,7 +4,7 @@ import pytest
 from bot.local.model.errors import ApiError
 from bot.local.page.people import PersonActions
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import HELP, MENTION, YOU, idle, running
+from tests.support.local_echo import HELP, MENTION, YOU, idle
 
 
 def test_an_edit_tells_both_versions_and_no_new_mention() -> None:
@@ -48,7 +48,7 @@ def test_shared_file_comes_with_the_message_but_not_with_the_mention() -> None:
 
 
 async def test_private_files_need_the_bots_token() -> None:
-    async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
+    async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         file_id = workspace.add_file(YOU, "notes.txt", b"remember")
         url = workspace.workspace.files[file_id].payload["url_private_download"]
         headers = {"Authorization": f"Bearer {workspace.bot_token}"}
