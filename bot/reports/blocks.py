@@ -11,8 +11,8 @@ from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import button, context, escape, join_lines, link, section, with_age
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
-from bot.reports.report import Figures, Hidden, Report, ReportedQuestion, Topic
-from observability.stats import percent
+from bot.reports.report import Hidden, Report, ReportedQuestion, Topic
+from observability.stats import Tally, percent
 from verification.markup.mrkdwn import strip_mrkdwn
 
 # Together they fit into one message: 12,000 characters in 50 blocks.
@@ -32,12 +32,17 @@ def report_title(report: Report, language: str | None = None) -> str:
 def report_blocks(report: Report, today: date, language: str | None = None, *, can_save: bool) -> list[Block]:
     """Return the report's blocks; ``can_save`` adds a button to each topic."""
     week, before = report.week, report.before
+    spent, spent_before = _spent(week, report.cost), _spent(before, report.cost_before)
     figures = [
-        say("report_rate", language, rate=percent(week.tally.pass_rate), before=percent(before.tally.pass_rate)),
-        say("report_turns", language, turns=f"{week.tally.turns:,}", before=f"{before.tally.turns:,}"),
-        say("report_tokens", language, tokens=_spent(week), before=_spent(before)),
+        say("report_rate", language, rate=percent(week.pass_rate), before=percent(before.pass_rate)),
+        say("report_turns", language, turns=f"{week.turns:,}", before=f"{before.turns:,}"),
+        say("report_tokens", language, tokens=spent, before=spent_before),
     ]
-    disliked = [_disliked_line(asked, language) for asked in report.disliked]
+    disliked = []
+    for asked in report.disliked:
+        reasons = ", ".join(say(f"wrong_{reason}", language) for reason in asked.reasons)
+        said = escape(truncate(asked.said, _MAX_QUESTION_CHARS))
+        disliked.append("• " + " · ".join(filter(None, (_question_link(asked), reasons, said))))
     overdue = [
         f"• {link(one.link, truncate(one.question, _MAX_QUESTION_CHARS))} · {one.review} · <@{one.owner}>"
         for one in report.overdue
@@ -97,12 +102,6 @@ def _section(name: str, lines: Sequence[str], language: str | None, elsewhere: H
         yield section(f"*{say(name, language)}*\n{join_lines(shown, _MAX_SECTION_CHARS, language)}")
 
 
-def _disliked_line(asked: ReportedQuestion, language: str | None) -> str:
-    reasons = ", ".join(say(f"wrong_{reason}", language) for reason in asked.reasons)
-    said = escape(truncate(asked.said, _MAX_QUESTION_CHARS))
-    return "• " + " · ".join(filter(None, (_question_link(asked), reasons, said)))
-
-
 def _question_link(asked: ReportedQuestion) -> str:
     return link(asked.link, truncate(asked.question, _MAX_QUESTION_CHARS))
 
@@ -112,6 +111,6 @@ def _elsewhere(hidden: Hidden, language: str | None) -> list[str]:
     return [say(name, language, n=str(count)) for name, count in counts.items() if count]
 
 
-def _spent(figures: Figures) -> str:
-    dollars = "" if figures.cost is None else f" (${figures.cost:,.2f})"
-    return f"{figures.tokens:,}{dollars}"
+def _spent(tally: Tally, cost: float | None) -> str:
+    tokens = tally["usage:prompt_tokens"] + tally["usage:completion_tokens"]
+    return f"{tokens:,}{'' if cost is None else f' (${cost:,.2f})'}"

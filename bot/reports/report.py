@@ -49,7 +49,7 @@ class ReportedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """Questions without an answer, newest first, with the title of the closest document; empty if none is close."""
+    """Questions without an answer, newest first, with the title of the closest document, which may be empty."""
 
     document: str
     asked: tuple[ReportedQuestion, ...]
@@ -74,26 +74,15 @@ class StaleDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """The counters of a week. ``cost`` is in US dollars, None without prices."""
-
-    tally: Tally
-    cost: float | None = None
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of all models."""
-        return self.tally["usage:prompt_tokens"] + self.tally["usage:completion_tokens"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report. Its week is from ``first`` to ``last``, both included, as days in UTC."""
+    """The report. Its week is from ``first`` to ``last``, both included, as days in UTC. Costs are in US dollars."""
 
     first: date
     last: date
-    week: Figures
-    before: Figures
+    week: Tally
+    before: Tally
+    cost: float | None
+    cost_before: float | None
     topics: Sequence[Topic] = ()
     unanswered_elsewhere: Hidden = field(default_factory=Hidden)
     disliked: Sequence[ReportedQuestion] = ()
@@ -163,23 +152,25 @@ class Gathering:
         disliked = [r for r in records if "bad" in await self.records.judgements(r)]
         unanswered, unanswered_elsewhere = await self._visible(open_questions)
         shown, disliked_elsewhere = await self._visible(disliked)
-        last = end.date() - timedelta(days=1)
+        last_day = end - timedelta(days=1)
+        last = last_day.date()
+        overdue = [one for one in saved.values() if one.is_overdue(last) and may_see(one.audience, viewers)]
+        week = await self.stats.read(WEEK.days, now=last_day)
+        before = await self.stats.read(WEEK.days, now=last_day - WEEK)
         return Report(
             first=end.date() - WEEK,
             last=last,
-            week=await self._figures(end - timedelta(days=1)),
-            before=await self._figures(end - timedelta(days=1) - WEEK),
+            week=week,
+            before=before,
+            cost=cost(week, self.prices),
+            cost_before=cost(before, self.prices),
             topics=await self._topics(unanswered),
             unanswered_elsewhere=unanswered_elsewhere,
             disliked=[await self._with_complaints(asked) for asked in shown],
             disliked_elsewhere=disliked_elsewhere,
-            overdue=_overdue(saved.values(), viewers, last),
+            overdue=sorted(overdue, key=lambda answer: answer.review or last),
             stale=await self._stale(records, viewers, last),
         )
-
-    async def _figures(self, last_day: datetime) -> Figures:
-        tally = await self.stats.read(WEEK.days, now=last_day)
-        return Figures(tally=tally, cost=cost(tally, self.prices))
 
     async def _visible(self, records: Sequence[Record]) -> tuple[list[ReportedQuestion], Hidden]:
         """Return the questions that may be shown, and count the others."""
@@ -190,12 +181,8 @@ class Gathering:
             if channel.startswith("D"):
                 hidden["direct"] += 1
             elif channel == self.places.viewers.channel or await self.places.is_open(channel):
-                link = await self.places.link(channel, ts)
-                shown.append(
-                    ReportedQuestion(
-                        turn_id=record["turn_id"], question=" ".join(record["question"].split()), link=link
-                    )
-                )
+                question, link = " ".join(record["question"].split()), await self.places.link(channel, ts)
+                shown.append(ReportedQuestion(turn_id=record["turn_id"], question=question, link=link))
             else:
                 hidden["private"] += 1
         return shown, Hidden(**hidden)
@@ -243,11 +230,6 @@ def prices_in(home: Path) -> Prices:
     except (OSError, ValueError) as error:
         log.warning("prices_not_read", reason=str(error))
         return {}
-
-
-def _overdue(saved: Iterable[SavedAnswer], viewers: Viewers, today: date) -> list[SavedAnswer]:
-    found = [one for one in saved if one.is_overdue(today) and may_see(one.audience, viewers)]
-    return sorted(found, key=lambda answer: answer.review or today)
 
 
 def _is_of(record: Record, team: str) -> bool:

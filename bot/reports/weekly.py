@@ -57,16 +57,13 @@ class WeeklyReports:
         while True:
             try:
                 for team in await self.workspaces.teams():
-                    await self._look(team)
+                    try:
+                        await self.post_if_due(await self.workspaces.of(team))
+                    except (DeliveryFailed, KnowledgeAwayError, LeaseLost) as error:
+                        log.warning("report_delayed", team=team, error_type=type(error).__name__)
             except RedisError as error:
                 log.warning("report_delayed", error_type=type(error).__name__)
             await asyncio.sleep(CHECK_EVERY_S)
-
-    async def _look(self, team: str) -> None:
-        try:
-            await self.post_if_due(await self.workspaces.of(team))
-        except (DeliveryFailed, KnowledgeAwayError, LeaseLost) as error:
-            log.warning("report_delayed", team=team, error_type=type(error).__name__)
 
     def key(self, team: str, what: str) -> str:
         """Redis key of a week's claim, or of a fault that was logged."""

@@ -40,7 +40,8 @@ class IndexBuilder:
     def __init__(self, session: IndexSession, progress: Callable[[str], None] | None) -> None:
         self._session = session
         self._progress = progress
-        self._known = tables.document_facts(session)
+        rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
+        self._known = {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
         self._run = IndexRun(known=self._known, notes=tables.notes(session, FETCHED))
         self._notes = tables.notes(session, UNREAD)
         self._docs_url = tables.notes(session, "docs_url").get("docs_url", "")
@@ -92,8 +93,8 @@ class IndexBuilder:
             seconds = round(ended - began, 3)
             state = SourceState(tried=ended, synced=ended, seconds=seconds, read=self._read, size=self._size)
         skipped = tuple(self._run.skipped[name].most_common(MAX_SUFFIXES))
-        state = replace(state, tried=ended, part=part, skipped=skipped)
-        state = replace(state, failures=len(failed), failed=tuple(failed[:MAX_FAILURES]))
+        failures, named = len(failed), tuple(failed[:MAX_FAILURES])
+        state = replace(state, tried=ended, part=part, skipped=skipped, failures=failures, failed=named)
         tables.put_states(self._session, {name: state})
 
     def _take(self, file: Readable) -> None:

@@ -4,7 +4,7 @@ The rules that create stored words are also used to remove them, so increase ``V
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, no_changes, revise
+from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, revise
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
 VERSION: Final = 18  # increase it when the tables change, or the words and passages made from the same bytes
@@ -66,7 +66,7 @@ def marks(values: Sequence[Any]) -> str:
 
 
 def insert(session: IndexSession, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Insert these rows, many per statement: a database server replies to each statement separately."""
+    """Insert these rows, many per statement."""
     every = list(rows)
     for some in parts(every, _AT_ONCE // len(every[0])) if every else ():
         values = ", ".join([f"({marks(some[0])})"] * len(some))
@@ -143,16 +143,10 @@ def make(session: IndexSession, schema: str) -> None:
         session.execute(statement)
 
 
-def document_facts(session: IndexSession) -> dict[str, tuple[str, str, str, str]]:
-    """Return each document's digest, id, audience and link, by key."""
-    rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
-    return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
-
-
 def replace(session: IndexSession, batch: Sequence[Parsed], gone: Iterable[str] = ()) -> None:
     """Store these documents in place of those with the same keys, and remove ``gone``, in one transaction."""
     by_key = {parsed[0].key: parsed for parsed in batch}
-    changes = no_changes()
+    changes = Changes(lambda: defaultdict(list))
     with session.transaction():
         for some in parts([*by_key, *gone]):
             found = session.execute(_OF_KEYS.format(marks(some)), some)
@@ -160,7 +154,12 @@ def replace(session: IndexSession, batch: Sequence[Parsed], gone: Iterable[str] 
                 _remove(session, number, title, changes)
         if by_key:
             _insert(session, by_key.values(), changes)
-        _revise(session, changes)
+        for block, words in sorted(changes.items()):
+            held = {word: data for word, _, data in _in_blocks(session, (block,), sorted(words))}
+            rows = [(block, word, revise(held.get(word, b""), words[word])) for word in sorted(words)]
+            insert(session, _REVISE, (row for row in rows if row[2]))
+            for deleted in parts(word for _, word, data in rows if not data):
+                session.execute(_DELETE.format(marks(deleted)), (block, *deleted))
 
 
 def _insert(session: IndexSession, batch: Iterable[Parsed], changes: Changes) -> None:
@@ -190,15 +189,6 @@ def _remove(session: IndexSession, number: int, title: str, changes: Changes) ->
     session.execute("DELETE FROM passages WHERE number BETWEEN ? AND ?", reach)
     session.execute("DELETE FROM documents WHERE number = ?", (number,))
     session.execute("UPDATE totals SET passages = passages - ?", (len(passages),))
-
-
-def _revise(session: IndexSession, changes: Changes) -> None:
-    for block, words in sorted(changes.items()):
-        held = {word: data for word, _, data in _in_blocks(session, (block,), sorted(words))}
-        rows = [(block, word, revise(held.get(word, b""), words[word])) for word in sorted(words)]
-        insert(session, _REVISE, (row for row in rows if row[2]))
-        for gone in parts(word for _, word, data in rows if not data):
-            session.execute(_DELETE.format(marks(gone)), (block, *gone))
 
 
 _PASSAGE: Final = """
@@ -264,9 +254,7 @@ def document_of(row: Sequence[Any]) -> Document:
 
 def document_url(docs_url: str, document: str) -> str:
     """Return the link to a document, or an empty text without a configured prefix."""
-    if not docs_url:
-        return ""
-    return f"{docs_url}{'' if docs_url.endswith(('/', '=')) else '/'}{quote(document)}"
+    return docs_url and f"{docs_url}{'' if docs_url.endswith(('/', '=')) else '/'}{quote(document)}"
 
 
 def resolve_document_name(documents: Iterable[Document], name_or_id: str) -> str | None:

@@ -73,8 +73,7 @@ def subject_tokens(text: str) -> list[str]:
 
 
 def _is_function_word(word: str, language: str | None) -> bool:
-    """Return True for a lower-case function word; an unknown language counts as English."""
-    listed = listed_words("function_words")
+    listed = listed_words("function_words")  # an unknown language counts as English
     return word in listed.get(language or "en", listed["en"])
 
 
@@ -90,8 +89,7 @@ def words_of(query: str) -> list[str]:
 def query_terms(query: str) -> list[str]:
     """Return the terms of a query: a word, the words of an identifier in order, or a pair of characters.
 
-    Function words are left out, unless there is nothing else. Words that only ask ("use", "get") are kept: they are
-    frequent, so they count little.
+    Function words are left out, unless there is nothing else.
     """
     query = _APOSTROPHE.sub("", query)
     language, about_something = detect_language(query), subject_tokens(query)
@@ -109,17 +107,16 @@ def query_terms(query: str) -> list[str]:
 
 
 def impacts(title: str, path: str, text: str) -> dict[str, int]:
-    """Return the weight of each word in a passage, from 1 to ``MAX_IMPACT``.
-
-    ``path`` is its headings. Link targets are not words.
-    """
+    """Return the weight of each word in a passage under the headings ``path``, from 1 to ``MAX_IMPACT``."""
     head, head_length = _head(title, path)
-    text = _LINK_TARGET.sub("", text)
+    text = _LINK_TARGET.sub("", text)  # link targets are not words
     words, pairs = _words_and_pairs(text)
     words += _pairs(path) + _pairs(text)
-    body = Counter(words)
-    body.update(pairs)
-    in_head, from_body = _share(head_length, _HEAD_WORDS), _share(len(words), _BODY_WORDS)
+    body = Counter([*words, *pairs])
+    in_head, from_body = (
+        1 / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / usual)
+        for length, usual in ((head_length, _HEAD_WORDS), (len(words), _BODY_WORDS))
+    )
     said = {word: count * from_body for word, count in body.items()}
     for word, count in head.items():
         said[word] = said.get(word, 0.0) + count * in_head
@@ -132,15 +129,14 @@ def _head(title: str, path: str) -> tuple[Mapping[str, int], int]:  # the passag
     return Counter([*words, *pairs]), len(words)
 
 
-def _share(length: int, usual: int) -> float:
-    return 1 / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / usual)
-
-
 def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
     """Return stems in order, and each pair of neighbouring parts of identifiers (``FH-2002``, ``full-text``)."""
+    if not text.isascii():  # without accents, and without Chinese, Japanese and Thai, which are handled in pairs
+        text = unicodedata.normalize("NFKD", _CJK_RUN.sub(" ", text))
+        text = _NOT_ASCII.sub(lambda found: "".join(c for c in found[0] if not unicodedata.combining(c)), text)
     words: list[str] = []
     pairs: list[str] = []
-    for written in _plain(text).split():
+    for written in text.lower().split():
         token = written if written.isalnum() else written.strip(_EDGES)
         if token.isalnum():
             words.append(_stem(token))
@@ -156,14 +152,6 @@ def _pairs(text: str) -> list[str]:
     """Return the character pairs of all Chinese, Japanese and Thai runs; a single character is returned alone."""
     runs = _CJK_RUN.findall(text)
     return [pair for run in runs for pair in ([run[i : i + 2] for i in range(len(run) - 1)] or [run])]
-
-
-def _plain(text: str) -> str:
-    """Return lower case without accents, and without Chinese, Japanese and Thai, which are handled in pairs."""
-    if text.isascii():
-        return text.lower()
-    apart = unicodedata.normalize("NFKD", _CJK_RUN.sub(" ", text))
-    return _NOT_ASCII.sub(lambda found: "".join(c for c in found[0] if not unicodedata.combining(c)), apart).lower()
 
 
 @lru_cache(maxsize=100_000)
@@ -182,21 +170,15 @@ MAX_IMPACT: Final = 255
 _BYTES: Final = 3
 
 Found = tuple[str, int, bytes]  # a word, a block, and the word's stored bytes there
+# Changes of one transaction, by block and word: places inside the block, each with its impact, 0 to remove it.
 Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]
-"""Changes of one transaction, by block and word: places inside the block, each with its impact, 0 to remove it."""
-
-
-def no_changes() -> Changes:
-    """Return an empty set of changes."""
-    return defaultdict(lambda: defaultdict(list))
 
 
 def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
     """Add a passage with these words, or remove it. Removals come first, and places come in ascending order."""
     block, inside = divmod(place, BLOCK)
-    words = changes[block]
     for word, impact in impacts.items():
-        words[word].append((inside, impact))
+        changes[block][word].append((inside, impact))
 
 
 def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:

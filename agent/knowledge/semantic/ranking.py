@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from statistics import fmean
 from typing import Final
 
-import numpy as np
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex, Ranked
@@ -80,10 +79,9 @@ class SemanticRanker:
         """
         try:
             model = await self._embedder.find_model()
-            if await asyncio.to_thread(self._store.is_complete, self._embedder.space):
-                made = 0
-            else:
-                made = await self._make_missing(model, self._embedder.space, progress)
+            space = self._embedder.space
+            is_complete = await asyncio.to_thread(self._store.is_complete, space)
+            made = 0 if is_complete else await self._make_missing(model, space, progress)
         except EmbedderError as error:
             self._report_failure(error)
             raise
@@ -96,22 +94,17 @@ class SemanticRanker:
             if not await asyncio.to_thread(lock.enter_context, self._index.alone("vectors")):
                 log.info("vectors_made_elsewhere")
                 return 0
-            await asyncio.to_thread(self._store.begin, space)
-            for numbers in parts(await asyncio.to_thread(self._store.missing), _BATCH):
-                made += await self._make_batch(space, numbers)
+            for numbers in parts(await asyncio.to_thread(self._store.missing, space), _BATCH):
+                places, texts = await asyncio.to_thread(self._store.texts, space, numbers)
+                vectors = await self._embedder.embed_passages([*texts.values()]) if texts else ()
+                await asyncio.to_thread(self._store.put, space, places, dict(zip(texts, vectors, strict=True)))
+                made += len(places)
                 if progress:
                     progress(*await asyncio.to_thread(self.counts))
             await asyncio.to_thread(self._store.tidy, space)
         if made:
             log.info("vectors_made", passages=made, model=model, seconds=round(time.monotonic() - began, 1))
         return made
-
-    async def _make_batch(self, space: str, numbers: Sequence[int]) -> int:
-        texts = await asyncio.to_thread(self._store.texts, numbers)
-        new = await asyncio.to_thread(self._store.without_vector, space, texts)
-        vectors = await self._embedder.embed_passages(list(new.values())) if new else np.empty((0, 0), np.float32)
-        await asyncio.to_thread(self._store.put, space, texts, dict(zip(new, vectors, strict=True)))
-        return len(texts)
 
     def counts(self) -> tuple[int, int]:
         """Return how many passages have a vector, and how many there are."""

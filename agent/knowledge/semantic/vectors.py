@@ -138,30 +138,24 @@ class VectorStore:
         ((having, every, stored),) = self._rows(_COUNTS)
         return bool(having == every == stored and (self.space() == space or not every))
 
-    def begin(self, space: str) -> None:
-        """Detach passages from the vectors of another space; ``tidy`` deletes those."""
+    def missing(self, space: str) -> list[int]:
+        """Return the passages without a vector. Detach all if their vectors are of another space."""
         if self.space() != space:
             with self._index.session(write=True) as session:
                 session.execute("DELETE FROM passage_vectors")
                 session.execute("DELETE FROM settings WHERE name = 'vectors'")
-
-    def missing(self) -> list[int]:
-        """Return the passages without a vector."""
         return [number for (number,) in self._rows(_MISSING)]
 
-    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the texts to embed, for the passages that still exist."""
-        return {number: text_to_embed(*rest) for number, *rest in self._rows(_TEXTS.format(marks(numbers)), numbers)}
-
-    def without_vector(self, space: str, texts: Mapping[int, str]) -> dict[bytes, str]:
-        """Return the texts that have no stored vector, by digest."""
-        by_digest = {_digest(space, text): text for text in texts.values()}
-        held = self._stored_vectors(by_digest)
-        return {digest: text for digest, text in by_digest.items() if digest not in held}
-
-    def put(self, space: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
-        """Store new ``vectors`` by digest and assign each passage its vector."""
+    def texts(self, space: str, numbers: Sequence[int]) -> tuple[dict[int, bytes], dict[bytes, str]]:
+        """Return the digests of the passages that still exist, and by digest the texts without a stored vector."""
+        rows = self._rows(_TEXTS.format(marks(numbers)), numbers)
+        texts = {number: text_to_embed(*rest) for number, *rest in rows}
         places = {number: _digest(space, text) for number, text in texts.items()}
+        held = self._stored_vectors(set(places.values()))
+        return places, {places[number]: text for number, text in texts.items() if places[number] not in held}
+
+    def put(self, space: str, places: Mapping[int, bytes], vectors: Mapping[bytes, Vectors]) -> None:
+        """Store new ``vectors`` by digest and assign each passage its vector."""
         with self._index.session(write=True) as session:
             insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
             insert(session, _PUT_PLACES, places.items())
@@ -179,7 +173,7 @@ class VectorStore:
             return list(session.execute(statement, values))
 
     def _stamp(self) -> str:
-        """Return the space and a stamp that changes with the vectors, or None without vectors."""
+        """Return the space and a stamp that changes with the vectors; empty without vectors."""
         return "".join(stamp for (stamp,) in self._rows(_STAMP))
 
     def _stored_vectors(self, digests: Collection[bytes]) -> dict[bytes, bytes]:

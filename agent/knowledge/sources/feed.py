@@ -84,14 +84,9 @@ class FeedSource(DocumentSource):
             known.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 - the admin's own program
-                    self.command,
-                    cwd=folder,
-                    env=dict(self.environment),
-                    stdin=known,
-                    stdout=subprocess.PIPE,
-                    stderr=complaints,
-                    start_new_session=True,
-                )
+                    self.command, cwd=folder, env=dict(self.environment), start_new_session=True,
+                    stdin=known, stdout=subprocess.PIPE, stderr=complaints,
+                )  # fmt: skip
             except OSError as error:
                 raise ReadError(reason=f"cannot be started ({error.strerror})") from error
             ends = time.monotonic() + self.timeout_s
@@ -110,7 +105,10 @@ class FeedSource(DocumentSource):
 
     def _document(self, line: bytes, folder: Path, run: IndexRun) -> Readable | None:
         """Return the document of one line. A line that cannot be used is added to ``run.failed``."""
-        fields = _fields(line)
+        fields: Any = {}
+        with suppress(ValueError):
+            fields = orjson.loads(line) if len(line) <= MAX_LINE_BYTES else {}
+        fields = fields if isinstance(fields, dict) else {}
         key = str(fields.get("key") or "")
         if not key or not is_storable(key):
             if line.strip():
@@ -140,8 +138,7 @@ class _Output(RawIOBase):
     """
 
     def __init__(self, pipe: IO[bytes], ends: float) -> None:
-        self._pipe = pipe
-        self._ends = ends
+        self._pipe, self._ends = pipe, ends
 
     def readable(self) -> bool:
         """Return True, because a buffered reader asks."""
@@ -164,17 +161,6 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
         if not goes_on:
             yield line
         goes_on = not line.endswith(b"\n")
-
-
-def _fields(line: bytes) -> dict[str, Any]:
-    """Return the JSON object on a line; an empty one for anything else."""
-    if len(line) > MAX_LINE_BYTES:
-        return {}
-    try:
-        fields = orjson.loads(line)
-    except ValueError:
-        return {}
-    return fields if isinstance(fields, dict) else {}
 
 
 def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tuple[bytes, float]:

@@ -122,7 +122,7 @@ class Fetcher:
         raise _status_error(reply.status, temporary=_is_temporary(reply.status))
 
     def _follow(
-        self, url: str, limit_of: LimitOf, headers: Mapping[str, str], before_request: Callable[[httpx2.URL], None]
+        self, url: str, limit_of: LimitOf, headers: Mapping[str, str], before_request: Callable[[httpx2.URL], object]
     ) -> WebReply:
         place = self._check_url(url)
         for _ in range(_MAX_HOPS):
@@ -171,19 +171,17 @@ class Fetcher:
         server = self._servers[origin]
         if server.robots is None:
             try:
-                server.robots = self._fetch_robots(origin)
+                reply = self._follow(f"{origin}/robots.txt", lambda _: _MAX_ROBOTS_BYTES, {}, lambda _: None)
+                status = reply.status
+                if status != HTTPStatus.OK and (status < HTTPStatus.BAD_REQUEST or _is_temporary(status)):
+                    # RFC 9309: an error (5xx) may mean that everything is forbidden
+                    raise _status_error(status, temporary=True)
+                server.robots = Protego.parse(reply.body.decode("utf-8", "replace"))
             except ReadError as error:
                 server.robots = ReadError(f"was not asked for: its robots.txt {error.reason}", temporary=True)
         if isinstance(server.robots, ReadError):
             raise ReadError(server.robots.reason, temporary=True)
         return server.robots
-
-    def _fetch_robots(self, origin: str) -> Protego:
-        reply = self._follow(f"{origin}/robots.txt", lambda _: _MAX_ROBOTS_BYTES, {}, lambda _: None)
-        if reply.status != HTTPStatus.OK and (reply.status < HTTPStatus.BAD_REQUEST or _is_temporary(reply.status)):
-            # RFC 9309: an error (5xx) may mean that everything is forbidden
-            raise _status_error(reply.status, temporary=True)
-        return Protego.parse(reply.body.decode("utf-8", "replace"))
 
     def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> WebReply:
         server, now = self._servers[_origin(place)], time.monotonic()
@@ -191,8 +189,9 @@ class Fetcher:
             msg = f"was not asked for: its server failed {self._policy.failures} times in a row"
             raise ReadError(msg, temporary=True)
         if now > self._ends:
-            msg = "was not reached in the time of one run; the next run continues there"
-            raise ReadError(msg, temporary=True)
+            raise ReadError(
+                reason="was not reached in the time of one run; the next run continues there", temporary=True
+            )
         self._network.deadline = now + self._policy.page_timeout_s
         try:
             reply = self._send(place, limit_of, headers)

@@ -32,16 +32,14 @@ class Folders:
     def documents_in(self, folder: Path) -> Iterator[Readable]:
         """Yield every document of one folder, which may be a single file."""
         root = folder.expanduser().resolve()
-        if root.is_file():
-            yield from self._take(root.parent, root, _Dates([root], root.parent))
-        elif root.is_dir():
-            paths = list(self._walk(root))
-            dates = _Dates(paths, root)
-            for path in paths:
-                yield from self._take(root, path, dates)
-        else:
+        if not (root.is_file() or root.is_dir()):
             self._run.missing.append(str(root))
             self._run.failed.append((str(folder), "does not exist"))
+            return
+        top, paths = (root, [*self._walk(root)]) if root.is_dir() else (root.parent, [root])
+        dates = _Dates(paths, top)
+        for path in paths:
+            yield from self._take(top, path, dates)
 
     def _walk(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._note_unreadable):

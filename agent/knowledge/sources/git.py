@@ -80,35 +80,29 @@ class GitSource:
             run.failed.append((f"{self.repository} at {self.ref}", error.reason))
             return
         with self._process("cat-file", "--batch") as process:
-            if process.stdin is None or process.stdout is None:  # both values were requested
-                return
-            pipes = (process.stdin, process.stdout)
+            pipes: Pipes = (process.stdin, process.stdout)  # type: ignore[assignment]  # both were requested
             audiences = self._audiences(entries, pipes, run)
             for path, blob in entries.items():
-                if self._is_document(path, run):
-                    above = (audiences[folder] for folder in PurePosixPath(path).parents if folder in audiences)
-                    yield Readable(
-                        id=run.unique_id(path, self.name),
-                        key=f"{self.key}/{path}",
-                        name=PurePosixPath(path).name,
-                        audience=next(above, PUBLIC),
-                        source=self.key,
-                        url=self._link(path),
-                        place="line",
-                        is_committed=True,
-                        read=partial(_read, pipes, PurePosixPath(path), blob, changed.get(path, 0.0)),
-                    )
+                pure = PurePosixPath(path)
+                if not (pure.is_relative_to(self.folder) and is_document(pure, self.key, run)):
+                    continue
+                if not is_storable(path):
+                    run.failed.append((ascii(path), "has a name that is not UTF-8"))
+                    continue
+                above = (audiences[folder] for folder in pure.parents if folder in audiences)
+                yield Readable(
+                    id=run.unique_id(path, self.name),
+                    key=f"{self.key}/{path}",
+                    name=pure.name,
+                    audience=next(above, PUBLIC),
+                    source=self.key,
+                    url=self._link(path),
+                    place="line",
+                    is_committed=True,
+                    read=partial(_read, pipes, pure, blob, changed.get(path, 0.0)),
+                )
             with suppress(OSError):
-                process.stdin.close()
-
-    def _is_document(self, path: str, run: IndexRun) -> bool:
-        pure = PurePosixPath(path)
-        if not (pure.is_relative_to(self.folder) and is_document(pure, self.key, run)):
-            return False
-        if not is_storable(path):
-            run.failed.append((ascii(path), "has a name that is not UTF-8"))
-            return False
-        return True
+                pipes[0].close()
 
     def _link(self, path: str) -> str:
         if not self.url:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from agent.json_data import mapping
 from agent.knowledge.slack_message import read_message, with_names
 from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
 from agent.thread.conversation import PUBLIC
@@ -41,17 +42,20 @@ class SlackExport(DocumentSource):
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:
         """Yield every thread of every channel."""
-        groups = self.folder / "groups.json"
+        groups, users = self.folder / "groups.json", self.folder / "users.json"
         try:
             listed = [(channel, PUBLIC) for channel in _read_list(self.folder / "channels.json")]
             listed += [(group, str(group.get("id"))) for group in (_read_list(groups) if groups.exists() else ())]
-            users = self.folder / "users.json"
             people = _read_list(users) if users.exists() else []
         except ReadError as error:
             run.missing.append(self.key)
             run.failed.append((str(self.folder), f"is not an unpacked Slack export: one of its lists {error.reason}"))
             return
-        names = {str(person.get("id")): f"@{name}" for person in people if (name := _name_of(person))}
+        names: dict[str, str] = {}
+        for person in people:
+            shown = mapping(person, "profile").get("display_name")
+            if name := str(shown or person.get("real_name") or person.get("name") or ""):
+                names[str(person.get("id"))] = f"@{name}"
         names |= {str(channel.get("id")): f"#{channel.get('name')}" for channel, _ in listed}
         for channel, audience in listed:
             name, identity = str(channel.get("name")), str(channel.get("id"))
@@ -77,11 +81,10 @@ def _document(channel: str, key: str, messages: Sequence[Message], names: Mappin
     authors = [names.get(str(message["user"]), "@someone").removeprefix("@") for message in messages]
     days = [_format_time(message)[:10] for message in messages]
     what = " ".join(texts[0].split())[:_MAX_TITLE_CHARS] if "." in key else days[0]
-    lines = [
-        f"{who} ({_format_time(message)}): {text}" for who, message, text in zip(authors, messages, texts, strict=True)
-    ]
-    head = f"---\ntitle: #{channel}: {what}\nupdated: {days[-1]}\n---\n\n"
-    return (head + "\n\n".join(lines) + "\n").encode("utf-8", "replace"), float(messages[-1]["ts"])
+    heads = (f"{who} ({_format_time(message)})" for who, message in zip(authors, messages, strict=True))
+    body = "\n\n".join(f"{head}: {text}" for head, text in zip(heads, texts, strict=True))
+    text = f"---\ntitle: #{channel}: {what}\nupdated: {days[-1]}\n---\n\n{body}\n"
+    return text.encode("utf-8", "replace"), float(messages[-1]["ts"])
 
 
 def _read_list(file: Path) -> list[dict[str, Any]]:
@@ -92,12 +95,6 @@ def _read_list(file: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError) as error:
         raise ReadError(reason=f"({file.name}) cannot be read") from error
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _name_of(person: Message) -> str:
-    profile = person.get("profile")
-    shown = profile.get("display_name") if isinstance(profile, dict) else ""
-    return str(shown or person.get("real_name") or person.get("name") or "")
 
 
 def _read_messages(folder: Path, run: IndexRun) -> Iterator[Message]:

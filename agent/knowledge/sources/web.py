@@ -144,7 +144,8 @@ class _Visit:
 
     def _page(self, url: str) -> Iterator[Readable]:
         """Yield the page, unless it turns out to be a sitemap. A failure is raised when the page is read."""
-        source, key, memory = self._source, self._key(url), self._memory(url)
+        source, memory = self._source, self._memory(url)
+        key = f"{source.key}/{url}"
         words = unquote(url.partition("://")[2]).rstrip("/")
         shown = self._run.unique_id("".join(c if c.isprintable() else "?" for c in words), "web")
         is_current = self._run.known.get(key) == (memory.digest, shown, source.audience, url)
@@ -185,16 +186,13 @@ class _Visit:
         self._remember(url, _Memory(digest=digest, etag=etag, modified=modified, changed=changed, size=len(data)))
         return lambda: (data, changed)
 
-    def _key(self, url: str) -> str:
-        return f"{self._source.key}/{url}"
-
     def _remember(self, url: str, memory: _Memory) -> None:
         note = {**asdict(memory), "at": round(time.time(), 3)}
-        self._run.new_notes[FETCHED + self._key(url)] = json.dumps(note)
+        self._run.new_notes[f"{FETCHED}{self._source.key}/{url}"] = json.dumps(note)
 
     def _memory(self, url: str) -> _Memory:
         with suppress(KeyError, ValueError, TypeError):
-            return _Memory(**json.loads(self._run.notes[FETCHED + self._key(url)]))
+            return _Memory(**json.loads(self._run.notes[f"{FETCHED}{self._source.key}/{url}"]))
         return _Memory()
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index import tables
+from agent.knowledge.index import build, tables
 from agent.knowledge.index.build import MAX_FAILURES
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.readers import process
+from agent.knowledge.readers.process import DOCUMENT_LIMITS, DocumentReader
 from agent.knowledge.types import FoundPassage, Holding, IndexReport, SourceState
 
 
@@ -71,7 +72,8 @@ def test_a_file_that_cannot_be_read_is_not_tried_again_before_it_changes(index: 
 def test_a_part_that_was_cut_off_is_told_as_long_as_it_is(
     index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "MAX_CHARS", 9_000)  # a limit, not behaviour
+    limits = DOCUMENT_LIMITS._replace(max_chars=9_000)
+    monkeypatch.setattr(build, "DocumentReader", partial(DocumentReader, limits))  # a limit, not behaviour
     (docs / "long.md").write_text("word " * 2_000)
     for _ in range(2):
         assert index.index([docs]).failed == (("long.md", "is read in part only: it is too long"),)

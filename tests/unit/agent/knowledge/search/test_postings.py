@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.full_text import BLOCK, MAX_IMPACT, Changes, best, change, no_changes, revise
+from agent.knowledge.search.full_text import BLOCK, MAX_IMPACT, Changes, best, change, revise
 
 Passages = dict[int, Mapping[str, int]]
 
@@ -34,7 +35,7 @@ class Blocks:
 
 
 def stored(passages: Passages) -> Blocks:
-    blocks, changes = Blocks(), no_changes()
+    blocks, changes = Blocks(), Changes(lambda: defaultdict(list))
     for place, impacts in sorted(passages.items()):
         change(changes, place, impacts)
     blocks.write(changes)
@@ -81,7 +82,7 @@ def test_what_no_passage_has_is_not_looked_for() -> None:
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())
 def test_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
-    blocks, changes = stored(passages), no_changes()
+    blocks, changes = stored(passages), Changes(lambda: defaultdict(list))
     for place in gone:
         change(changes, place, dict.fromkeys(passages[place], 0))
     for place in sorted(passages):
@@ -93,7 +94,7 @@ def test_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.Dat
 
 
 def test_removal_that_names_a_word_the_passage_never_had_takes_no_other_along() -> None:
-    blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), no_changes()
+    blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), Changes(lambda: defaultdict(list))
     change(changes, 5, {"a": 0, "z": 0})  # read again by a newer stemmer
     change(changes, 9, {"b": 0, "c": 0})
     blocks.write(changes)
