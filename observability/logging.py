@@ -52,10 +52,10 @@ def configure(
     out = stream or sys.stderr
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
         _exception(debug=debug),
         protect(debug=debug, known=known_secrets(secrets)),
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
     ]
     lowest = logging.DEBUG if debug else logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(

@@ -101,23 +101,28 @@ class _Chunks(openai.AsyncStream[object]):
     """The SDK's stream of plain JSON, also for servers that follow the protocol less strictly than the SDK does."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
-        async for event in self._decoder.aiter_bytes(_event_bytes(self.response)):
-            if event.event == "error" and (error := named_error(event.json(), event="error")):
-                raise error
-            texts = [event.data]
-            if "\n" in event.data:
-                try:
-                    json.loads(event.data)
-                except ValueError:  # some servers leave out the empty lines between events
-                    texts = event.data.split("\n")
-            for text in filter(str.strip, texts):  # an empty event keeps the connection alive
-                yield type(event)(data=text)
+        # Closed here: left to the event loop, each generator would cost a task of its own.
+        async with (
+            aclosing(self.response.aiter_bytes()) as chunks,
+            aclosing(_event_bytes(chunks)) as body,
+        ):
+            async for event in self._decoder.aiter_bytes(body):
+                if event.event == "error" and (error := named_error(event.json(), event="error")):
+                    raise error
+                texts = [event.data]
+                if "\n" in event.data:
+                    try:
+                        json.loads(event.data)
+                    except ValueError:  # some servers leave out the empty lines between events
+                        texts = event.data.split("\n")
+                for text in filter(str.strip, texts):  # an empty event keeps the connection alive
+                    yield type(event)(data=text)
 
 
-async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
+async def _event_bytes(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Yield a body without a byte order mark and with a final empty line. Plain JSON becomes one event."""
     is_begun, is_object, size = False, False, 0
-    async for chunk in response.aiter_bytes():
+    async for chunk in chunks:
         size += len(chunk)
         if size > MAX_STREAM:
             raise ModelError(kind="LLMError", detail="the server sent a stream that is too long")

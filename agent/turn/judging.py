@@ -51,7 +51,7 @@ class AttemptJudge:
         opinions = {key: await record.claims[key][1] for key in keys}
         reply = record.replies.get(verdict.text.strip())
         verdict = replace(verdict, no_answer=reply == "not_in_sources", in_part=reply == "partly")
-        return await asyncio.to_thread(apply_judgements, verdict, opinions, self.draft.sources)
+        return apply_judgements(verdict, opinions, self.draft.sources)
 
     async def accept_small_talk(self, verdict: Verdict) -> Verdict:
         """Let a reply without citations pass if the judge finds that it states nothing that a source could contain."""

@@ -8,6 +8,7 @@ possible from the payload alone, ``apply_thread_mode`` the rest. A mention in a 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, get_args
 
 import structlog
@@ -47,7 +48,7 @@ TWIN_WAIT_S: Final = 0.2
 log = structlog.get_logger()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Reading:
     """An event being read: where it happened, the message it is about, and what that message says.
 
@@ -58,10 +59,11 @@ class _Reading:
     message: Mapping[str, Any]
     own: BotIdentity
     access: Access
-    content: SlackMessage = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.content = read_message(self.message, self.own.user)
+    @cached_property
+    def content(self) -> SlackMessage:
+        """The message's text and mentions. Orion's own messages are ignored without reading them."""
+        return read_message(self.message, self.own.user)
 
     @property
     def addresses_another(self) -> bool:
@@ -184,7 +186,7 @@ def _parse_deletion(
 
 
 def _build_incoming(reading: _Reading) -> Incoming | Ignored:
-    event, message, content, own = reading.event, reading.message, reading.content, reading.own
+    event, message, own = reading.event, reading.message, reading.own
     user, is_allowed_bot = string(message, "user"), _is_allowed_bot(message, reading.access)
     if is_own(message, own):
         return Ignored(reason="self")
@@ -193,6 +195,7 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
     # app_mention has no channel_type, but the first letter of the id shows it.
     channel_type = string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
     token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
+    content = reading.content
     addressed: Addressed = "direct" if channel_type == "im" else "follow_up"
     # Slack also reports a mention that is only quoted.
     reported = string(event, "type") == "app_mention" and own.user not in content.quoted

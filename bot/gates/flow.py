@@ -223,7 +223,7 @@ class Flow:
         turn_id = incoming.turn_id
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
             await self.answering.at.stores.budgets.release(turn_id, incoming)
-        facts = await read_facts(self.answering.at.stores, incoming, turn_id)
+        facts = await read_facts(self.answering.at.stores, incoming, turn_id, claimed.id)
         if incoming.costs_tokens:  # the time of a pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)

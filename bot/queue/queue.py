@@ -175,6 +175,10 @@ class Mailbox:
         """Redis key of a mark of this thread."""
         return f"{self.shard_of(thread)}:mark:{thread}:{name}"
 
+    def notice_key(self, thread: str, message_id: str) -> str:
+        """Redis key that exists if the author of a waiting message was shown its place in the queue."""
+        return f"{self.shard_of(thread)}:told:{message_id}"
+
     async def aclose(self) -> None:
         """Close the client for beats. The caller's client stays open."""
         await self._beats.aclose()

@@ -93,6 +93,8 @@ class PacedClient(SocketModeClient):
         await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
 
     async def _note_greeting(self, message: aiohttp.WSMessage) -> None:
+        if '"envelope_id"' in str(message.data):  # an event, which the SDK reads
+            return
         try:
             frame = json.loads(message.data)
         except (TypeError, ValueError):

@@ -177,23 +177,25 @@ class SlackDirectory(CachedDirectory):
         return [string(channel, "id") async for channel in found]
 
     async def add_names(
-        self, question: Question, history: Sequence[ThreadMessage]
+        self, question: Question, history: Sequence[ThreadMessage], asker: Person | None = None
     ) -> tuple[Question, tuple[ThreadMessage, ...]]:
         """Return question and history with names in place of ids. If there are many, the latest come first.
 
         The model reads ``@Ben`` and ``#ops``. The question gets the asker's time zone, and the speakers' names.
+        ``asker`` is the cached account of its author.
         """
         latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
         names: dict[str, str] = {}
         for found in [*dict.fromkeys([question.user, *named_ids(question.text), *latest])][:MAX_NAMES]:
             try:
-                if name := await self._find_name(question.thread, found):
+                is_asker = asker is not None and found == question.user
+                if name := person_label(asker) if is_asker else await self._find_name(question.thread, found):
                     names[found] = name
             except DeliveryFailed as failure:
                 log.info("name_not_found", reason=failure.reason)
                 if not failure.permanent:
                     break  # an answer does not wait for names
-        asker = await self.cached_person(question.thread.team, question.user)
+        asker = asker or await self.cached_person(question.thread.team, question.user)
         named = replace(question, text=with_names(question.text, names), tz=asker.tz if asker else "", names=names)
         return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
 
@@ -202,8 +204,7 @@ class SlackDirectory(CachedDirectory):
             return await self.group_name(place.team, found)
         if found.startswith(("C", "G")):
             return await self.channel_name(place.team, found, within=place.channel)
-        person = await self.find_person(place.team, found) if found.startswith(("U", "W")) else None
-        return f"@{person.name}" if person and person.name else ""
+        return person_label(await self.find_person(place.team, found) if found.startswith(("U", "W")) else None)
 
     async def group_name(self, team: str, group: str) -> str:
         """Return a user group's ``@handle``, or an empty text. Raises the same."""
@@ -258,6 +259,11 @@ def is_shared_outside(channel: Mapping[str, Any]) -> bool:
         return True
     # ``is_shared`` is also set for a channel that only sister workspaces of our own organisation share.
     return bool(channel.get("is_shared")) and not channel.get("is_org_shared")
+
+
+def person_label(person: Person | None) -> str:
+    """Return ``@name``, or an empty text."""
+    return f"@{person.name}" if person and person.name else ""
 
 
 def channel_label(channel: Mapping[str, Any]) -> str:

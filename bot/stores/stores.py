@@ -324,8 +324,9 @@ class Facts:
 
     ``person`` and ``shared`` (other organisations can read the channel) come from a cache and may be missing;
     ``thread_mode`` is missing if Orion was never addressed there. ``stop_ts`` is the ts of a stop after the message.
-    ``resumed`` is the end of the last pause, in seconds since 1970. ``exhausted`` names an exhausted budget. ``outbox``
-    and the fields after it are the marks that earlier tries of the turn left (``Mailbox.mark``).
+    ``resumed`` is the end of the last pause, in seconds since 1970. ``has_notice``: its author was shown its place in
+    the queue, less than ``bot.turn.status.NOTICE_AGAIN_S`` ago. ``exhausted`` names an exhausted budget. ``outbox`` and
+    the fields after it are the marks that earlier tries of the turn left (``Mailbox.mark``).
     """
 
     state: ThreadState = field(default_factory=ThreadState)
@@ -335,6 +336,7 @@ class Facts:
     stop_ts: str = ""
     pause: Pause | None = None
     resumed: float = 0.0
+    has_notice: bool = False
     person: Person | None = None
     shared: bool | None = None
     token: str = ""
@@ -356,7 +358,7 @@ def mark_of(turn_id: str, name: MarkName) -> str:
     return f"{name}:{turn_id}"
 
 
-async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
+async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_id: str = "") -> Facts:
     """Read the facts about one message. Raises ``RedisError``."""
     thread, team = incoming.thread, incoming.thread.team
     keys: dict[str, str] = {
@@ -365,6 +367,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         "stop": stores.cancellations.key("stop", thread),
         "paused": stores.pausing.key(),
         "resumed": stores.pausing.resumed_key(),
+        "notice": stores.mailbox.notice_key(str(thread), message_id),
         "person": stores.people.person_key(team, incoming.user),
         "shared": stores.people.channel_key(team, thread.channel),
         "token": stores.token_key(incoming),
@@ -388,6 +391,6 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         exhausted=stores.budgets.find_exhausted(incoming, replies[_USED]) if budgeted else None,
         is_deleted=values["gone"] is not None, stop_ts=stop_after(values["stop"], incoming),
         pause=read_pause(values["paused"]), resumed=parse_number(values["resumed"]),
-        person=person,
+        has_notice=values["notice"] is not None, person=person,
         shared=None if values["shared"] is None else values["shared"] == "1", **marks,
     )  # fmt: skip

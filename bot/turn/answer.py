@@ -44,7 +44,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import OutboxEntry, mark_of, read_entry, read_facts
 from bot.turn.job import Job, TeamServices, load_chat_context, load_earlier
 from bot.turn.recovery import MODEL_AWAY, delete_plan, end_streams, give_back_with_status, open_stream, retry_delay_s
-from bot.turn.status import THINKING, Pace, WorkingStatus
+from bot.turn.status import NOTICE_AGAIN_S, THINKING, Pace, WorkingStatus
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -53,7 +53,6 @@ _NO_TOKENS: Final = str.maketrans("<>", "‹›")
 FAILURES: Final = frozenset({"failed", "out_of_budget"})  # outcomes that a person may report to an admin
 NOT_ANSWERED: Final = FAILURES | {"refused"}  # outcomes that offer "Ask a human"
 FIRST_STATUS_S: Final = 0.5  # a faster answer needs no status
-QUEUE_NOTICE_S: Final = 2.0  # after this wait the question may have a status already (``bot.turn.status``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +260,7 @@ class Answering:
                 history=(*job.context, *earlier.state.history),
                 opened_with_files=bool(files) and has_opening_files(files, job.incoming),
             )
-            question, before_question = await self.at.prepare(question, before_question)
+            question, before_question = await self.at.prepare(question, before_question, job.facts.person)
             job = replace(job, context=before_question.history[: len(context)])  # as it is in the history now
             before = job.earlier_stream
             if before.is_begun:
@@ -274,11 +273,12 @@ class Answering:
     def _status(self, job: Job) -> WorkingStatus:
         """Return the status.
 
-        It begins at once in a direct chat, whose session needs it, and after a wait in the queue. The question that
-        opened a direct chat's thread becomes its title in the person's list of conversations.
+        It begins at once in a direct chat, whose session needs it, and if the place in the queue may be shown. The
+        question that opened a direct chat's thread becomes its title in the person's list of conversations.
         """
         waited, direct = bool(job.waiting_since), job.place.channel.startswith("D")
-        at_once = direct or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
+        is_shown = job.facts.has_notice or job.claimed.waited_s > NOTICE_AGAIN_S
+        at_once = direct or job.claimed.tries > 1 or is_shown
         opens = direct and job.place.thread_ts == job.incoming.ts
         return WorkingStatus(
             self.at.delivery,

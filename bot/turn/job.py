@@ -24,7 +24,7 @@ from bot.delivery.answer_key import AnswerKey, Badge, Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.queue.lease import Claimed, Lease
-from bot.slack.directory import Memberships, SlackDirectory
+from bot.slack.directory import Memberships, Person, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, Conversation, StreamedMessage, ThreadReader, sort_key
@@ -311,7 +311,9 @@ class TeamServices:
                 raise
             return unseen
 
-    async def prepare(self, question: Question, state: ThreadState) -> tuple[Question, ThreadState]:
+    async def prepare(
+        self, question: Question, state: ThreadState, asker: Person | None
+    ) -> tuple[Question, ThreadState]:
         """Add names and the channel's settings; remove sources that the answer's readers may no longer see."""
         settings = self.channels.of(question.thread.team, question.thread.channel)
         question = replace(
@@ -321,7 +323,7 @@ class TeamServices:
             documents=settings.documents,
             language=settings.language,
         )
-        question, history = await self.people.add_names(question, state.history)
+        question, history = await self.people.add_names(question, state.history, asker)
         found = state.found and await self.visibility.visible_findings(state.found, viewers_of(question))
         return question, replace(state, history=history, found=found)
 

@@ -35,6 +35,7 @@ BUSY: Final = "is busy: you are number {number} in the queue…"
 BEHIND: Final = "is working on an earlier question; yours is next…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
+NOTICE_AGAIN_S: Final = 30.0  # for a question that still waits
 _LAST_CALL_S: Final = 3.0  # of a placeholder, which the answer waits for
 
 
@@ -202,7 +203,7 @@ class QueueNotices:
     mailbox: Mailbox
     workspaces: Workspaces
     for_s: float = 3.0
-    again_s: float = 30.0
+    again_s: float = NOTICE_AGAIN_S
     limit: int = 10
     each_s: float = 1.5
 

@@ -75,7 +75,8 @@ class UnaskedAnswers:
                 return OK
             left_s = max(0.0, MAX_AGE_S - age_s(job.incoming.ts))
             engine = replace(engine, budget=replace(engine.budget, deadline_s=min(engine.budget.deadline_s, left_s)))
-            question, state = await self.at.prepare(replace(job.incoming.question(), addressed=True), job.facts.state)
+            asked = replace(job.incoming.question(), addressed=True)
+            question, state = await self.at.prepare(asked, job.facts.state, job.facts.person)
             async with self.at.observers.turn(question, job.turn_id, engine) as observer:
                 observer.counter = counter
                 outcome, state = await engine.run(question, state, emit=observer)

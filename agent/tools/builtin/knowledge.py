@@ -72,16 +72,11 @@ class SearchTool(_KnowledgeTool):
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search, and return one source for each stretch of a document, and the names of those that do not fit."""
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
-        left_out: tuple[FoundPassage, ...]
         with _away_as_failure():
             vector = await self.index.embed_question(query)
-            hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
+            hits, stretches, left_out = await asyncio.to_thread(self._find, query, limit, vector)
             if not hits and not await asyncio.to_thread(self.index.documents):
                 return ToolResult(content=NO_DOCUMENTS)
-            stretches, left_out = tuple(Stretch(passages=(hit,), hit=hit) for hit in hits[:limit]), ()
-            if self.source_tokens:
-                part, tokens = self.index.part, self.source_tokens
-                stretches, left_out = await asyncio.to_thread(expand_hits, hits[:limit], part, tokens=tokens)
         lines = []
         for each in stretches:
             hit = each.hit
@@ -100,6 +95,15 @@ class SearchTool(_KnowledgeTool):
             sources=tuple(_source(each.title, each.text, each.hit) for each in stretches),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
+
+    def _find(
+        self, query: str, limit: int, vector: Any
+    ) -> tuple[Sequence[FoundPassage], Sequence[Stretch], Sequence[FoundPassage]]:
+        """Return up to ``limit + 1`` passages, the stretches to show, and the passages that do not fit."""
+        hits = self.index.search(query, limit=limit + 1, vector=vector)
+        if not self.source_tokens:
+            return hits, [Stretch(passages=(hit,), hit=hit) for hit in hits[:limit]], ()
+        return hits, *expand_hits(hits[:limit], self.index.part, tokens=self.source_tokens)
 
 
 class ListDocumentsTool(_KnowledgeTool):

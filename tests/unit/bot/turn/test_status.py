@@ -12,6 +12,7 @@ from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
+from bot.stores.stores import Stores, read_facts
 from bot.turn.recovery import MODEL_AWAY
 from bot.turn.status import BEHIND, Pace, QueueNotices, WorkingStatus
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
@@ -170,10 +171,15 @@ async def test_who_waits_behind_a_full_pool_sees_their_number_once(on: Scene) ->
     assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
-async def test_the_number_makes_way_for_the_turn(on: Scene) -> None:
+async def test_the_number_makes_way_for_the_turn(on: Scene, redis_client: Redis) -> None:
     incoming = await on.asked()
     await on.queueing.sweep()
-    (claimed,) = await on.mailbox.claim("w", 1)
+    later, stores = await on.asked(), Stores(redis_client, on.mailbox)
+    claimed, unnoticed = await on.mailbox.claim("w", 2)
+    # only the turn of a question whose number is shown sends a status at once
+    assert (await read_facts(stores, incoming, "", claimed.id)).has_notice
+    assert not (await read_facts(stores, later, "", unnoticed.id)).has_notice
+    assert await on.mailbox.finish(unnoticed, "ok")
     async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
         await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
     assert await on.mailbox.finish(claimed, "ok")
