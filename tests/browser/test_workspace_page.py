@@ -31,14 +31,6 @@ async def test_example_questions_are_asked_by_a_click_and_answered_where_they_st
         await expect(stage.page.locator("#timeline .message").nth(1)).to_contain_text("You said: What is new?")
 
 
-async def test_click_is_sent_and_thanked_privately(stage: Stage) -> None:
-    stage.workspace.post(YOU, CHAT, "hello")
-    page = await stage.open()
-    await page.get_by_role("button", name="Not helpful").click()
-    await expect(page.locator(".message.private")).to_contain_text("Only visible to you")
-    assert stage.echo.bodies[0]["actions"][0]["value"] == "vote"
-
-
 async def test_modal_opens_keeps_its_errors_and_closes_with_escape(stage: Stage) -> None:
     stage.workspace.post(YOU, CHAT, "hello")
     page = await stage.open()

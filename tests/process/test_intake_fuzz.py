@@ -1,4 +1,4 @@
-"""A slice of the fuzz run against intake, and the oracle itself tried out. The whole run is a command."""
+"""A slice of the fuzz run against intake, and the oracle itself tried out."""
 
 from typing import Any
 

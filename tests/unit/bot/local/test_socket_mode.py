@@ -9,7 +9,7 @@ import pytest
 from bot.local.deliveries import MAX_CONNECTIONS
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of
 
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))
 
@@ -23,17 +23,6 @@ async def test_mention_comes_as_two_events_with_one_ts() -> None:
     assert mention.event["client_msg_id"] == message.event["client_msg_id"]
     assert "channel_type" not in mention.event
     assert message.event["channel_type"] == "channel"
-
-
-async def test_direct_message_is_one_event_and_its_own_messages_are_sent_but_ignored() -> None:
-    async with LocalWorkspace() as workspace, echoing(workspace) as echo:
-        workspace.post(YOU, CHAT, "hello there")
-        await workspace.wait_for(lambda: len(workspace.messages(CHAT)) == 2)
-        log = workspace.workspace.deliveries.log
-        await workspace.wait_for(lambda: len(log) == 2 and all(one.acknowledged for one in log))
-        assert [one.event["type"] for one in log] == ["message", "message"]
-        assert log[1].event["bot_id"] == "B0ORION"
-        assert [event["text"] for event in echo.events] == ["hello there"]
 
 
 @asynccontextmanager
@@ -99,15 +88,8 @@ async def test_the_envelope_has_what_slack_adds_to_an_event() -> None:
         workspace.post(YOU, HELP, f"{MENTION} hello")
         payload = (await received(socket))["payload"]
         assert payload["type"] == "event_callback"
-        assert payload["authorizations"] == [
-            {
-                "enterprise_id": None,
-                "team_id": "T0LOCAL",
-                "user_id": "U0ORION",
-                "is_bot": True,
-                "is_enterprise_install": False,
-            }
-        ]
+        who = {"team_id": "T0LOCAL", "user_id": "U0ORION", "is_bot": True}
+        assert payload["authorizations"] == [{"enterprise_id": None, "is_enterprise_install": False, **who}]
         assert payload["is_ext_shared_channel"] is False
         assert {"team_id", "api_app_id", "event_id", "event_time"} <= payload.keys()
         assert payload["event"]["blocks"][0]["elements"][0]["elements"] == [
@@ -139,11 +121,3 @@ async def test_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> Non
         assert first == ["hello"] * MAX_CONNECTIONS + ["disconnect"]
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await session.ws_connect(urls[0])
-
-
-async def test_an_event_may_come_twice() -> None:
-    async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
-        workspace.faults.duplicate_events = 1
-        workspace.post(YOU, CHAT, "twice")
-        twins = [await received(socket), await received(socket)]
-        assert len({one["payload"]["event_id"] for one in twins}) == 1

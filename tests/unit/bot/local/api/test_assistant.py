@@ -1,7 +1,5 @@
 from typing import Any
 
-import pytest
-
 from bot.local.model.limits import Strictness
 from bot.local.page.people import PersonActions
 from bot.local.workspace import Setup, WorkspaceState
@@ -11,17 +9,9 @@ from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
 async def test_status_shows_until_the_app_speaks_in_the_thread() -> None:
     workspace = idle()
     root = PersonActions(workspace).post(YOU, HELP, "question")
-    call(
-        workspace,
-        "assistant.threads.setStatus",
-        channel_id=HELP,
-        thread_ts=root,
-        status="is searching",
-        loading_messages=["a", "b"],
-    )
-    assert workspace.threads.status_payloads() == [
-        {"channel": HELP, "thread_ts": root, "status": "is searching", "loading_messages": ["a", "b"]}
-    ]
+    status: dict[str, Any] = {"thread_ts": root, "status": "is searching", "loading_messages": ["a", "b"]}
+    call(workspace, "assistant.threads.setStatus", channel_id=HELP, **status)
+    assert workspace.threads.status_payloads() == [{"channel": HELP, **status}]
     call(workspace, "chat.postMessage", channel="C0GENERAL", text="elsewhere")
     assert workspace.threads.status_payloads()
     call(workspace, "chat.postMessage", channel=HELP, thread_ts=root, text="answer")
@@ -66,8 +56,6 @@ def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread()
     assert not workspace.threads.prompts
     call(workspace, method, channel_id=CHAT, prompts=prompts, title="Ask")
     assert workspace.threads.prompts == {CHAT: {"title": "Ask", "prompts": prompts}}
-    assert refused(workspace, method, channel_id=CHAT, prompts=prompts * 5) == "invalid_arguments"
-    assert refused(workspace, method, channel_id=CHAT, prompts=[{"title": "x"}]) == "invalid_arguments"
 
 
 def test_modal_opens_by_a_trigger_once_and_in_time() -> None:
@@ -92,30 +80,6 @@ def test_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
     assert refused(workspace, "views.publish", user_id="U404", view=home) == "user_not_found"
     PersonActions(workspace).open_home()
     event = workspace.deliveries.log[-1].event
-    assert (event["type"], event["tab"], event["channel"], event["view"]["id"]) == (
-        "app_home_opened",
-        "home",
-        CHAT,
-        first["id"],
-    )
+    assert (event["type"], event["tab"], event["view"]["id"]) == ("app_home_opened", "home", first["id"])
     PersonActions(workspace).open_home(tab="messages")
     assert "view" not in workspace.deliveries.log[-1].event
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"type": "home"},
-        {"blocks": None},
-        {"title": None},
-        {"title": {"type": "plain_text", "text": "x" * 25}},
-        {"callback_id": "x" * 256},
-        {"private_metadata": "x" * 3_001},
-        {"blocks": [{"type": "divider"}] * 101},
-        {"submit": None},
-    ],
-)
-def test_views_are_checked(change: dict[str, Any]) -> None:
-    workspace = idle()
-    trigger = workspace.views.new_trigger(YOU)
-    assert refused(workspace, "views.open", trigger_id=trigger, view=modal() | change) == "invalid_arguments"

@@ -1,13 +1,11 @@
 from typing import Any
 
-import pytest
-
 from bot.local.model.limits import LENIENT
 from bot.local.model.messages import MessageLog
 from bot.local.page.people import PersonActions
 from bot.local.workspace import WorkspaceState
 from tests.support.clock import Clock
-from tests.support.local_echo import CHAT, HELP, YOU, call, idle, refused
+from tests.support.local_echo import CHAT, YOU, call, idle, refused
 
 
 def started(workspace: WorkspaceState, **arguments: Any) -> str:
@@ -31,13 +29,7 @@ def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     assert message.payload()["streaming_state"] == "in_progress"
     call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[text("lo**")])
     call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[task(1, "in_progress"), task(2, "pending")])
-    call(
-        workspace,
-        "chat.appendStream",
-        channel=CHAT,
-        ts=ts,
-        chunks=[task(1, "complete")],
-    )
+    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, chunks=[task(1, "complete")])
     metadata = {"event_type": "orion_answer", "event_payload": {}}
     answer = call(
         workspace, "chat.stopStream", channel=CHAT, ts=ts, chunks=[text(" there")],
@@ -51,57 +43,12 @@ def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     assert [one.status for one in workspace.threads.sessions.values()] == ["active"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [({"markdown_text": "a"}, {"chunks": [task(1, "pending")]}), ({"chunks": [text("a")]}, {"markdown_text": "b"})],
-)
-def test_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], second: dict[str, Any]) -> None:
-    workspace = idle()
-    ts = started(workspace)
-    call(workspace, "chat.appendStream", channel=CHAT, ts=ts, **first)
-    for method in ("chat.appendStream", "chat.stopStream"):
-        assert refused(workspace, method, channel=CHAT, ts=ts, **second) == "streaming_mode_mismatch"
-    call(workspace, "chat.stopStream", channel=CHAT, ts=ts)
-
-
-def test_channels_ask_who_receives_a_stream() -> None:
-    workspace = idle()
-    root = PersonActions(workspace).post(YOU, HELP, "question")
-    for given, error in (
-        ({}, "missing_recipient_team_id"),
-        ({"recipient_team_id": "T0LOCAL"}, "missing_recipient_user_id"),
-    ):
-        assert refused(workspace, "chat.startStream", channel=HELP, thread_ts=root, **given) == error
-    to = {"recipient_team_id": "T0LOCAL", "recipient_user_id": YOU}
-    assert call(workspace, "chat.startStream", channel=HELP, thread_ts=root, **to)["channel"] == HELP
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ({"chunks": "no json"}, "invalid_chunks"),
-        ({"chunks": [{"type": "unknown"}]}, "invalid_chunks"),
-        ({"chunks": [{"type": "task_update", "id": "1", "status": "odd"}]}, "invalid_chunks"),
-        ({"chunks": [text("a" * 12_001)]}, "msg_too_long"),
-        ({"chunks": [{"type": "task_update", "id": "1", "status": "pending"}]}, "invalid_chunks"),
-        ({"chunks": [text("a")], "markdown_text": "b"}, "cannot_provide_both_markdown_text_and_chunks"),
-        ({}, "no_text"),
-    ],
-)
-def test_what_slack_refuses_to_append(arguments: dict[str, Any], error: str) -> None:
-    workspace = idle()
-    ts = started(workspace)
-    assert refused(workspace, "chat.appendStream", channel=CHAT, ts=ts, **arguments) == error
-
-
 def test_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
     workspace, clock = idle(), Clock()
     workspace.log = MessageLog(clock)
     ts = started(workspace, markdown_text="a")
     assert refused(workspace, "chat.update", channel=CHAT, ts=ts, text="b") == "streaming_state_conflict"
     clock.now += LENIENT.stream_seconds
-    assert (
-        refused(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="b")
-        == "message_not_in_streaming_state"
-    )
+    late = refused(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="b")
+    assert late == "message_not_in_streaming_state"
     assert call(workspace, "chat.update", channel=CHAT, ts=ts, text="b", blocks=[])["text"] == "b"

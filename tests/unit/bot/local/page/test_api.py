@@ -1,7 +1,6 @@
 from typing import Any
 
 import aiohttp
-import pytest
 
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
@@ -149,14 +148,6 @@ async def test_page_that_was_away_is_told_what_it_missed() -> None:
             assert (deleted["type"], deleted["ts"]) == ("message_deleted", gone)
             workspace.post(YOU, HELP, "four")
             assert (await updates(socket, 1))[0]["message"]["text"] == "four"
-
-
-@pytest.mark.parametrize("query", ["", "run=old&since=0", "run={run}&since=99", "run={run}&since=x"])
-async def test_page_of_another_run_starts_over(query: str) -> None:
-    async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
-        address = f"{workspace.url}/ui/live?{query.format(run=workspace.workspace.feed.run)}"
-        async with session.ws_connect(address) as socket:
-            assert await updates(socket, 1) == [{"type": "reset"}]
 
 
 async def test_the_page_is_told_when_the_app_comes_and_goes() -> None:
