@@ -52,7 +52,7 @@ class SlackMessage:
 def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
     """Read a whole message. ``reader`` is the user to whom it is addressed: their mention is not text."""
     attached = objects(message, "attachments")
-    shared = [one for one in attached if _is_shared(one)]
+    shared = [one for one in attached if any(map(one.get, ("is_share", "is_msg_unfurl", "message_blocks")))]
     more = [part for one in attached if one not in shared and not _is_preview(one) for part in _of_attachment(one)]
     own = _once(string(message, "text"), _of_blocks(message), more)
     live = _QUOTED.sub(" ", own)
@@ -125,18 +125,16 @@ def _plain_token(token: re.Match[str]) -> str:
         return f"#{label}" if label else f"<#{body}>"
     if sigil == "!":
         kind, _, rest = body.partition("^")
-        shown = _date(rest) if kind == "date" else token[0] if kind == "subteam" else f"@{kind}"
+        if kind != "date":
+            return label or (token[0] if kind == "subteam" else f"@{kind}")
+        seconds = rest.partition("^")[0]
+        is_known = seconds.isdecimal() and len(seconds) <= 10  # noqa: PLR2004 - digits of a date before the year 2286
+        shown = f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M UTC}" if is_known else ""
         return label or shown
     shown = body.removeprefix("mailto:")
     if label and label == _SCHEME.sub("", shown):
         return label  # Slack also turns "README.md" into a link: the author did not write "http://"
     return shown if not label or label in body else f"{label} ({shown})"
-
-
-def _date(text: str) -> str:
-    seconds = text.partition("^")[0]
-    known = seconds.isdecimal() and len(seconds) <= 10  # noqa: PLR2004 - digits of a date before the year 2286
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M UTC") if known else ""
 
 
 def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
@@ -161,10 +159,6 @@ def _key(wire: str) -> str:
     """Return the words of a part, or its signs ("???"), which are the same under different markup."""
     text = unescape_wire(wire).casefold()
     return f" {' '.join(_WORD.findall(text) or text.split())} "
-
-
-def _is_shared(attachment: Mapping[str, Any]) -> bool:
-    return any(map(attachment.get, ("is_share", "is_msg_unfurl", "message_blocks")))
 
 
 def _is_preview(attachment: Mapping[str, Any]) -> bool:
@@ -204,7 +198,10 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
     if kind == "rich_text":
         return "\n".join(_rich(element, depth) for element in objects(block, "elements"))
     if kind == "table":
-        return _of_table(block, depth)
+        rows = block.get("rows")
+        cells = [[_of_cell(cell, depth) for cell in objects(row)] for row in (rows if isinstance(rows, list) else ())]
+        lines = [f"| {' | '.join(row)} |" for row in cells]
+        return "\n".join([*lines[:1], f"|{' --- |' * len(cells[0])}", *lines[1:]]) if lines else ""
     parts: list[str] = []
     for name in (*_TEXTS, *_LISTS):
         inner = block.get(name)
@@ -216,23 +213,14 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
     return (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
 
 
-def _of_table(block: Mapping[str, Any], depth: int) -> str:
-    """A table's rows as Markdown, the first one as its header."""
-    rows = block.get("rows")
-    lines = []
-    for row in rows if isinstance(rows, list) else ():
-        cells = [" ".join(_of_cell(cell, depth).split()) for cell in objects(row)]
-        lines.append(f"| {' | '.join(cells)} |")
-        if len(lines) == 1:
-            lines.append(f"|{' --- |' * len(cells)}")
-    return "\n".join(lines)
-
-
 def _of_cell(cell: Mapping[str, Any], depth: int) -> str:
-    if string(cell, "type") == "rich_text":
-        return _of_block(cell, depth + 1)
     value = cell.get("text", cell.get("value"))
-    return _wire(str(value)) if isinstance(value, str | int | float) else _of_block(mapping(value), depth + 1)
+    if string(cell, "type") == "rich_text":
+        text = _of_block(cell, depth + 1)
+    else:
+        is_plain = isinstance(value, str | int | float)
+        text = _wire(str(value)) if is_plain else _of_block(mapping(value), depth + 1)
+    return " ".join(text.split())
 
 
 def _rich(element: Mapping[str, Any], depth: int) -> str:
@@ -240,19 +228,15 @@ def _rich(element: Mapping[str, Any], depth: int) -> str:
     kind = string(element, "type")
     inner = [_rich(one, depth + 1) for one in objects(element, "elements")] if depth <= _MAX_DEPTH else []
     if kind == "rich_text_list":
-        return "\n".join(_list_lines(element, inner))
+        indent, offset = (value if isinstance(value := element.get(name), int) else 0 for name in ("indent", "offset"))
+        begin, is_ordered = "    " * max(0, min(indent, _MAX_DEPTH)), string(element, "style") == "ordered"
+        items = enumerate(inner, offset + 1)
+        return "\n".join(f"{begin}{f'{number}.' if is_ordered else '•'} {item}" for number, item in items)
     if kind == "rich_text_preformatted":
         return f"```\n{''.join(inner)}\n```"
     if kind == "rich_text_quote":
         return "\n".join(f"&gt; {line}" for line in "".join(inner).split("\n"))
     return "".join(inner) or _rich_leaf(kind, element)
-
-
-def _list_lines(element: Mapping[str, Any], items: list[str]) -> Iterator[str]:
-    indent, offset = (value if isinstance(value := element.get(name), int) else 0 for name in ("indent", "offset"))
-    ordered = string(element, "style") == "ordered"
-    for number, item in enumerate(items, offset + 1):
-        yield f"{'    ' * max(0, min(indent, _MAX_DEPTH))}{f'{number}.' if ordered else '•'} {item}"
 
 
 def _rich_leaf(kind: str, element: Mapping[str, Any]) -> str:

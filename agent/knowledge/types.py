@@ -23,12 +23,11 @@ class ReadError(Exception):
         self.temporary = temporary
 
 
+@dataclass(eq=False)
 class NotModifiedError(Exception):
     """The document has not changed since it was indexed. ``size`` is in bytes."""
 
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

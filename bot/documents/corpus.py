@@ -78,23 +78,20 @@ def sync_now(corpus: Corpus, key: str) -> None:
         with index_for(corpus) as index, index.alone(SYNC_LOCK, ONE_SOURCE_WAIT_S) as alone:
             if alone:
                 index.index(sources, docs_url=corpus.docs_url)
+            else:
+                log.warning("source_not_synced", source=key, reason="another process syncs")
     except (KnowledgeAwayError, OSError, sqlite3.Error) as error:
         log.warning("source_not_synced", source=key, reason=type(error).__name__)
-    else:
-        if not alone:
-            log.warning("source_not_synced", source=key, reason="another process syncs")
 
 
 def index_for(corpus: Corpus) -> KnowledgeIndex:
     """Open the index of a corpus. Raises ``WrongUse``, ``OSError`` and ``sqlite3.Error``."""
-    return _open_postgres(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
-
-
-def _open_postgres(address: str) -> KnowledgeIndex:
+    if not corpus.database:
+        return SqliteIndex.open(corpus.index_path)
     from agent.knowledge.index.postgres import PostgresIndex  # noqa: PLC0415 - most installations have no PostgreSQL
 
     try:
-        return PostgresIndex(address)
+        return PostgresIndex(corpus.database)
     except ValueError:
         message = "ORION_KNOWLEDGE_URL is not the address of a PostgreSQL database. An example: postgresql://user:password@host/name."
         raise WrongUse(message) from None

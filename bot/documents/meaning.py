@@ -61,21 +61,21 @@ async def keep_vectors_current(
     if meaning is None:
         yield
         return
+
+    async def keep_making() -> None:
+        counted: Counter[str] = Counter()
+        while True:
+            await _make(meaning, None)
+            if stats:
+                await _count_tokens(meaning, stats, counted)
+            await asyncio.sleep(again_s)
+
     async with background_tasks() as tasks:
-        task = tasks.create_task(_keep_making(meaning, stats, again_s), name="vectors")
+        task = tasks.create_task(keep_making(), name="vectors")
         try:
             yield
         finally:
             task.cancel()
-
-
-async def _keep_making(meaning: Meaning, stats: Stats | None, again_s: float) -> None:
-    counted: Counter[str] = Counter()
-    while True:
-        await _make(meaning, None)
-        if stats:
-            await _count_tokens(meaning, stats, counted)
-        await asyncio.sleep(again_s)
 
 
 async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -> None:

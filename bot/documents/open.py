@@ -10,8 +10,8 @@ import hashlib
 import re
 import shlex
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,11 +62,8 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
     """
     roots = tuple(settings.docs if docs is None else docs)
     require_folders(roots)
-    corpus = Corpus(
-        roots=roots,
-        index_path=settings.index_path,
-        docs_url=settings.docs_url if docs_url is None else docs_url,
-    )
+    url = settings.docs_url if docs_url is None else docs_url
+    corpus = Corpus(roots=roots, index_path=settings.index_path, docs_url=url)
     if docs is None:
         return replace(corpus, database=settings.knowledge_url.get_secret_value(), sources=_sources(settings))
     identity = [str(docs_url or ""), *(str(root.resolve()) for root in roots)]
@@ -84,10 +81,8 @@ def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) ->
 def _sources(settings: Settings) -> tuple[DocumentSource, ...]:
     """Return the configured repositories, exports, saved answers, feeds and web sites. Raises ``WrongUse``."""
     exports = [SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports]
-    sources: list[DocumentSource] = [
-        *map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)),
-        *exports,
-    ]
+    git_sources = map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs))
+    sources: list[DocumentSource] = [*git_sources, *exports]
     if settings.answers:
         sources.append(AnswerFolder(folder=settings.answers))
     if settings.feeds:
@@ -123,16 +118,19 @@ async def open_index(
     cannot be reached; if it ``may_be_away``, searches report that instead, and work once it is back.
     """
     async with AsyncExitStack() as stack:
-        with _explain_write_errors(corpus.index_path):
+        try:
             index = await asyncio.to_thread(index_for, corpus)
             stack.push_async_callback(asyncio.to_thread, index.close)
-            try:
-                report = await asyncio.to_thread(_sync_unless_busy, index, corpus, progress, fetch=fetch, wait_s=wait_s)
-            except KnowledgeAwayError as error:
-                if not may_be_away:
-                    raise
-                log.warning("knowledge_away", cause=str(error))
-                report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was synced"),))
+            report = await asyncio.to_thread(_sync_unless_busy, index, corpus, progress, fetch=fetch, wait_s=wait_s)
+        except KnowledgeAwayError as error:
+            if not may_be_away:
+                raise
+            log.warning("knowledge_away", cause=str(error))
+            report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was synced"),))
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            message = f"The document index {corpus.index_path} cannot be written: {reason}."
+            raise WrongUse(why=f"{message} Name another folder in ORION_HOME.") from None
         yield index, report
 
 
@@ -149,16 +147,6 @@ def _sync_unless_busy(
         if not lock_wait_s:
             log.warning("index_synced_elsewhere", waited_for_at_most_s=wait_s)
     return IndexReport()
-
-
-@contextmanager
-def _explain_write_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        message = f"The document index {path} cannot be written: {reason}. Name another folder in ORION_HOME."
-        raise WrongUse(message) from None
 
 
 def web_sources(settings: Settings) -> tuple[WebSource, ...]:
