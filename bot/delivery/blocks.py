@@ -7,14 +7,15 @@ import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 from typing import Any
 
 from agent.texts.catalogue import age, say, truncate
 from bot.delivery.answer_key import AnswerKey, Badge
 from bot.delivery.rich_text import (
+    MAX_LIST_ROWS,
     Block,
     is_native_table,
-    is_readable_list,
     list_block,
     rich_text,
     split_tables,
@@ -81,16 +82,16 @@ def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
 
 def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
     """Yield the chunks' blocks. Slack allows one table per message, so further tables become lists."""
+    urls = {str(one.id): one.url for one in answer.sources if one.url.startswith(("https://", "http://"))}
     free = True
-    for chunk in chunks:
-        for part in split_tables(chunk):
-            if free and part.rows and is_native_table(part.rows):
-                free = False
-                yield table_block(part.rows, answer.sources)
-            elif is_readable_list(part.rows):
-                yield list_block(part.rows, answer.sources)
-            elif (block := rich_text(part.text))["elements"]:
-                yield block
+    for part in chain.from_iterable(map(split_tables, chunks)):
+        if free and part.rows and is_native_table(part.rows):
+            free = False
+            yield table_block(part.rows, urls)
+        elif 1 < len(part.rows) <= MAX_LIST_ROWS:
+            yield list_block(part.rows, urls)
+        elif (block := rich_text(part.text))["elements"]:
+            yield block
 
 
 def blocks_under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Block, ...]:
@@ -161,17 +162,11 @@ def plain_text(text: str) -> Block:
 
 
 def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
-    """Return the footer line and the buttons; neither for a greeting or a clarifying question."""
-    tail = [context([line])] if (line := _footer_line(answer, key, today)) else []
-    controls = _buttons(answer, key)
-    return [*tail, {"type": "actions", "elements": controls}] if controls else tail
-
-
-def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
-    """Return the buttons; none under Orion's own messages, which have no turn."""
+    """Return the footer line and the buttons; neither for a greeting, a question back or Orion's own messages."""
     turn = key.turn_id
+    tail = [context([line])] if (line := _footer_line(answer, key, today)) else []
     if not turn or not (answer.sources or answer.label or key.badges or key.ask_human):
-        return []
+        return tail
     controls = [
         {**button(say(name, key.language), action, value), "accessibility_label": say(f"was_{name}", key.language)}
         for name, action, value in (
@@ -188,7 +183,7 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
         ask = button(say("ask_human", key.language), HAND_OFF_ACTION, turn)
         text = say("hand_off_confirm", key.language, where=key.ask_human)
         controls.append(ask | confirmation(key.language, text, title="ask_human", confirm="yes"))
-    return controls
+    return [*tail, {"type": "actions", "elements": controls}]
 
 
 def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:

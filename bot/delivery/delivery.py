@@ -14,6 +14,7 @@ from typing import Any, Final
 import stamina
 import structlog
 
+from agent.json_data import string
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Rechecks
@@ -96,9 +97,9 @@ class Delivery:
                 return (stream.streamed.ts,)
         posts = render(answer, answer_key, self.today())
         existing = await self._find_posted(place, answer_key)
-        # Reuse a placeholder only if there is no answer yet; delete one that a crashed worker left.
-        replaced = message_to_reuse(existing) or ((placeholder,) if placeholder else ())
-        reusable = [posted for posted in existing if not posted.placeholder] or replaced
+        # Only if there is no answer yet, reuse a placeholder, first a stream with part of it. Delete the others.
+        waiting = sorted(existing, key=lambda posted: not posted.stream) or ([placeholder] if placeholder else [])
+        reusable = [posted for posted in existing if not posted.placeholder] or waiting[:1]
         assigned = assign_messages(reusable, len(posts), answer_key.turn_id)
         stamps: list[str] = []
         for number, (post, message) in enumerate(zip(posts, assigned, strict=True), 1):
@@ -188,9 +189,9 @@ class Delivery:
     ) -> None:
         """Show the current activity; an empty text clears it. Slack removes it after two minutes."""
         body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
-        extra = {"loading_messages": list(loading[:10])} if loading and text else {}
+        loads = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
-        await self.calls.call_once(STATUS_METHOD, {**body, **extra})
+        await self.calls.call_once(STATUS_METHOD, body | loads)
 
     async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Show the current activity as a message, if Slack has no status. The answer replaces it."""
@@ -202,7 +203,7 @@ class Delivery:
             return
         look = self._look(place, answer_key, lambda posted: posted.placeholder)
         reply = await self._post(place, {**content, "metadata": _working_metadata(answer_key)}, answer_key, look)
-        self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
+        self._placeholders[key] = Posted(ts=string(reply, "ts"), placeholder=True)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
         """End the open streams, with a ``note`` or for the next answer to reuse. Return whether the note is shown."""
@@ -234,7 +235,7 @@ class Delivery:
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
             with attempt:
                 reply = await self.calls.call_once("chat.postMessage", body)
-        return str(reply.get("channel", "")), str(reply.get("ts", ""))
+        return string(reply, "channel"), string(reply, "ts")
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:
         """Open a dialog. A trigger lives for three seconds."""
@@ -260,23 +261,26 @@ class Delivery:
             # A message of this turn was complete when it was posted. Only a button press has no turn.
             if answer_key.turn_id and message.turn_id == answer_key.turn_id:
                 return message.ts
-            if await self._update({"channel": place.channel, "metadata": metadata}, post, message.ts, answer_key):
+            body = {"channel": place.channel, "metadata": metadata, "ts": message.ts}
+            if await self._update(body, post, answer_key):
                 return message.ts
             await self._delete(place.channel, message.ts, answer_key.lease_check)
         own = (metadata["event_payload"].get("part", 1), answer_key.turn_id)
         look = self._look(place, answer_key, lambda p: not p.placeholder and (p.part, p.turn_id) == own)
-        content = {"metadata": metadata, "text": post.text}
-        reply = await _with_blocks(
-            post, lambda blocks: self._post(place, {**content, "blocks": blocks}, answer_key, look)
-        )
-        return str(reply.get("ts", ""))
 
-    async def _update(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
+        async def send(blocks: list[Block]) -> Reply:
+            return await self._post(
+                place, {"metadata": metadata, "text": post.text, "blocks": blocks}, answer_key, look
+            )
+
+        return string(await _with_blocks(post, send), "ts")
+
+    async def _update(self, body: Mapping[str, Any], post: Post, answer_key: AnswerKey) -> bool:
         async def update(blocks: list[Block]) -> Reply:
             text = post.text
             if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks have the whole text
                 text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
-            whole = {**body, "ts": ts, "text": text, "blocks": blocks}
+            whole = {**body, "text": text, "blocks": blocks}
             return await self.calls.write("chat.update", whole, lease_check=answer_key.lease_check)
 
         try:
@@ -352,11 +356,6 @@ def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> lis
         else:
             others.append(posted)
     return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
-
-
-def message_to_reuse(messages: Sequence[Posted]) -> tuple[Posted, ...]:
-    """Return the message that an answer replaces: a stream with part of it, else the earliest."""
-    return tuple(sorted(messages, key=lambda posted: not posted.stream)[:1])
 
 
 def _limit_pause_s(failure: Exception) -> float | bool:

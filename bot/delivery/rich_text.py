@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, NamedTuple
 from agent.knowledge.slack_message import unescape_wire
 from verification.markup.lines import drawn_rows, is_drawn
 from verification.markup.scanner import Segment, fences, segments
-from verification.types import Source
 
 Block = dict[str, Any]
 Row = Sequence[str]
@@ -27,7 +26,7 @@ _MAX_INDENT: Final = 8
 MAX_ROWS: Final = 100
 MAX_COLUMNS: Final = 20
 MAX_CELLS_LENGTH: Final = 10_000  # maximum characters in all cells of a message's only table
-_MAX_LIST_ROWS: Final = 60  # a longer list is harder to read than aligned lines
+MAX_LIST_ROWS: Final = 60  # a longer list is harder to read than aligned lines
 
 
 class _Mark(NamedTuple):
@@ -44,7 +43,10 @@ def rich_text(chunk: str) -> Block:
     bodies = {fence.start: chunk[fence.body : fence.body_end] for fence in fences(chunk)}
     for line in _split_lines(chunk):
         if line and line[0].kind == "fence":
-            page.add_code(unescape_wire(bodies[line[0].start].strip("\n")))
+            page.end_group()
+            page.gap = False
+            if code := unescape_wire(bodies[line[0].start].strip("\n")):
+                page.elements.append({"type": "rich_text_preformatted", "elements": [_text(code)]})
         else:
             page.add_line(line, chunk)
     page.end_group()
@@ -59,13 +61,6 @@ class _Page:
     group: list[Block] = field(default_factory=list)
     gap: bool = False
     indents: list[int] = field(default_factory=list)
-
-    def add_code(self, code: str) -> None:
-        """Add a code block."""
-        self.end_group()
-        if code:
-            self.elements.append({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": code}]})
-        self.gap = False
 
     def add_line(self, line: Sequence[Segment], chunk: str) -> None:
         """Add one line of a paragraph, a list or a quotation."""
@@ -166,21 +161,19 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
         elif kind == "token":
             elements.append(_token(text[1:-1]))
         else:
-            elements += _split_marks(line, offset, offset + len(text))
+            position, end = offset, offset + len(text)
+            for match in _MARK.finditer(line, offset, end):
+                elements.append(_text(unescape_wire(line[position : match.start()].replace("\u200b", ""))))
+                before, after = (
+                    line[match.start() - 1 : match.start()] or " ",
+                    line[match.end() : match.end() + 1] or " ",
+                )
+                opens = not (before.isalnum() or after.isspace())
+                elements.append(_Mark(match[0], opens=opens, closes=not before.isspace()))
+                position = match.end()
+            elements.append(_text(unescape_wire(line[position:end].replace("\u200b", ""))))
         offset += len(text)
     return _apply_marks(elements)
-
-
-def _split_marks(line: str, start: int, end: int) -> Iterator[Block | _Mark]:
-    position = start
-    for match in _MARK.finditer(line, start, end):
-        if match.start() > position:
-            yield _text(unescape_wire(line[position : match.start()].replace("\u200b", "")))
-        before, after = line[match.start() - 1 : match.start()] or " ", line[match.end() : match.end() + 1] or " "
-        yield _Mark(match[0], opens=not (before.isalnum() or after.isspace()), closes=not before.isspace())
-        position = match.end()
-    if end > position:
-        yield _text(unescape_wire(line[position:end].replace("\u200b", "")))
 
 
 def _pair_up(elements: Sequence[Block | _Mark]) -> dict[int, int]:
@@ -288,23 +281,16 @@ def is_native_table(rows: Sequence[Row]) -> bool:
     return len(rows) <= MAX_ROWS and sum(len(cell) for row in rows for cell in row) <= MAX_CELLS_LENGTH
 
 
-def is_readable_list(rows: Sequence[Row]) -> bool:
-    """Return whether these rows are few enough to be read as a list."""
-    return 1 < len(rows) <= _MAX_LIST_ROWS
-
-
-def table_block(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
-    """Return the rows as a ``table`` block with a bold header and wrapped columns."""
-    urls = _source_urls(sources)
+def table_block(rows: Sequence[Row], urls: Mapping[str, str]) -> Block:
+    """Return the rows as a ``table`` block with a bold header and wrapped columns. ``urls`` are of cited sources."""
     texts = [[_text_elements(cell, urls, bold=number == 0) for cell in row] for number, row in enumerate(rows)]
     sections = [[{"type": "rich_text_section", "elements": words} for words in row] for row in texts]
     cells = [[{"type": "rich_text", "elements": [section]} for section in row] for row in sections]
     return {"type": "table", "rows": cells, "column_settings": [{"is_wrapped": True} for _ in rows[0]]}
 
 
-def list_block(rows: Sequence[Row], sources: Sequence[Source]) -> Block:
+def list_block(rows: Sequence[Row], urls: Mapping[str, str]) -> Block:
     """Return the rows as a list: the first cell of each, and under it the other cells with their column names."""
-    urls = _source_urls(sources)
     (_, *names), *body = rows
     elements: list[Block] = []
     for first, *rest in body:
@@ -332,7 +318,3 @@ def _text_elements(text: str, urls: Mapping[str, str], *, bold: bool = False) ->
             position = citation.end()
     words.append({"type": "text", "text": text[position:], **style})
     return [word for word in words if word["text"]] or [{"type": "text", "text": " "}]
-
-
-def _source_urls(sources: Sequence[Source]) -> dict[str, str]:
-    return {str(source.id): source.url for source in sources if source.url.startswith(("https://", "http://"))}

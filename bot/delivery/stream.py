@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 import structlog
 from redis.exceptions import RedisError
 
+from agent.json_data import string
 from agent.tasks import background_tasks
 from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
@@ -40,16 +41,15 @@ Task = Mapping[str, str]
 
 def join_bold(markdown: str) -> str:
     """Put a zero-width space inside bold marks between a letter and punctuation, where CommonMark sees no bold."""
+
+    def loosen(bold: re.Match[str]) -> str:
+        inside, before, after = bold[1], bold.string[: bold.start()][-1:], bold.string[bold.end() :][:1]
+        start = _ZERO_WIDTH if before.isalnum() and not inside[0].isalnum() else ""
+        end = _ZERO_WIDTH if after.isalnum() and not inside[-1].isalnum() else ""
+        return f"**{start}{inside}{end}**"
+
     parts = [(kind, markdown[start:end]) for kind, start, end in segments(markdown)]
-    return "".join(_BOLD.sub(_loosen, part) if kind == "text" else part for kind, part in parts)
-
-
-def _loosen(bold: re.Match[str]) -> str:
-    inside, before = bold[1], bold.string[: bold.start()][-1:]
-    after = bold.string[bold.end() :][:1]
-    start = _ZERO_WIDTH if before.isalnum() and not inside[0].isalnum() else ""
-    end = _ZERO_WIDTH if after.isalnum() and not inside[-1].isalnum() else ""
-    return f"**{start}{inside}{end}**"
+    return "".join(_BOLD.sub(loosen, part) if kind == "text" else part for kind, part in parts)
 
 
 class StreamRecord(Protocol):
@@ -93,16 +93,15 @@ class Streams:
         elif self.calls.is_supported(_START):
             self._not_before[place.channel] = time.monotonic() + self.missing_s
 
-    def remember_no_tasks(self) -> None:
-        """Remember that this workspace accepts no tasks."""
-        self._not_before[_TASKS] = time.monotonic() + self.missing_s
-
-    def back_off(self) -> None:
-        """Delay the next piece after a rate limit. A finished answer does not wait for it."""
-        self._free_at = max(self._free_at, time.monotonic() + self.limited_s)
+    def remember_failed_piece(self, failure: DeliveryFailed, *, tasks: bool) -> None:
+        """Delay the next piece after a rate limit, or remember that this workspace accepts no tasks."""
+        if failure.is_limited:
+            self._free_at = max(self._free_at, time.monotonic() + self.limited_s)
+        elif tasks and failure.reason in _NO_TASKS:
+            self._not_before[_TASKS] = time.monotonic() + self.missing_s
 
     async def wait_turn(self) -> None:
-        """Wait until the workspace accepts the next piece."""
+        """Wait until the workspace accepts the next piece. A finished answer does not."""
         now = time.monotonic()
         at = max(now, self._free_at)
         self._free_at = at + self.each_s
@@ -144,12 +143,12 @@ class AnswerStream:
         """Queue one more block. Return False if no stream could be begun."""
         if not await self._ensure_started():
             return False
-        if not self._length:
+        piece, self._text = join_bold(markdown), text
+        if self._length:
+            piece = f"\n\n{piece}"
+        else:
             unfinished = [task for task in self._tasks.values() if task["status"] in _OPEN]
             self._queue_tasks({**task, "status": "complete"} for task in unfinished)
-        markdown = join_bold(markdown)
-        piece = f"\n\n{markdown}" if self._length else markdown
-        self._text = text
         self._length += len(piece)
         if self._length > _MAX_LENGTH:
             self._break("too_long")
@@ -196,7 +195,7 @@ class AnswerStream:
                 return False
             rest = self._content(self._waiting, self._unsent)
             self._waiting, self._unsent = "", {}
-            self._break("closed")  # nothing more may be added, even if the call fails
+            self._broken = "closed"  # nothing more may be added, even if the call fails
             end = {"blocks": list(blocks), "metadata": metadata}
             body = {"channel": self.place.channel, "ts": self.streamed.ts, **rest, **end}
             try:
@@ -225,28 +224,25 @@ class AnswerStream:
 
     async def _ensure_started(self) -> bool:
         async with self._beginning:
-            return bool(self.streamed.ts) or await self._start()
-
-    async def _start(self) -> bool:
-        place = self.place
-        if self.streamed.is_begun or self._stopped or not self.streams.may_be_tried(place):
-            return False
-        await self.record.expect_start()
-        to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
-        body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
-        self.lease_check()
-        self.streamed = STREAM_UNKNOWN  # even if this call is cancelled
-        try:
-            reply = await self.streams.calls.call_once(_START, body, timeout_s=self.streams.call_s)
-        except DeliveryFailed as failure:
-            if failure.permanent or failure.is_limited:
-                self.streamed = NOT_STREAMED
-                self.streams.remember_refusal(place, failure)
-            log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
-            return False
-        self.streamed = StreamedMessage("begun", str(reply.get("ts", "")))
-        await self.record.record_start(self.streamed.ts)
-        return True
+            place = self.place
+            if self.streamed.is_begun or self._stopped or not self.streams.may_be_tried(place):
+                return bool(self.streamed.ts)
+            await self.record.expect_start()
+            to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
+            body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
+            self.lease_check()
+            self.streamed = STREAM_UNKNOWN  # even if this call is cancelled
+            try:
+                reply = await self.streams.calls.call_once(_START, body, timeout_s=self.streams.call_s)
+            except DeliveryFailed as failure:
+                if failure.permanent or failure.is_limited:
+                    self.streamed = NOT_STREAMED
+                    self.streams.remember_refusal(place, failure)
+                log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
+                return False
+            self.streamed = StreamedMessage("begun", string(reply, "ts"))
+            await self.record.record_start(self.streamed.ts)
+            return True
 
     async def _send(self) -> None:
         async with self._sending:
@@ -260,12 +256,10 @@ class AnswerStream:
                 self.lease_check()
                 await self.streams.calls.call_once("chat.appendStream", body, timeout_s=self.streams.call_s)
             except DeliveryFailed as failure:
+                self.streams.remember_failed_piece(failure, tasks=bool(tasks))
                 if not failure.is_limited:
-                    if tasks and failure.reason in _NO_TASKS:
-                        self.streams.remember_no_tasks()
                     self._break(failure.reason)  # it may have arrived, and must not appear twice
                     return
-                self.streams.back_off()
                 # If the stream is closed first, that call sends them.
                 self._waiting, self._unsent = piece + self._waiting, {**tasks, **self._unsent}
                 self._grew.set()
@@ -273,6 +267,5 @@ class AnswerStream:
             self._broken = self._broken.replace("cut_off", "")
 
     def _break(self, reason: str) -> None:
-        if reason != "closed":
-            log.warning("stream_broken", reason=reason, length=self._length)
+        log.warning("stream_broken", reason=reason, length=self._length)
         self._broken = reason

@@ -155,7 +155,7 @@ class SlackWorkspace:
             return self._identity
         reply = await self._ask()
         user, bot, team = (string(reply, name) for name in ("user_id", "bot_id", "team_id"))
-        return self._set_identity(BotIdentity(user=user, bot=bot, team=team))
+        return self.use_installation(self.client.token, BotIdentity(user=user, bot=bot, team=team))
 
     async def enterprise(self) -> str:
         """Return the id of the Enterprise organisation, or an empty text. Raises as ``identity`` does."""
@@ -166,18 +166,9 @@ class SlackWorkspace:
             self._reply = self._reply or await self.calls.read("auth.test")
             return self._reply
 
-    @property
-    def team(self) -> str:
-        """The workspace's id, empty until Slack was asked."""
-        return self._identity.team if self._identity else ""
-
-    def use_installation(self, token: str, identity: BotIdentity) -> None:
+    def use_installation(self, token: str | None, identity: BotIdentity) -> BotIdentity:
         """Use this token from now on, and the identity that it was installed with."""
-        self.client.token = token
-        self._set_identity(identity)
-
-    def _set_identity(self, identity: BotIdentity) -> BotIdentity:
-        self._identity = identity
+        self.client.token, self._identity = token, identity
         if self.calls.limits:
             self.calls.limits.team = identity.team
         return identity

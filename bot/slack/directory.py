@@ -80,14 +80,18 @@ class CachedDirectory:
         """Return what is cached. Slack is not asked."""
         return parse_person(await self.redis.get(self.person_key(team, user)))
 
+    async def cached_language(self, team: str, user: str) -> str | None:
+        """Return the language in which this person uses Slack, if it is cached."""
+        person = await self.cached_person(team, user)
+        return (person.language or None) if person else None
+
 
 class SlackDirectory(CachedDirectory):
     """Looks up people, channels and groups of one workspace."""
 
     def __init__(self, workspace: SlackWorkspace, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
-        self._calls = workspace.calls
-        self._workspace = workspace
+        self._calls, self._workspace = workspace.calls, workspace
         # Concurrent lookups of the same person or channel wait for one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -95,24 +99,9 @@ class SlackDirectory(CachedDirectory):
         """Redis key that records that a person got a notice."""
         return f"{self.prefix}:told:{team}:{user}:{subject}"
 
-    async def claim_notice(self, team: str, user: str, subject: str) -> bool:
-        """Return whether the person has not had this notice today, and record that they have now."""
-        return bool(await self.redis.set(self.notice_key(team, user, subject), "1", nx=True, ex=NOTICE_TTL_S))
-
-    async def release_notice(self, team: str, user: str, subject: str) -> None:
-        """Forget a notice that could not be delivered, so that the next one is sent."""
-        await self.redis.delete(self.notice_key(team, user, subject))
-
-    async def cached_language(self, team: str, user: str) -> str | None:
-        """Return the language in which this person uses Slack, if it is cached."""
-        person = await self.cached_person(team, user)
-        return (person.language or None) if person else None
-
     async def message_language(self, incoming: Incoming) -> str | None:
         """Return the language of the message or, if it has no text, the one in which its author uses Slack."""
-        if incoming.text:
-            return detect_language(incoming.text)
-        return await self.cached_language(incoming.thread.team, incoming.user)
+        return detect_language(incoming.text) if incoming.text else await self.notice_language(incoming)
 
     async def notice_language(self, incoming: Incoming) -> str | None:
         """Return the language for a text that only the author sees, because a few words do not show their language."""
@@ -133,8 +122,8 @@ class SlackDirectory(CachedDirectory):
             else:
                 account = mapping(reply, "user")
                 elsewhere = string(account, "team_id") != team
-                asks = elsewhere and string(account, "enterprise_user", "enterprise_id")
-                person = read_person(account, team, await self._workspace.enterprise() if asks else "")
+                has_sisters = elsewhere and string(account, "enterprise_user", "enterprise_id")
+                person = read_person(account, team, await self._workspace.enterprise() if has_sisters else "")
             await self.redis.set(self.person_key(team, user), json.dumps(asdict(person)), ex=ACCESS_TTL_S)
             return person
 
@@ -207,7 +196,7 @@ class SlackDirectory(CachedDirectory):
         return person_label(await self.find_person(place.team, found) if found.startswith(("U", "W")) else None)
 
     async def group_name(self, team: str, group: str) -> str:
-        """Return a user group's ``@handle``, or an empty text. Raises the same."""
+        """Return a user group's ``@handle``, or an empty text. Raises like ``find_person``."""
         async with self._asking.setdefault("groups", asyncio.Lock()):
             if (stored := await self.redis.get(self.name_key(team, group))) is not None:
                 return str(stored)
@@ -255,10 +244,10 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
 
 def is_shared_outside(channel: Mapping[str, Any]) -> bool:
     """Return whether a ``channel`` object is shared beyond our organisation, or about to be, or does not say."""
-    if channel.get("is_ext_shared", "is_shared" not in channel) or channel.get("is_pending_ext_shared"):
-        return True
     # ``is_shared`` is also set for a channel that only sister workspaces of our own organisation share.
-    return bool(channel.get("is_shared")) and not channel.get("is_org_shared")
+    beyond = channel.get("is_shared") and not channel.get("is_org_shared")
+    external = channel.get("is_ext_shared", "is_shared" not in channel)
+    return bool(external or channel.get("is_pending_ext_shared") or beyond)
 
 
 def person_label(person: Person | None) -> str:

@@ -74,10 +74,10 @@ class Attachments:
         the message itself, if it was already read. Raises ``DeliveryFailed`` while Slack is down.
         """
         # Only facts that are missing from the event cost a call to Slack.
-        is_located = [
+        located = all(
             one.get("url_private") or one.get("file_access") == "check_file_info" for one in incoming.attached
-        ]
-        own = list(incoming.attached) if all(is_located) else []
+        )
+        own = list(incoming.attached) if located else []
         if incoming.files == "unknown" or (incoming.files == "some" and not own):
             above: Mapping[str, Any] = {}
             if not asked:
@@ -88,10 +88,10 @@ class Attachments:
         elif first is None:
             first, _ = await self._look_up(incoming.thread, incoming.thread.thread_ts)
         known = {string(one, "id") for one in own}
-        more = [one for one in shared_files(first) if string(one, "id") not in known]
+        files = [*own, *(one for one in shared_files(first) if string(one, "id") not in known)]
         left = TimeLeft(READ_TIMEOUT_S)
-        read = [await self._read_file(shared, left) for shared in [*own, *more][:MAX_FILES]]
-        read += [AttachedFile(name=_name(shared), trouble="many") for shared in [*own, *more][MAX_FILES:]]
+        read = [await self._read_file(shared, left) for shared in files[:MAX_FILES]]
+        read += [AttachedFile(name=_name(shared), trouble="many") for shared in files[MAX_FILES:]]
         if read:
             log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
         return tuple(replace(file, opening=number >= len(own)) for number, file in enumerate(read))
@@ -113,10 +113,11 @@ class Attachments:
                 known = mapping(await self.calls.read("files.info", file=string(shared, "id")), "file") or shared
             document, chunks = await self._fetch_document(known, left)
         except (FileUnavailable, DeliveryFailed) as failure:
+            trouble: FileTrouble = "away"
             if isinstance(failure, FileUnavailable):
                 trouble = failure.trouble
-            else:
-                trouble = "not_allowed" if failure.reason == "missing_scope" else "away"
+            elif failure.reason == "missing_scope":
+                trouble = "not_allowed"
             log.warning("file_not_read", reason=trouble)
             return AttachedFile(name=_name(shared), url=string(known, "permalink"), trouble=trouble)
         head, url = _mail_head(known), string(known, "permalink")
@@ -145,39 +146,18 @@ class Attachments:
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """Download through redirects. Check each host before sending it the token."""
         url = string(known, "url_private_download") or string(known, "url_private")
+        headers = {"Authorization": f"Bearer {self.client.token}"}
         for _ in range(_MAX_REDIRECTS):
             if not self.is_allowed(url):
                 raise FileUnavailable(trouble="elsewhere")
-            fetched = await self._get(url, known)
-            if isinstance(fetched, bytes):
-                return fetched
-            url = urljoin(url, fetched)
+            if self.client.session is None:
+                raise FileUnavailable(trouble="away")
+            request = self.client.session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url))
+            async with request as reply:
+                if reply.status not in _REDIRECTS:
+                    return await _read_body(reply, known)
+                url = urljoin(url, reply.headers.get("Location", ""))
         raise FileUnavailable(trouble="not_allowed")
-
-    async def _get(self, url: str, known: Mapping[str, Any]) -> bytes | str:
-        session = self.client.session
-        if session is None:
-            raise FileUnavailable(trouble="away")
-        headers = {"Authorization": f"Bearer {self.client.token}"}
-        async with session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url)) as reply:
-            if reply.status in _REDIRECTS:
-                return reply.headers.get("Location", "")
-            if reply.status != HTTPStatus.OK:
-                raise FileUnavailable(trouble="not_allowed" if reply.status in {401, 403} else "away")
-            data = bytearray()
-            async for piece in reply.content.iter_chunked(65_536):
-                data += piece
-                if len(data) > MAX_BYTES:
-                    raise FileUnavailable(trouble="big")
-        size = known.get("size")
-        same_size = not isinstance(size, int) or size in {0, len(data)} or string(known, "mode") == "email"
-        # If Orion may not read files, Slack sends its sign-in page, with status 200.
-        is_page = string(known, "mimetype") == "text/html" and same_size
-        if reply.content_type == "text/html" and not is_page:
-            raise FileUnavailable(trouble="not_allowed")
-        if not same_size and (not data or reply.content_type == "application/json"):  # an error in place of the file
-            raise FileUnavailable(trouble="away")
-        return bytes(data)
 
     def is_allowed(self, url: str) -> bool:
         """Return whether the token may be sent there: to the configured server, or from Slack to Slack over TLS."""
@@ -185,6 +165,26 @@ class Attachments:
         if (there.scheme, there.netloc) == (home.scheme, home.netloc):
             return True
         return there.scheme == "https" and _is_slack(home.hostname) and _is_slack(there.hostname)
+
+
+async def _read_body(reply: aiohttp.ClientResponse, known: Mapping[str, Any]) -> bytes:
+    """Read the reply to a download. Raises ``FileUnavailable`` if it is not this file."""
+    if reply.status != HTTPStatus.OK:
+        raise FileUnavailable(trouble="not_allowed" if reply.status in {401, 403} else "away")
+    data = bytearray()
+    async for piece in reply.content.iter_chunked(65_536):
+        data += piece
+        if len(data) > MAX_BYTES:
+            raise FileUnavailable(trouble="big")
+    size = known.get("size")
+    same_size = not isinstance(size, int) or size in {0, len(data)} or string(known, "mode") == "email"
+    # If Orion may not read files, Slack sends its sign-in page, with status 200.
+    is_page = string(known, "mimetype") == "text/html" and same_size
+    if reply.content_type == "text/html" and not is_page:
+        raise FileUnavailable(trouble="not_allowed")
+    if not same_size and (not data or reply.content_type == "application/json"):  # an error in place of the file
+        raise FileUnavailable(trouble="away")
+    return bytes(data)
 
 
 def _is_slack(host: str | None) -> bool:
@@ -217,8 +217,7 @@ def _name_by_type(known: Mapping[str, Any]) -> str:
 
 def _name_by_content(name: str, data: bytes) -> str:
     """Return the name with the suffix that fits the content. Raises ``FileUnavailable`` for an unknown format."""
-    begin, by_name = data[:1_024].lstrip(b"\xef\xbb\xbf \t\r\n").lower(), format_of(name)
-    suffix = ""
+    begin, by_name, suffix = data[:1_024].lstrip(b"\xef\xbb\xbf \t\r\n").lower(), format_of(name), ""
     if begin.startswith(b"%pdf-"):
         suffix = ".pdf"
     elif begin.startswith(b"pk\x03\x04"):

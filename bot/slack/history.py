@@ -108,7 +108,7 @@ class ThreadReader:
         bounds = {name: end for name, end in ends.items() if end != ""}
         # A question can be answered without its thread, so posts take precedence under Slack's limits.
         read = {string(one, "ts"): one for one in await self._read(place, bounds, limit, "spare")}
-        said = [
+        messages = [
             _as_message(message, own, direct=is_direct(place))
             for ts, message in read.items()
             # Slack puts the first message of the thread before every page.
@@ -116,15 +116,14 @@ class ThreadReader:
             and not (after and sort_key(ts) <= sort_key(after))
             and string(message, "subtype") in _SPOKEN
         ]
-        kept = tuple(message for message in said if message.text)[-limit:]
-        return Conversation(messages=kept, first=read.get(place.thread_ts, {}), asked=read.get(before, {}))
+        latest = tuple(message for message in messages if message.text)[-limit:]
+        return Conversation(messages=latest, first=read.get(place.thread_ts, {}), asked=read.get(before, {}))
 
     async def find_message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Find a message in Slack, and the one that opened its thread; empty if it is gone."""
         bounds = {"oldest": ts, "latest": ts, "inclusive": True, "include_all_metadata": True}
-        read = await self._read(place, bounds, 1)
-        found = {string(message, "ts"): message for message in read}
-        return found.get(ts, {}), found.get(place.thread_ts, {})
+        read = {string(message, "ts"): message for message in await self._read(place, bounds, 1)}
+        return read.get(ts, {}), read.get(place.thread_ts, {})
 
     async def permalink(self, channel: str, ts: str) -> str:
         """Return the link to a message."""
@@ -135,8 +134,7 @@ class ThreadReader:
         self, place: ThreadKey, oldest: str, urgency: Urgency = "asked", *, enough: int = _PAGE * 2
     ) -> list[Mapping[str, Any]]:
         """Read the messages from ``oldest`` (a ts) on, oldest first, and a thread's first message."""
-        # Orion knows its own posts by their metadata.
-        bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
+        bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}  # own posts have metadata
         return await self._read(place, bounds, enough, urgency)  # only the latest pages of a direct chat
 
     async def find_posts(
@@ -173,8 +171,7 @@ class ThreadReader:
         """Return whether a notice ``about`` this was posted. It begins with the ts of the message it was posted for."""
         own, since = await self.workspace.identity(), about.partition(":")[0]
         read = await self.read_since(place, since, enough=_PAGE * _MAX_PAGES)
-        found = _find_posts(read, own, since, NOT_STREAMED)
-        return any(posted.about == about for posted in found)
+        return any(posted.about == about for posted in _find_posts(read, own, since, NOT_STREAMED))
 
     async def _read(
         self, place: ThreadKey, bounds: Mapping[str, Any], enough: int, urgency: Urgency = "asked"
@@ -185,10 +182,9 @@ class ThreadReader:
         where = {"channel": place.channel, **({} if direct else {"ts": place.thread_ts}), **bounds}
         found: dict[str, Mapping[str, Any]] = {}  # Slack repeats a thread's first message on its pages
         for _ in range(_MAX_PAGES):
-            more = {"cursor": cursor} if cursor else {}
+            page = {"cursor": cursor} if cursor else {}
             size = _PAGE if direct or not cursor else _LONG_PAGE
-            asked = {**where, **more, "limit": size}
-            reply = await self.workspace.calls.read(method, urgency=urgency, **asked)
+            reply = await self.workspace.calls.read(method, urgency=urgency, **where, **page, limit=size)
             for message in objects(reply, "messages"):
                 found.setdefault(string(message, "ts"), message)
             cursor = string(reply, "response_metadata", "next_cursor")
@@ -206,11 +202,10 @@ def is_own(message: Mapping[str, Any], own: BotIdentity) -> bool:
 
 def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -> ThreadMessage:
     raw, ts = string(message, "text"), string(message, "ts")
-    if is_own(message, own) and raw:
-        return ThreadMessage(role="assistant", text=plain_text(raw, own.user), ts=ts)
-    content = read_message(message, own.user)
     if is_own(message, own):
-        return ThreadMessage(role="assistant", text=content.text, ts=ts)
+        text = plain_text(raw, own.user) if raw else read_message(message, own.user).text
+        return ThreadMessage(role="assistant", text=text, ts=ts)
+    content = read_message(message, own.user)
     # Messages between people may be evidence. A question to Orion is not.
     addressed = direct or own.user in content.mentioned
     who = string(message, "user") or string(message, "bot_id")
@@ -221,15 +216,20 @@ def _find_posts(
     messages: Iterable[Mapping[str, Any]], own: BotIdentity, question_ts: str, streamed: StreamedMessage
 ) -> list[Posted]:
     """Find Orion's posts for a question among these messages, and its notices, in order of parts, then of time."""
-    found = (_as_post(message, question_ts, streamed) for message in messages if is_own(message, own))
-    return sorted(filter(None, found), key=lambda posted: (posted.part, sort_key(posted.ts)))
+    posts = (_as_post(message, question_ts, streamed) for message in messages if is_own(message, own))
+    return sorted(filter(None, posts), key=lambda posted: (posted.part, sort_key(posted.ts)))
 
 
 def _as_post(message: Mapping[str, Any], question_ts: str, streamed: StreamedMessage) -> Posted | None:
     ts, metadata = string(message, "ts"), mapping(message, "metadata")
     kind, payload = string(metadata, "event_type"), mapping(metadata, "event_payload")
     if not metadata:  # Slack lets a stream's metadata be set only at its end
-        return _as_open_stream(message, streamed.ts) if streamed.is_begun else None
+        blank = not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
+        grows = ts == streamed.ts or blank or string(message, "streaming_state") == "in_progress"
+        kinds = {string(block, "type") for block in objects(message, "blocks")}
+        planned = bool(kinds) and kinds <= _STEPS
+        post = Posted(ts=ts, placeholder=True, stream=True, blank=blank, planned=planned)
+        return post if grows and streamed.is_begun else None
     if kind == NOTICE_EVENT:
         return Posted(ts=ts, about=string(payload, "about"))
     if kind not in {ANSWER_EVENT, WORKING_EVENT} or string(payload, "question_ts") != question_ts:
@@ -238,12 +238,3 @@ def _as_post(message: Mapping[str, Any], question_ts: str, streamed: StreamedMes
         return Posted(ts=ts, placeholder=True)
     part = payload.get("part", 1)
     return Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1)
-
-
-def _as_open_stream(message: Mapping[str, Any], streamed: str) -> Posted | None:
-    ts, blank = string(message, "ts"), not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
-    if ts != streamed and not blank and string(message, "streaming_state") != "in_progress":
-        return None
-    kinds = {string(block, "type") for block in objects(message, "blocks")}
-    planned = bool(kinds) and kinds <= _STEPS
-    return Posted(ts=ts, placeholder=True, stream=True, blank=blank, planned=planned)

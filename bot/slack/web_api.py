@@ -136,10 +136,11 @@ class SlackCalls:
         async def request() -> Reply:
             verb = "POST" if method in _BY_POST else "GET"
             call = self.client.api_call(method, http_verb=verb, params=params)
-            return await self._request(method, call, self.request_s)
+            return await self._request(method, params, call, self.request_s)
 
-        keeps: Keeps = "looked_for" if urgency == "must" else ""
-        return await self._retry(method, params, request, keeps=keeps, spare=urgency == "spare")
+        return await self._retry(
+            method, params, request, keeps="looked_for" if urgency == "must" else "", spare=urgency == "spare"
+        )
 
     async def read_pages(self, method: str, **params: Any) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries on all pages of a list."""
@@ -160,22 +161,38 @@ class SlackCalls:
         body: Mapping[str, Any],
         *,
         lease_check: LeaseCheck = no_lease,
-        look: Look | None = None,  # finds what a request without a reply may have done
-        maybe_posted: OnMaybePosted
-        | None = None,  # called at once if Slack may still carry it out, even when cancelled
-        fresh: bool = False,  # this call was certainly never made before
+        look: Look | None = None,
+        maybe_posted: OnMaybePosted | None = None,
+        fresh: bool = False,
     ) -> Reply:
-        """Call a changing method."""
+        """Call a changing method.
+
+        ``look`` finds what a request without a reply may have done. ``maybe_posted`` is called at once if Slack may
+        still carry it out, even when cancelled. ``fresh``: this call was certainly never made before.
+        """
 
         async def request() -> Reply:
             lease_check()  # only now, because the wait may have been longer than the lease
+            if wait_s := self.breaker.wait_s():
+                raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
+            call = self.client.api_call(method, json=sendable(body))
             try:
-                return await self._call_guarded(method, body)
-            except (asyncio.CancelledError, DeliveryFailed) as error:
-                is_refused = isinstance(error, DeliveryFailed) and (error.permanent or not error.doubt)
-                if maybe_posted and not is_refused:
+                reply = await self._request(method, body, call, self.request_s)
+            except asyncio.CancelledError:
+                self.breaker.release_probe()  # a stopped turn says nothing about Slack
+                if maybe_posted:
                     await maybe_posted()
                 raise
+            except DeliveryFailed as failure:
+                if failure.permanent or failure.is_limited:
+                    self.breaker.record_success()  # Slack answered
+                else:
+                    self.breaker.record_failure()
+                if maybe_posted and failure.doubt and not failure.permanent:
+                    await maybe_posted()
+                raise
+            self.breaker.record_success()
+            return reply
 
         return await self._retry(method, body, request, look=look, keeps="fresh" if fresh else "looked_for")
 
@@ -191,9 +208,8 @@ class SlackCalls:
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
-            return await self._request(method, self.client.api_call(method, json=sendable(body)), timeout_s)
+            return await self._request(method, body, self.client.api_call(method, json=sendable(body)), timeout_s)
         except DeliveryFailed as failure:
-            await self._tell_limits(method, body, failure)
             if failure.reason in MISSING_METHOD | _NOT_FOR_TOKEN:
                 token = "" if failure.reason in MISSING_METHOD else self.client.token or ""
                 self._missing[method, token] = failure.reason, time.monotonic() + MISSING_TTL_S
@@ -213,7 +229,7 @@ class SlackCalls:
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> None:
         """Wait until the call may be made. Raises ``DeliveryFailed`` if that takes longer than ``patience_s``."""
-        if self.limits is None:
+        if not self.limits:
             return
         wait_s = await self.limits.reserve(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
         if wait_s > patience_s:
@@ -221,10 +237,6 @@ class SlackCalls:
             raise DeliveryFailed(reason="ratelimited", permanent=False, again_s=again_s)
         if wait_s:
             await asyncio.sleep(wait_s)
-
-    async def _tell_limits(self, method: str, arguments: Mapping[str, Any], failure: DeliveryFailed) -> None:
-        if self.limits is not None and failure.is_limited:
-            await self.limits.note_refusal(method, arguments, failure.again_s or 1.0)
 
     async def _retry(  # noqa: PLR0913 - as ``write``
         self,
@@ -241,13 +253,12 @@ class SlackCalls:
         deadline, pause = clock.time() + self.patience_s, self.first_pause_s
         in_doubt = False
         while True:
-            place: Keeps = "" if in_doubt else keeps
-            await self._take_turn(method, arguments, patience_s=_MAX_TURN_WAIT_S, keeps=place, spare=spare)
+            kept: Keeps = "" if in_doubt else keeps
+            await self._take_turn(method, arguments, patience_s=_MAX_TURN_WAIT_S, keeps=kept, spare=spare)
             try:
                 async with self._places:
                     return await request()
             except DeliveryFailed as failure:
-                await self._tell_limits(method, arguments, failure)
                 by_limits = self.limits is not None and failure.is_limited
                 if by_limits and not in_doubt and clock.time() < deadline:
                     continue  # after the calls that are already waiting
@@ -263,30 +274,17 @@ class SlackCalls:
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
 
-    async def _call_guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
-        """Send one request, unless the circuit is open, and report the result to the circuit."""
-        if wait_s := self.breaker.wait_s():
-            raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
-        try:
-            reply = await self._request(method, self.client.api_call(method, json=sendable(body)), self.request_s)
-        except asyncio.CancelledError:
-            self.breaker.release_probe()  # a stopped turn says nothing about Slack
-            raise
-        except DeliveryFailed as failure:
-            if failure.permanent or failure.is_limited:
-                self.breaker.record_success()  # Slack answered
-            else:
-                self.breaker.record_failure()
-            raise
-        self.breaker.record_success()
-        return reply
-
-    async def _request(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
+    async def _request(
+        self, method: str, arguments: Mapping[str, Any], call: Awaitable[AsyncSlackResponse], timeout_s: float
+    ) -> Reply:
+        """Wait for a reply. Note refusals, and warn of a wrong clock."""
         try:
             reply = await await_reply(method, call, timeout_s)
         except DeliveryFailed as failure:
             if self.metrics:
                 self.metrics.slack_error(method, failure.reason)
+            if self.limits and failure.is_limited:
+                await self.limits.note_refusal(method, arguments, failure.again_s or 1.0)
             raise
         off_s = clock_offset_s(reply.headers, now=time.time())  # times and signatures depend on this host's clock
         if abs(off_s) > MAX_CLOCK_OFFSET_S and time.monotonic() >= self._clock_quiet_until:

@@ -24,7 +24,7 @@ from bot.delivery.answer_key import AnswerKey, Badge, Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.queue.lease import Claimed, Lease
-from bot.slack.directory import Memberships, Person, SlackDirectory
+from bot.slack.directory import NOTICE_TTL_S, Memberships, Person, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, Conversation, StreamedMessage, ThreadReader, sort_key
@@ -345,9 +345,9 @@ class TeamServices:
 
     async def notify_person_once(self, incoming: Incoming, name: str, subject: str) -> None:
         """Post the text ``name`` the same way, once a day for each subject. A failed post may be tried again."""
-        team, user = incoming.thread.team, incoming.user
-        if not await self.people.claim_notice(team, user, subject):
+        redis, key = self.people.redis, self.people.notice_key(incoming.thread.team, incoming.user, subject)
+        if not await redis.set(key, "1", nx=True, ex=NOTICE_TTL_S):
             return
         failure = await self.notify_person(incoming, say(name, await self.people.notice_language(incoming)))
         if failure and not failure.permanent:
-            await self.people.release_notice(team, user, subject)
+            await redis.delete(key)

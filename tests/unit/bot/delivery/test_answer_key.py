@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.delivery.answer_key import duplicate_posts, is_empty_stream
-from bot.delivery.delivery import assign_messages, message_to_reuse
+from bot.delivery.delivery import assign_messages
 from bot.slack.history import Posted
 
 TURNS = ("", "one", "two")
@@ -65,12 +65,6 @@ def test_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], 
         if turn_id and any(one.turn_id == turn_id and one.part == part for one in found):
             assert seat is not None
             assert (seat.turn_id, seat.part) == (turn_id, part)
-
-
-def test_stream_is_taken_before_what_shows_nothing_of_the_answer() -> None:
-    early, stream = Posted(ts="1", placeholder=True), Posted(ts="2", placeholder=True, stream=True)
-    assert message_to_reuse([early, stream]) == (stream,)
-    assert message_to_reuse([]) == ()
 
 
 def test_stream_that_has_just_begun_is_not_left() -> None:

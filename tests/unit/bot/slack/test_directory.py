@@ -104,15 +104,6 @@ async def test_failed_lookup_is_not_guessed(redis_client: Redis, error: str, *, 
             assert await redis_client.dbsize() == 0
 
 
-async def test_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis, slack: Slack) -> None:
-    people = people_of(slack, redis_client)
-    assert [await people.claim_notice(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
-    assert await people.claim_notice(TEAM_ID, "U2", "guest")
-    await people.release_notice(TEAM_ID, "U1", "guest")
-    assert await people.claim_notice(TEAM_ID, "U1", "guest")
-    assert 0 < await redis_client.ttl(people.notice_key(TEAM_ID, "U1", "guest")) <= 86_400
-
-
 async def test_a_colleague_of_a_sister_workspace_is_one_of_us() -> None:
     sister = {"id": "U1", "team_id": "T9", "is_stranger": False, "enterprise_user": {"enterprise_id": "E1"}}
     assert not read_person(sister, "T1", "E1").external
