@@ -28,34 +28,24 @@ Badge = Literal["partial", "quotes", "failed", "unasked"]  # a line of the foote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerKey:
-    """The identity that makes an answer unique in Slack.
-
-    ``may_exist`` is False only on the first try of a new question: nothing can have been posted, so Slack is not asked.
-    ``lease_check`` raises if the turn has lost its thread. ``language`` is the question's, None for English. ``stream``
-    showed the answer while it grew. ``streamed`` is the message that this turn or a crashed one streamed. ``posted``
-    are the recorded messages of an earlier answer. ``posted_is_complete``: according to our records no other message
-    can exist.
-    """
+    """The identity that makes an answer unique in Slack, and how it is shown."""
 
     question_ts: str
     turn_id: str = ""
-    may_exist: bool = True
-    lease_check: LeaseCheck = no_lease
+    may_exist: bool = True  # False only on the first try of a new question: nothing is posted, so Slack is not asked
+    lease_check: LeaseCheck = no_lease  # raises if the turn has lost its thread
     badges: tuple[Badge, ...] = ()
-    language: str | None = None
+    language: str | None = None  # of the question
     ask_human: str = ""  # place where people are asked; empty: no button
     share_to: str = ""  # channel and thread_ts where the answer may be shared; empty: no button
-    stream: AnswerStream | None = None
-    streamed: StreamedMessage = NOT_STREAMED
-    posted: tuple[str, ...] = ()
-    posted_is_complete: bool = False
+    stream: AnswerStream | None = None  # showed the answer while it grew
+    streamed: StreamedMessage = NOT_STREAMED  # by this turn or a crashed one
+    posted: tuple[str, ...] = ()  # the recorded messages of an earlier answer
+    posted_is_complete: bool = False  # according to our records no other message can exist
 
 
 def duplicate_posts(messages: Sequence[Posted], turn_id: str) -> list[Posted]:
-    """Return the surplus answers and notices; ``messages`` are in order of parts, then of time.
-
-    Of several versions of an answer, the one of ``turn_id`` remains if it exists, else the first.
-    """
+    """Return the surplus answers and notices; of several versions, the one of ``turn_id``, else the first, remains."""
     answers = [posted for posted in messages if not posted.placeholder]
     turns = [posted.turn_id for posted in answers if posted.turn_id]
     current = turn_id if turn_id in turns else next(iter(turns), "")
@@ -116,10 +106,7 @@ class Rechecks:
     patience_s: float = LEASE_S
 
     async def add(self, place: ThreadKey, question_ts: str) -> None:
-        """Look at this question from now on: Slack may yet carry out a post that got no reply.
-
-        The next try waits until the recheck is stored.
-        """
+        """Look at this question from now on: Slack may yet carry out a post that got no reply."""
         recheck, event = Recheck(place=place, question_ts=question_ts), uuid.uuid4().hex
         retries = stamina.retry_context(RedisError, attempts=None, timeout=self.patience_s, wait_max=_MAX_RETRY_S)
         try:
@@ -132,11 +119,8 @@ class Rechecks:
         raise_if_cancelled()
 
     async def add_once(self, claimed: Claimed, place: ThreadKey, question_ts: str) -> None:
-        """Look at this question later: two workers had it, and the slower one may still post.
-
-        The recheck is left once for each try. If Redis is down, the next worker adds it.
-        """
+        """Look at this question later, once for each try: two workers had it, and the slower one may still post."""
         recheck = Recheck(place=place, question_ts=question_ts)
         key = f"{_KEY}:{claimed.id}:{claimed.fence.token}"
-        with suppress(RedisError):
+        with suppress(RedisError):  # the next worker adds it
             await self.mailbox.enqueue(recheck.mailbox, recheck.to_json(), event_ids=[key])

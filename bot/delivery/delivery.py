@@ -21,7 +21,7 @@ from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Rechecks
 from bot.delivery.blocks import Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.rich_text import Block
-from bot.slack.agent_session import STATUS_METHOD, AgentSessions
+from bot.slack.agent_session import STATUS_METHOD, end_session
 from bot.slack.client import SlackWorkspace
 from bot.slack.history import (
     ANSWER_EVENT,
@@ -53,10 +53,9 @@ def today_utc() -> date:
 
 @dataclass(slots=True, eq=False)
 class Delivery:
-    """Delivers to one workspace. ``today`` is the date that ages count from.
+    """Delivers to one workspace. Each method raises ``DeliveryFailed`` if the place is gone or Slack stays unreachable.
 
-    ``rechecks`` takes a question to look at again: Slack may carry out a post later that got no reply. Every method
-    raises ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
+    ``today`` is the date that ages count from. ``rechecks`` takes a question whose post got no reply.
     """
 
     workspace: SlackWorkspace
@@ -64,12 +63,10 @@ class Delivery:
     rechecks: Rechecks | None = None
     calls: SlackCalls = field(init=False)
     reader: ThreadReader = field(init=False)
-    sessions: AgentSessions = field(init=False)
     _placeholders: dict[tuple[ThreadKey, str], Posted] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.calls, self.reader = self.workspace.calls, ThreadReader(self.workspace)
-        self.sessions = AgentSessions(self.calls)
 
     async def recheck_later(self, place: ThreadKey, question_ts: str) -> None:
         """Check later that this question has only one answer, or end the session (``ENDS_SESSION``)."""
@@ -79,7 +76,7 @@ class Delivery:
     async def end_session(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """End the agent session and with it the status; later if Slack is down. Raises what ``lease_check`` raises."""
         try:
-            await self.sessions.end(place, lease_check, title=title)
+            await end_session(self.calls, place, lease_check, title)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 await self.recheck_later(place, ENDS_SESSION)
@@ -140,18 +137,9 @@ class Delivery:
         return await self.post_answer(place, own_message(text), answer_key)
 
     async def post_notice(
-        self,
-        place: ThreadKey,
-        text: str,
-        about: str,
-        lease_check: LeaseCheck = no_lease,
-        *,
-        blocks: Sequence[Block] = (),
+        self, place: ThreadKey, text: str, about: str, lease_check: LeaseCheck = no_lease, blocks: Sequence[Block] = ()
     ) -> None:
-        """Post a notice, once per ``about``.
-
-        It begins with the ts of the message that caused the notice, so older posts cannot be the notice.
-        """
+        """Post a notice, once per ``about``, which begins with the ts of the message that caused it."""
 
         async def look() -> Reply | None:
             return {} if await self.reader.has_notice(place, about) else None
@@ -170,16 +158,14 @@ class Delivery:
         posted: Sequence[str] = (),
         only_placeholders: bool = False,
     ) -> int:
-        """Delete the answer to a question, including the recorded messages ``posted``. Return how many.
-
-        With ``only_placeholders``, delete those that no answer replaced, even one whose post was cancelled halfway.
-        """
+        """Delete the answer to a question with the recorded messages ``posted``, or placeholders. Return how many."""
         key = AnswerKey(question_ts=question_ts, posted=tuple(posted), posted_is_complete=bool(posted))
         shown = self._placeholders.pop((place, question_ts), None)
         if shown and shown.ts:  # first, by its ts, because Orion may not be allowed to read the history
             await self._delete(place.channel, shown.ts, lease_check)
-        messages = [one for one in await self._find_posted(place, key) if not (shown and one.ts == shown.ts)]
-        messages = [one for one in messages if one.placeholder or not only_placeholders]
+        found = await self._find_posted(place, key)
+        messages = [one for one in found if one.placeholder or not only_placeholders]
+        messages = [one for one in messages if not (shown and one.ts == shown.ts)]
         for message in messages:
             await self._delete(place.channel, message.ts, lease_check)
         return len(messages)
@@ -227,10 +213,8 @@ class Delivery:
         await self.calls.call_once("chat.postEphemeral", {**_address(place), **content})
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
-        """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.
-
-        Retry if Slack limits the call, because the person pressed a button and would not understand the silence.
-        """
+        """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts."""
+        # The person pressed a button, and would not understand the silence after a rate limit.
         body = {"channel": user, "text": text, **_NO_PREVIEWS}
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
             with attempt:
@@ -262,7 +246,7 @@ class Delivery:
             if answer_key.turn_id and message.turn_id == answer_key.turn_id:
                 return message.ts
             body = {"channel": place.channel, "metadata": metadata, "ts": message.ts}
-            if await self._update(body, post, answer_key):
+            if await self._update(body, post, answer_key.lease_check):
                 return message.ts
             await self._delete(place.channel, message.ts, answer_key.lease_check)
         own = (metadata["event_payload"].get("part", 1), answer_key.turn_id)
@@ -275,13 +259,13 @@ class Delivery:
 
         return string(await _with_blocks(post, send), "ts")
 
-    async def _update(self, body: Mapping[str, Any], post: Post, answer_key: AnswerKey) -> bool:
+    async def _update(self, body: Mapping[str, Any], post: Post, lease_check: LeaseCheck) -> bool:
         async def update(blocks: list[Block]) -> Reply:
             text = post.text
             if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks have the whole text
                 text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
             whole = {**body, "text": text, "blocks": blocks}
-            return await self.calls.write("chat.update", whole, lease_check=answer_key.lease_check)
+            return await self.calls.write("chat.update", whole, lease_check=lease_check)
 
         try:
             await _with_blocks(post, update)
@@ -301,23 +285,21 @@ class Delivery:
         return look
 
     async def _post(self, place: ThreadKey, content: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
+        recheck = partial(self.recheck_later, place, answer_key.question_ts)
         return await self.calls.write(
-            "chat.postMessage",
-            {**_address(place), **content, **_NO_PREVIEWS},
-            lease_check=answer_key.lease_check,
-            look=look,
-            maybe_posted=partial(self.recheck_later, place, answer_key.question_ts),
-            fresh=not answer_key.may_exist,
-        )
+            "chat.postMessage", {**_address(place), **content, **_NO_PREVIEWS}, lease_check=answer_key.lease_check,
+            look=look, maybe_posted=recheck, fresh=not answer_key.may_exist,
+        )  # fmt: skip
 
     async def _end_stream(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
         """End a stream as a placeholder, or with a ``note`` as the answer. Return False if it was not open."""
-        how: dict[str, Any] = {"metadata": _working_metadata(answer_key)}
+        end: dict[str, Any] = {"metadata": _working_metadata(answer_key)}
         if note:
-            metadata = _metadata(replace(answer_key, turn_id=""), own_message(note))
-            how = {"blocks": [context([note])], "metadata": metadata}
+            end = {
+                "blocks": [context([note])], "metadata": _metadata(replace(answer_key, turn_id=""), own_message(note))
+            }  # fmt: skip
         try:
-            body = {"channel": channel, "ts": posted.ts, **how}
+            body = {"channel": channel, "ts": posted.ts, **end}
             await self.calls.write("chat.stopStream", body, lease_check=answer_key.lease_check)
         except DeliveryFailed as failure:
             if not failure.permanent:

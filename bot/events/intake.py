@@ -1,12 +1,11 @@
 """Takes in messages before Slack's ack: an event is parsed and stored, and cancels the turns that it replaces.
 
-Parsing is pure and never raises: an unreadable event is ``Ignored("malformed")``. ``parse_event`` decides as much as
-possible from the payload alone, ``apply_thread_mode`` the rest. A mention in a channel may come as ``app_mention``, as
-``message`` or as both. Both have the same ``msg:`` key, so the queue keeps one of them. No step waits for a model.
+Parsing is pure and never raises. A mention in a channel may come as ``app_mention``, as ``message`` or as both. Both
+have the same ``msg:`` key, so the queue keeps one of them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, get_args
@@ -21,7 +20,18 @@ from bot.gates.stop import receive_stop, turn_at_head
 from bot.install.workspaces import Workspaces
 from bot.queue.lease import Cancel, Cancellation
 from bot.slack.history import is_own
-from bot.slack.message import Access, AccessDenied, Addressed, BotIdentity, Command, Ignored, Incoming, Kind, ThreadMode
+from bot.slack.message import (
+    Access,
+    AccessDenied,
+    Addressed,
+    BotIdentity,
+    Command,
+    Files,
+    Ignored,
+    Incoming,
+    Kind,
+    ThreadMode,
+)
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores, read_facts
 
@@ -43,17 +53,13 @@ _COMMANDS: Final[Mapping[str, Command]] = {
 }
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 DELETED: Final = "deleted"
-TWIN_WAIT_S: Final = 0.2
-"""How long a mention without files waits for the ``message`` event of the same message."""
+TWIN_WAIT_S: Final = 0.2  # a mention without files waits for the ``message`` event of the same message
 log = structlog.get_logger()
 
 
 @dataclass
 class _Reading:
-    """An event being read: where it happened, the message it is about, and what that message says.
-
-    ``message`` is the same object as ``event`` except for edits and deletions.
-    """
+    """An event, the message it is about (the same except for edits and deletions), and what that message says."""
 
     event: Mapping[str, Any]
     message: Mapping[str, Any]
@@ -65,15 +71,10 @@ class _Reading:
         """The message's text and mentions. Orion's own messages are ignored without reading them."""
         return read_message(self.message, self.own.user)
 
-    @property
-    def addresses_another(self) -> bool:
-        """Return whether it mentions another person, or a group."""
-        return bool(self.content.mentioned - {self.own.user}) or self.content.calls_group
-
-    @property
-    def brings_more(self) -> bool:
-        """Return whether a file or another message is attached to it."""
-        return self.content.shares or bool(shared_files(self.message))
+    @cached_property
+    def files(self) -> Sequence[Mapping[str, Any]]:
+        """The files of the message and of those it shares."""
+        return shared_files(self.message)
 
 
 def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
@@ -98,18 +99,14 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming 
 
 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
-    """Decide by the mode of the thread: a follow-up counts if Orion was addressed there and not muted.
-
-    An edit that mentions Orion for the first time is a question: nothing was asked before. In a thread whose data may
-    have been lost with an earlier Redis, a question counts until Slack says otherwise.
-    """
-    if incoming.addressed == "mention":
-        first = incoming.kind == "edit" and thread_mode in {"unknown", "lost"}
-        return replace(incoming, kind="question") if first else incoming
-    if incoming.addressed == "follow_up" and thread_mode == "lost" and incoming.kind == "question":
-        return replace(incoming, unproven=True)
-    if incoming.addressed == "follow_up" and thread_mode in {"unknown", "lost"}:
-        return Ignored(reason="not_addressed")
+    """Decide by the mode of the thread: a follow-up counts if Orion was addressed there and not muted."""
+    is_new = thread_mode in {"unknown", "lost"}
+    if incoming.addressed == "mention":  # an edit that mentions Orion for the first time is a question
+        return replace(incoming, kind="question") if incoming.kind == "edit" and is_new else incoming
+    if incoming.addressed == "follow_up" and is_new:
+        # If an earlier Redis lost the thread's data, a question counts until Slack says otherwise.
+        lost = thread_mode == "lost" and incoming.kind == "question"
+        return replace(incoming, unproven=True) if lost else Ignored(reason="not_addressed")
     # An edit passes, because it may change a question that was answered before (``bot.turn.answer`` knows).
     if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
         return Ignored(reason="muted")
@@ -150,7 +147,7 @@ def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -
     incoming = _build_incoming(reading)
     if isinstance(incoming, Ignored) or incoming.kind == "stop" or incoming.addressed != "follow_up":
         return incoming
-    if reading.addresses_another:
+    if incoming.mentioned or reading.content.calls_group:
         return Ignored(reason="to_somebody_else")
     if string(event, "thread_ts"):
         return incoming
@@ -164,15 +161,15 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
     if string(message, "subtype") == "tombstone":  # a deleted message that has replies
         return _parse_deletion(event, before, string(message, "ts"), own, access)
     reading, earlier = _Reading(event, message, own, access), _Reading(event, before, own, access)
-    ids, earlier_ids = ([string(one, "id") for one in shared_files(each)] for each in (message, before))
+    ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (reading, earlier))
     same = before and reading.content == earlier.content and ids == earlier_ids
     if same or not string(message, "edited", "ts"):
         return Ignored(reason="not_an_edit")
     incoming = _build_incoming(reading)
     # After a mention without text only a greeting was posted, and no turn ran.
-    bare = earlier.own.user in earlier.content.mentioned and not earlier.content.own_words
+    bare = own.user in earlier.content.mentioned and not earlier.content.own_words
     if isinstance(incoming, Incoming) and incoming.kind == "edit" and bare:
-        if incoming.addressed == "follow_up" and reading.addresses_another:
+        if incoming.addressed == "follow_up" and (incoming.mentioned or reading.content.calls_group):
             return Ignored(reason="to_somebody_else")
         return replace(incoming, kind="question" if incoming.text else "help")
     return incoming
@@ -205,35 +202,27 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
     through_app = by_app and not is_allowed_bot
     if through_app and addressed == "follow_up":
         return Ignored(reason="bot")
+    # Not every app_mention includes its files: if it has none, only the message itself can tell.
+    no_files: Files = "unknown" if string(event, "type") == "app_mention" else "none"
     return Incoming(
-        kind=_kind(reading),
-        thread=_thread_key(event, message),
-        user=user or string(message, "bot_id"),
-        ts=string(message, "ts"),
-        addressed=addressed,
-        text=content.text,
-        edited_ts=string(message, "edited", "ts"),
-        event_ts=string(event, "event_ts") or string(message, "ts"),
-        channel_type=channel_type,
-        mentioned=content.mentioned - {own.user},
-        # Not every app_mention includes its files: if it has none, only the message itself can tell.
-        files="some" if shared_files(message) else "unknown" if string(event, "type") == "app_mention" else "none",
-        attached=attached_files(message),
-        through_app=through_app,
-        by_app=by_app,
+        kind=_kind(reading), thread=_thread_key(event, message), user=user or string(message, "bot_id"),
+        ts=string(message, "ts"), addressed=addressed, text=content.text, edited_ts=string(message, "edited", "ts"),
+        event_ts=string(event, "event_ts") or string(message, "ts"), channel_type=channel_type,
+        mentioned=content.mentioned - {own.user}, files="some" if reading.files else no_files,
+        attached=attached_files(message), through_app=through_app, by_app=by_app,
         user_team=string(message, "user_team") or string(message, "team"),
         action_token=token if len(token) <= _MAX_TOKEN_CHARS else "",
-    )
+    )  # fmt: skip
 
 
 def _kind(reading: _Reading) -> Kind:
-    words = reading.content.own_words
+    words, brings_more = reading.content.own_words, reading.content.shares or bool(reading.files)
     command = _COMMANDS.get(words.strip().rstrip(".!。！").casefold())
-    if command and not reading.brings_more:
+    if command and not brings_more:
         return command
     if string(reading.message, "edited", "ts"):
         return "edit"
-    return "question" if words or reading.brings_more else "help"
+    return "question" if words or brings_more else "help"
 
 
 def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:
@@ -261,32 +250,37 @@ class Intake:
 
     async def store_or_carry_out(self, incoming: Incoming) -> bool:
         """Store or carry out a message. Return whether it was new. Raises ``RedisError`` if both failed."""
+        stores, thread = self.stores, str(incoming.thread)
         order, reason = admin_order(incoming, self.admins)
         if order:
             return await self._carry_out(incoming, order, reason)
         if incoming.kind == "stop":
-            await receive_stop(incoming, self.stores, self.cancel, self.access)
+            await receive_stop(incoming, stores, self.cancel, self.access)
             return True
-        if incoming.kind == "delete":
-            await self._cancel_deleted_turn(incoming)
-        await self.stores.save_token(incoming)
+        if incoming.kind == "delete":  # stored too, so that its answer is deleted
+            await stores.cancellations.record_deletion(incoming)
+            running = turn_at_head(await stores.mailbox.list_messages(thread))
+            if running and running[1].ts == incoming.ts:
+                await self.cancel(Cancellation(thread=thread, reason=DELETED, message_id=running[0]))
+                await stores.mailbox.make_due_now(thread)  # even if the turn waits for the end of an outage
+        await stores.save_token(incoming)
         place, files_known = (incoming.thread.team, incoming.thread.channel), incoming.files != "unknown"
         is_fuller = incoming.addressed == "mention" and files_known
         if is_fuller:  # this channel sends both events of a mention
             self._twins.add(place)
-        new = await self.stores.mailbox.enqueue(
-            str(incoming.thread), incoming.to_json(), fuller=is_fuller, said=incoming.event_ts or incoming.ts,
+        new = await stores.mailbox.enqueue(
+            thread, incoming.to_json(), fuller=is_fuller, said=incoming.event_ts or incoming.ts,
             event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
             hold_s=TWIN_WAIT_S if place in self._twins and not files_known else 0.0,
         )  # fmt: skip
         if new and incoming.kind == "edit":
             await self._cancel_outdated_turn(incoming)
         # Do this for a repeated event too: the first one may have failed before this line.
-        async with self.stores.redis.pipeline(transaction=False) as pipe:
+        async with stores.redis.pipeline(transaction=False) as pipe:
             if incoming.addressed != "overheard":
-                self.stores.served.record(pipe, incoming.thread, incoming.ts)
-            self.stores.direct_chats.record(pipe, incoming.thread, incoming.ts)
-            self.stores.thread_modes.record_message(pipe, incoming, new=new)
+                stores.served.record(pipe, incoming.thread, incoming.ts)
+            stores.direct_chats.record(pipe, incoming.thread, incoming.ts)
+            stores.thread_modes.record_message(pipe, incoming, new=new)
             await pipe.execute()
         return new
 
@@ -308,10 +302,7 @@ class Intake:
         return True
 
     async def _cancel_outdated_turn(self, incoming: Incoming) -> None:
-        """Cancel the turn for the words before an edit, unless another message was asked after them.
-
-        If the edit would not be answered now, the turn continues, because its answer is the only one.
-        """
+        """Cancel the turn for the words before an edit, unless another message was asked after them."""
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.list_messages(thread)
         running = turn_at_head(stored)
@@ -320,27 +311,14 @@ class Intake:
         if not (running and alone) or running[1].edited_ts == incoming.edited_ts:
             return
         facts = await read_facts(self.stores, incoming, "")
-        if not (facts.pause or facts.exhausted):
+        if not (facts.pause or facts.exhausted):  # else the edit gets no answer, and the turn's is the only one
             await self.cancel(Cancellation(thread=thread, reason="edited", message_id=running[0]))
-
-    async def _cancel_deleted_turn(self, incoming: Incoming) -> None:
-        """Cancel the turn of a deleted question. The event is stored too, so that its answer is deleted.
-
-        A turn that waits for the end of an outage is ended now.
-        """
-        await self.stores.cancellations.record_deletion(incoming)
-        thread = str(incoming.thread)
-        running = turn_at_head(await self.stores.mailbox.list_messages(thread))
-        if running and running[1].ts == incoming.ts:
-            await self.cancel(Cancellation(thread=thread, reason=DELETED, message_id=running[0]))
-            await self.stores.mailbox.make_due_now(thread)
 
 
 def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     """Return the order (``pause`` or ``resume``) and its reason; two empty texts for any other message.
 
-    ``pause: REASON`` gives a reason. With more words but no colon, the message is a question. An app cannot give orders
-    in a person's name.
+    ``pause: REASON`` gives a reason. An app cannot give orders in a person's name.
     """
     typed = incoming.kind == "question" and incoming.channel_type == "im" and not incoming.by_app
     if not typed or incoming.user not in admins:

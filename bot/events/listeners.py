@@ -1,8 +1,7 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
-While Redis is down nothing can be stored: ``take`` raises, ``on_error`` answers 500, and Slack resends the event for
-about six minutes. Later ``bot.events.catch_up`` looks for lost messages in the threads and chats it knows. The app must
-run with ``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
+While Redis is down ``on_error`` answers 500, and Slack resends the event for about six minutes. Later
+``bot.events.catch_up`` looks for lost messages.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Literal
 
 import structlog
 from redis.exceptions import RedisError
@@ -61,22 +60,17 @@ from bot.install.installations import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.client import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT
-from bot.slack.message import AccessDenied, BotIdentity, Ignored, Incoming, Kind
+from bot.slack.message import AccessDenied, BotIdentity, Ignored, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
 
-QUEUED: Final[Mapping[str, Kind]] = {HAND_OFF_ACTION: "hand_off"}
-"""Buttons whose clicks are stored as a message of this kind. ``bot.gates.flow`` names the handlers."""
 _ANY = re.compile(".*")
 log = structlog.get_logger()
 
 
 def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> Listeners:
-    """Register the listeners, and return them.
-
-    Raises ``ValueError`` for an app that would acknowledge before it stores.
-    """
+    """Register the listeners. Raises ``ValueError`` for an app that would acknowledge before it stores."""
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
         raise ValueError(message)
@@ -97,9 +91,13 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
         EDIT_CHANNEL: channels.on_edit,
         SAVE_ACTION: saving.on_save,
         **{f"{DECISIONS}{name}": handle for name, handle in saving.decisions.items()},
-        **{action: partial(listeners.store_click, kind) for action, kind in QUEUED.items()},
+        HAND_OFF_ACTION: partial(listeners.store_click, "hand_off"),
     }
-    shortcuts = {ASK_SHORTCUT: listeners.on_shortcut, PRIVATE_SHORTCUT: private.on_ask, SAVE_SHORTCUT: saving.on_save}
+    shortcuts: dict[str | re.Pattern[str], ClickHandler] = {
+        ASK_SHORTCUT: partial(listeners.store_click, "shortcut"),
+        PRIVATE_SHORTCUT: private.on_ask,
+        SAVE_SHORTCUT: saving.on_save,
+    }
     dialogs = {COMPLAINT: listeners.on_complaint, SAVE_DIALOG: saving.on_submit, CHANNEL_DIALOG: channels.on_submit}
     for add, handlers in ((app.action, buttons), (app.shortcut, shortcuts), (app.view, dialogs)):
         for name, handle in handlers.items():
@@ -118,7 +116,7 @@ class Listeners:
     saving: Saving
 
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
-        """Store any event. Other kinds than messages and stops are ignored by name."""
+        """Store any event. Kinds other than messages and stops are ignored."""
         await self.store_event(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
         if self.services.saved_answers is not None:
             self.saving.offer(read_click(self.services, body, context))
@@ -179,8 +177,9 @@ class Listeners:
 
         async def ask_what_was_wrong(delivery: Delivery) -> None:
             about = f"{turn_id} {click.place.channel} {click.place.thread_ts}"
+            view = feedback_modal(about, detect_language(string(record, "question")))
             try:
-                await delivery.open_modal(click.trigger_id, feedback_modal(about, _question_language(record)))
+                await delivery.open_modal(click.trigger_id, view)
             except DeliveryFailed:  # without the dialog the click alone must count
                 await self.services.observers.feedback(turn_id, click.user, good=False)
                 raise
@@ -215,22 +214,16 @@ class Listeners:
             if not missing and (turn_record := await services.records.load_for(click.value, place)):
                 viewer = Viewers(team=place.team, channel=place.channel, user=click.user)
                 record = await services.visibility.visible_record(turn_record, viewer)
-            language = _question_language(record) or await click.language()
+            language = detect_language(string(record, "question")) or await click.language()
             view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
             await delivery.open_modal(click.trigger_id, view)
 
         if click.value and click.trigger_id and click.user:
             click.after_ack(show)
 
-    async def store_click(self, kind: Kind, click: Click) -> None:
-        """Store a click on a button of ``QUEUED`` as a message, so that its work is done once."""
-        await self._store(as_message(click, kind), kind)
-
-    async def on_shortcut(self, click: Click) -> None:
-        """Store the message on which the shortcut was used as a question."""
-        await self._store(read_shortcut(click.body), "shortcut")
-
-    async def _store(self, incoming: Incoming | None, what: str) -> None:
+    async def store_click(self, what: Literal["hand_off", "shortcut"], click: Click) -> None:
+        """Store a click as a message, so that its work is done once, or a shortcut's message as a question."""
+        incoming = read_shortcut(click.body) if what == "shortcut" else as_message(click, what)
         if incoming and not self.services.access.refusal(incoming.user, incoming.thread.channel):
             await self.services.intake.store_or_carry_out(incoming)
             self.services.observers.slack_event(what)
@@ -299,11 +292,6 @@ class Listeners:
         return BoltResponse(status=500, body="")
 
 
-def _question_language(record: Mapping[str, Any] | None) -> str | None:
-    """Return the language of the question; None for English, or without a record."""
-    return detect_language(string(record, "question"))
-
-
 def _thank(click: Click, record: Mapping[str, Any]) -> None:
-    text = say("thanks", _question_language(record))
+    text = say("thanks", detect_language(string(record, "question")))
     click.after_ack(lambda delivery: delivery.post_ephemeral(click.place, click.user, text))

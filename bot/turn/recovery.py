@@ -30,6 +30,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams
 from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
 from bot.queue.queue import Mailbox
+from bot.slack.agent_session import end_session
 from bot.slack.history import StreamedMessage, age_s
 from bot.slack.message import Incoming, turn_id_for
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
@@ -147,7 +148,7 @@ async def run_recheck(recheck: Recheck, claimed: Claimed, lease: Lease, stores: 
         if recheck.question_ts == ENDS_SESSION:
             if messages:
                 return give_back(_SESSION_RETRY_S)  # a turn is running there, or about to
-            await delivery.sessions.end(place, lease.require)
+            await end_session(delivery.calls, place, lease.require)
             return OK
         if len(await mailbox.list_messages(claimed.thread)) > 1:
             return OK  # the recheck after this one runs for longer

@@ -25,6 +25,7 @@ from bot.delivery.stream import Task
 from bot.install.workspaces import Workspaces
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import Mailbox, Waiting
+from bot.slack.agent_session import begin_session
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from verification.text.language import detect_language
@@ -162,7 +163,7 @@ class WorkingStatus:
             log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:
                 self._has_status = False
-                await self.delivery.sessions.begin(self.place, answer_key.lease_check)
+                await begin_session(self.delivery.calls, self.place, answer_key.lease_check)
                 await self._send(text)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
-from bot.slack.agent_session import MAX_TITLE_CHARS, SESSION_METHOD, STATUS_METHOD
+from bot.slack.agent_session import MAX_TITLE_CHARS, SESSION_METHOD, STATUS_METHOD, begin_session, end_session
 from bot.turn.recovery import MODEL_AWAY
 from bot.turn.status import Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
@@ -46,7 +46,7 @@ async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(e
     slack.server.faults.fail(SESSION_METHOD, error, times=100)
     for _ in range(3):
         await slack.delivery.set_status(place, "is thinking…")
-        await slack.delivery.sessions.end(place)
+        await end_session(slack.calls, place)
     assert slack.made(SESSION_METHOD) == 1
     assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
 
@@ -73,7 +73,7 @@ async def test_without_its_lease_a_turn_touches_no_button() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         with pytest.raises(LeaseLost):
-            await slack.delivery.sessions.begin(place, lost)
+            await begin_session(slack.calls, place, lost)
         with pytest.raises(LeaseLost):
-            await slack.delivery.sessions.end(place, lost)
+            await end_session(slack.calls, place, lost)
         assert slack.made(SESSION_METHOD) == 0
