@@ -26,8 +26,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 
 BEAT_S: Final = 15.0
-MIN_ABSENCE_S: Final = 300.0
-"""After a shorter outage there is nothing to catch up on, because Slack resends events for about six minutes."""
+MIN_ABSENCE_S: Final = 300.0  # Slack resends events for about six minutes
 OVERLAP_S: Final = 60.0
 MAX_AGE_S: Final = 3_600.0
 HEARTBEAT_TTL_S: Final = 30 * 86_400
@@ -46,18 +45,14 @@ class SlackConnection(Protocol):
 
 @dataclass(slots=True)
 class CatchUp:
-    """Writes the heartbeat, and looks up missed messages.
-
-    ``connection`` says whether events can arrive now; over HTTP, without one, they always can. ``max_age_s`` is how far
-    back it looks; 0 never looks.
-    """
+    """Writes the heartbeat, and looks up missed messages."""
 
     stores: Stores
     _: KW_ONLY
     listeners: Listeners
     workspaces: Workspaces
-    connection: SlackConnection | None = None
-    max_age_s: float = MAX_AGE_S
+    connection: SlackConnection | None = None  # over HTTP, without one, events can always arrive
+    max_age_s: float = MAX_AGE_S  # how far back it looks; 0 never looks
 
     @property
     def heartbeat_key(self) -> str:
@@ -77,10 +72,7 @@ class CatchUp:
             await asyncio.sleep(BEAT_S)
 
     async def beat(self) -> None:
-        """Look up missed messages, unless another replica does, then write the heartbeat.
-
-        Raises ``RedisError`` and ``DeliveryFailed`` before the heartbeat: the next beat looks again.
-        """
+        """Look up missed messages, unless another replica does, then write the heartbeat."""
         if self.connection and not await self.connection.ready():
             return
         now = time.time()
@@ -124,22 +116,17 @@ class CatchUp:
         log.info("caught_up", away_s=round(away_s), places=len(places), messages=count)
 
     async def _catch_up_in(self, place: ThreadKey, oldest: str) -> int:
-        """Take the unanswered messages since ``oldest`` (a ts). Return their number.
-
-        In a direct chat each message with replies is its own thread.
-        """
+        """Take the unanswered messages since ``oldest`` (a ts). Return their number."""
         reader = (await self.workspaces.delivery_of(place.team)).reader
         own = await reader.workspace.identity()
-        messages = [
-            one for one in await reader.read_since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)
-        ]
+        read, count = await reader.read_since(place, oldest), 0
+        messages = [one for one in read if sort_key(string(one, "ts")) >= sort_key(oldest)]
         own_data = [mapping(one, "metadata") for one in messages if is_own(one, own)]
         answers = [one for one in own_data if string(one, "event_type") == ANSWER_EVENT]
         answered = {string(one, "event_payload", "question_ts") for one in answers} - {""}
-        count = 0
         for message in messages:
             ts = string(message, "ts")
-            if is_direct(place) and message.get("reply_count"):
+            if is_direct(place) and message.get("reply_count"):  # such a message has its own thread
                 count += await self._catch_up_in(replace(place, thread_ts=ts), oldest)
             elif ts not in answered:
                 count += 1
@@ -148,13 +135,10 @@ class CatchUp:
 
 
 def _envelope(place: ThreadKey, message: Mapping[str, Any], own: BotIdentity) -> dict[str, Any]:
-    """Build the event that Slack would have sent. An edited message counts as a new one with its current words.
-
-    A thread's first message had no replies when it was sent, so it gets no ``thread_ts``.
-    """
+    """Build the event that Slack would have sent. An edited message counts as a new one with its current words."""
     mentioned = own.user in read_message(message).mentioned and not place.channel.startswith("D")
     event = {key: value for key, value in message.items() if key != "edited"}
-    if event.get("thread_ts") == event["ts"]:
+    if event.get("thread_ts") == event["ts"]:  # a thread's first message had no replies when it was sent
         del event["thread_ts"]
     event |= {"type": "app_mention" if mentioned else "message", "channel": place.channel, "event_ts": message["ts"]}
     return {"type": "event_callback", "team_id": place.team, "event": event}

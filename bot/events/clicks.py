@@ -39,10 +39,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The collaborators of the listeners. Work after an ack runs in ``tasks``.
-
-    Without ``saved_answers`` no answer can be saved. Only ``admins`` can change channel settings.
-    """
+    """The collaborators of the listeners. Work after an ack runs in ``tasks``."""
 
     access: Access
     workspaces: Workspaces
@@ -55,23 +52,20 @@ class Services:
     records: TurnRecords
     visibility: Visibility
     home: HomePage
-    admins: frozenset[str] = frozenset()
-    saved_answers: SavedAnswers | None = None
+    admins: frozenset[str] = frozenset()  # only they can change channel settings
+    saved_answers: SavedAnswers | None = None  # without it no answer can be saved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Click:
-    """One action of a person. ``team`` is the workspace that Bolt authorised.
-
-    ``place`` is the thread of the message with the button, or its channel, and ``ts`` that message's.
-    """
+    """One action of a person."""
 
     services: Services
     body: Body
-    team: str
+    team: str  # the workspace that Bolt authorised
     user: str
-    place: ThreadKey
-    ts: str
+    place: ThreadKey  # the thread of the message with the button, or its channel
+    ts: str  # of that message
 
     @property
     def value(self) -> str:
@@ -86,10 +80,10 @@ class Click:
     async def refusal(self, channel: str | None = None) -> str:
         """Return the reason to refuse this person here, or an empty text. Refuse if Slack does not reply soon."""
         channel = self.place.channel if channel is None else channel
+        visit = Visit(team=self.team, user=self.user, channel=channel, fresh=True)
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = await self.services.workspaces.people_of(self.team)
-                visit = Visit(team=self.team, user=self.user, channel=channel, fresh=True)
                 return await find_refusal(visit, self.services.access, people)
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
@@ -152,17 +146,14 @@ def acknowledge_after(services: Services, handle: ClickHandler) -> Callable[...,
 
 
 def as_message(click: Click, kind: Kind) -> Incoming | None:
-    """Return a click on an answer's button as a message, which is the same for every click on that answer.
-
-    The button's value is the turn's id. None if the click is malformed.
-    """
+    """Return a click on an answer's button as a message, the same for every click. None if the click is malformed."""
     place, turn_id = click.place, click.value
     if not (turn_id and click.user and place.channel and click.ts):
         return None
-    keys = (f"{kind}:{place.team}:{turn_id}",)
     return Incoming(
-        kind=kind, thread=place, user=click.user, ts=click.ts, addressed="direct", text=turn_id, event_ids=keys
-    )
+        kind=kind, thread=place, user=click.user, ts=click.ts, addressed="direct", text=turn_id,
+        event_ids=(f"{kind}:{place.team}:{turn_id}",),
+    )  # fmt: skip
 
 
 def read_shortcut(body: Mapping[str, Any]) -> Incoming | None:

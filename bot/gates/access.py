@@ -1,8 +1,4 @@
-"""Decide whether a person may ask, or see something, at a place, and whether Orion may answer now.
-
-Questions, App Home, buttons and dialogs all call ``find_refusal``. Orion may also be paused, or a budget used up. An
-answer that was already decided is still delivered.
-"""
+"""Decide whether a person may ask, or see something, at a place, and whether Orion may answer now."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,33 +26,24 @@ _REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "exte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """A person in a place, according to a message or a click. ``channel`` is empty for App Home.
-
-    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are cached
-    replies from Slack, None if there are none. ``fresh``: Slack is asked again who the person is.
-    """
+    """A person in a place, according to a message or a click."""
 
     team: str
     user: str
-    channel: str = ""
+    channel: str = ""  # empty for App Home
     through_app: bool = False
-    channel_checked: bool = False
-    person: Person | None = None
+    channel_checked: bool = False  # the event itself said that the channel is not shared
+    person: Person | None = None  # these two are cached replies from Slack, if there are any
     shared: bool | None = None
-    fresh: bool = False
+    fresh: bool = False  # ask Slack again who the person is
 
 
 def visit_of(incoming: Incoming, facts: Facts) -> Visit:
     """Return the visit of a message's author."""
     return Visit(
-        team=incoming.thread.team,
-        user=incoming.user,
-        channel=incoming.thread.channel,
-        through_app=incoming.through_app,
-        channel_checked=incoming.vouched,
-        person=facts.person,
-        shared=facts.shared,
-    )
+        team=incoming.thread.team, user=incoming.user, channel=incoming.thread.channel,
+        through_app=incoming.through_app, channel_checked=incoming.vouched, person=facts.person, shared=facts.shared,
+    )  # fmt: skip
 
 
 async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> str:
@@ -118,10 +105,7 @@ def _needs_person(visit: Visit, access: Access) -> bool:
 
 
 async def check_access(job: Job, at: TeamServices) -> Ending | None:
-    """End a message of a person who may not ask here, and say why, in a message that only this person sees.
-
-    They get the notice once a day, or once per thread in a direct chat. The message waits while Slack is down.
-    """
+    """End a message of a person who may not ask here, and tell only them why. It waits while Slack is down."""
     incoming = job.incoming
     try:
         refusal = incoming.refused or await find_refusal(visit_of(incoming, job.facts), at.access, at.people)
@@ -145,7 +129,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     direct = incoming.thread.channel.startswith("D")
-    subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal
+    subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal  # once a day
     if direct:  # in a direct chat silence looks like a failure, so send one notice per thread
         subject = f"{refusal}:{incoming.thread.thread_ts}"
     # Never reply to a person who did not address Orion.
@@ -160,10 +144,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
 
 
 async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
-    """Let the message pass, make it wait for the end of a pause, or say that a budget is used up.
-
-    A message that was not addressed to Orion gets no notice.
-    """
+    """Let the message pass, make it wait for the end of a pause, or say that a budget is used up."""
     facts = job.facts
     if not job.incoming.costs_tokens or not facts.is_wanted:
         return None
@@ -201,8 +182,7 @@ async def _post_pause_notice(job: Job, at: TeamServices, pause: Pause) -> None:
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.get_mark(job.claimed.thread, name) is not None:
         return
-    text = say("paused", await at.people.message_language(incoming))
-    text = f"{text}\n{escape(pause.reason)}".rstrip()
+    text = f"{say('paused', await at.people.message_language(incoming))}\n{escape(pause.reason)}".rstrip()
     if incoming.kind == "edit":
         await at.notify_person(incoming, text)
     else:

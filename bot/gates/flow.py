@@ -1,7 +1,6 @@
 """Passes a claimed message of one workspace through the gates, in order, to its answer.
 
-This module has the gates for messages without a mention, for which the thread or channel decides, and for late
-questions. If a thread is older than the data in Redis, Orion asks Slack whether it spoke there.
+The gates here are for late questions, and for messages without a mention, for which the thread or channel decides.
 """
 
 import asyncio
@@ -47,8 +46,7 @@ _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
     """Let a follow-up pass only if Orion was addressed in its thread and not muted since.
 
-    If Redis does not know the thread, ask Slack until it replies. If Orion never spoke in a thread, do not ask again
-    for an hour.
+    If Redis does not know the thread, ask Slack until it replies.
     """
     incoming = job.incoming
     if not incoming.unproven:
@@ -89,9 +87,9 @@ async def check_pending(job: Job, at: TeamServices) -> Ending | None:
     A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
     """
     incoming, state = job.incoming, job.facts.state
+    waits = is_waiting_for_another(state, incoming.user)
     if incoming.addressed == "mention":
         return None
-    waits = is_waiting_for_another(state, incoming.user)
     if incoming.files == "none" and is_emoji(incoming.text) and (waits or state.pending_question is None):
         log.info("reaction_left_alone")
         return OK
@@ -107,11 +105,8 @@ async def check_pending(job: Job, at: TeamServices) -> Ending | None:
 
 def is_emoji(text: str) -> bool:
     """Return whether a message is only emoji, as characters or as Slack's ``:names:``."""
-    rest = "".join(_SHORTCODE.sub("", text).split())
-    signs = (
-        unicodedata.category(sign) in _EMOJI_PARTS or sign in "‼⁉〰〽" for sign in rest.replace("\ufe0f\u20e3", "")
-    )
-    return bool(text.strip()) and all(signs)
+    rest = "".join(_SHORTCODE.sub("", text).split()).replace("\ufe0f\u20e3", "")
+    return bool(text.strip()) and all(unicodedata.category(one) in _EMOJI_PARTS or one in "‼⁉〰〽" for one in rest)
 
 
 async def check_replay(job: Job, at: TeamServices) -> Ending | None:
@@ -121,8 +116,8 @@ async def check_replay(job: Job, at: TeamServices) -> Ending | None:
     if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
         return None
     was_asked = any(message.ts == incoming.ts and message.addressed for message in state.history)
+    is_answered = was_asked or incoming.ts in state.posted
     try:
-        is_answered = was_asked or incoming.ts in state.posted
         is_answered = is_answered or bool(await at.delivery.reader.find_posts(incoming.thread, incoming.ts))
     except DeliveryFailed as failure:
         return None if failure.permanent else give_back(failure.again_s or job.gate_wait_s)
@@ -138,10 +133,9 @@ async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
         if await find_refusal(visit_of(incoming, job.facts), at.access, at.people):
             return OK
         if incoming.kind in {"mute", "unmute"}:
-            await at.stores.listening.set_muted(
-                incoming.thread.team, incoming.thread.channel, muted=incoming.kind == "mute"
-            )
-            name = "listening_muted" if incoming.kind == "mute" else "listening_unmuted"
+            muted, team, channel = incoming.kind == "mute", incoming.thread.team, incoming.thread.channel
+            await at.stores.listening.set_muted(team, channel, muted=muted)
+            name = "listening_muted" if muted else "listening_unmuted"
             text = say(name, await at.people.message_language(incoming))
             await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
             return OK
@@ -204,10 +198,7 @@ class Flow:
             return give_back()  # cancelled before its turn began: the next try says so
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell the person that the message was given up, if Orion may talk to them and they had addressed Orion.
-
-        Raises ``DeliveryFailed``.
-        """
+        """Tell a person who addressed Orion that their message was given up. Raises ``DeliveryFailed``."""
         _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return

@@ -37,17 +37,13 @@ _CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")  # Slack would show half an entity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanRequest:
-    """One click. ``record`` is the record of the turn, empty if it is gone or belongs to another conversation.
-
-    ``incoming`` is the click as a message, whose text is the id of the turn. ``handoff`` is the place where people are
-    asked from this channel.
-    """
+    """One click."""
 
     job: Job
     at: TeamServices
-    incoming: Incoming
-    record: Mapping[str, Any]
-    handoff: HandOffPlace
+    incoming: Incoming  # its text is the id of the turn
+    record: Mapping[str, Any]  # of that turn; empty if it is gone or belongs to another conversation
+    handoff: HandOffPlace  # where people are asked from this channel
     language: str | None  # of the question
 
 
@@ -56,10 +52,9 @@ async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
     incoming = job.incoming
     record = await at.observers.records.load_for(incoming.text, incoming.thread) or {}
     language, handoff = detect_language(string(record, "question")), at.handoff.in_channel(incoming.thread)
+    request = HumanRequest(job=job, at=at, incoming=incoming, record=record, handoff=handoff, language=language)
     try:
-        await _ask_people(
-            HumanRequest(job=job, at=at, incoming=incoming, record=record, handoff=handoff, language=language)
-        )
+        await _ask_people(request)
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
         if not failure.permanent and job.claimed.waited_s < MAX_WAIT_S:
