@@ -24,11 +24,14 @@ _FORMS: Final = [
     "https:\u200b//evil.test/", "![i](https://evil.test/i.png)", "<!date^1^{date}^https://evil.test/|x>",
     "www.evil.test/a", "[a [b](https://evil.test/) c](https://evil.test/)", "x[^1]\n\n[^1]: https://evil.test/a",
     "<mailto:evil@evil.test|x>", "<tel:+190055501|x>", "| a | b |\n|---|---|\n| [x](https://evil.test/) | y |",
-    "> # https://evil.test/a", "\\[x](https://evil.test/a)",
+    "> # https://evil.test/a", "\\[x](https://evil.test/a)", "https&#58;//evil.test/a",
+    "https&colon;&sol;&sol;evil.test/", "[x][y]\n\n[y]:\n  https://evil.test/a",
+    "[y]: evil.test\n\n[x][y]", "<slack://evil>", "HTTPS&#x3a;//EVIL.TEST/",
 ]  # fmt: skip
 _CALLS: Final = [
     "<!channel>", "<!here|x>", "<!subteam^S0EVIL>", "<@W0EVIL|x>", "<#C0EVIL|help>", "&lt;!channel&gt;",
-    "`<!channel>`", "&amp;lt;!here&amp;gt;", "\\<!everyone>", "<\u200b!channel>",
+    "`<!channel>`", "&amp;lt;!here&amp;gt;", "\\<!everyone>", "<\u200b!channel>", "<!group>",
+    "<!room>", "<@u0evil>", "<!date^1^{date}^slack://evil|x>",
 ]  # fmt: skip
 _HIDDEN: Final = ["pay \u202e001\u202c euros", "a\U000e0041\U000e0042b", "a\u2066\u2067b\u2069", "a\u200f\u061c\ufeffb"]
 SECRETS: Final = [

@@ -99,6 +99,8 @@ class Layout:
             self.definitions.append((match, name, url))
         elif note := _NOTE.match(self.text, line.start, line.end):
             self.page.footnotes.add(note[2])
+        elif not self.page.is_mrkdwn and (loose := links.LOOSE_DEFINITION.match(self.text, line.start)):
+            self.page.edit(loose.start(1), loose.end(1), "")
 
     def _drop_definitions(self) -> None:
         """Remove definitions that are used, and turn the others into plain lines."""

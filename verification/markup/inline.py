@@ -1,6 +1,7 @@
 """The inline pass over a paragraph, an item, a heading or a cell. It skips code, mentions and URLs."""
 
 import re
+import string
 from collections.abc import Callable
 from html import unescape
 from html.entities import html5
@@ -32,6 +33,7 @@ LEAKED_TAG = re.compile(
     rf"</?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
     re.IGNORECASE,
 )
+_OF_ADDRESSES = frozenset(string.ascii_letters + string.digits + ":/.@")
 # The longest name of an entity in HTML 5 has 31 letters.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPED = re.compile(r"&(?:amp|lt|gt);")
@@ -110,7 +112,11 @@ class Inline:
                 return after
         if self.mrkdwn:
             self.page.replace("bare", start, start + 1, "&lt;")
-        elif _TAG.match(self.text, start, self.end) or _AUTOLINK.match(self.text, start, self.end):
+        elif (
+            follows in {"@", "#", "!"}
+            or _TAG.match(self.text, start, self.end)
+            or _AUTOLINK.match(self.text, start, self.end)
+        ):
             self.page.replace("bare", start, start + 1, "\\<")
         return start + 1
 
@@ -216,19 +222,21 @@ class Inline:
     def ampersand(self, match: re.Match[str]) -> int:
         """Decode an entity, or escape a bare ``&``."""
         start = match.start()
-        if not self.mrkdwn:
-            return start + 1
         if escaped := _ESCAPED.match(self.text, start, self.end):
             return escaped.end()
         entity = _ENTITY.match(self.text, start, self.end)
         known = entity and (entity[0][1] == "#" or entity[0][1:] in html5)
         char = unescape(entity[0]) if entity and known else ""
         char = " " if char.isspace() else char
-        if entity and char:
+        if entity and char and self.mrkdwn:
             guard = ZERO_WIDTH if char in _MARKUP else ""
             self.page.replace("entity", start, entity.end(), guard + ESCAPES.get(char, char) + guard)
             return entity.end()
-        self.page.replace("bare", start, start + 1, "&amp;")
+        if self.mrkdwn:
+            self.page.replace("bare", start, start + 1, "&amp;")
+        elif entity and (char in _OF_ADDRESSES or not char.isascii()):  # the link rules must see an address
+            self.page.edit(start, entity.end(), char)
+            return entity.end()
         return start + 1
 
     def backslash(self, match: re.Match[str]) -> int:

@@ -40,6 +40,10 @@ DEFINITION = re.compile(
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+# Any one word may be a destination in Markdown, on the next line too.
+LOOSE_DEFINITION = re.compile(
+    r"[ \t]{0,3}\[[^\]\[^\n][^\]\[\n]*\](:)[ \t]*\n?[ \t]*\S+[ \t]*(?:[\"'(].*)?$", re.MULTILINE
+)
 FOOTNOTE = re.compile(r"\[(\^)(\w[\w.-]{0,40})\](:?)")
 _UNSAFE = str.maketrans({" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C", "\t": "%20"})
 _REFERENCE = re.compile(r"\[([^\]\[\n]{0,200})\]")

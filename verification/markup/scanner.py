@@ -21,7 +21,7 @@ SCHEMES = "https?|mailto|tel"
 ANY_SCHEME = r"[a-z][a-z0-9+.-]{1,31}"  # RFC 3986, 3.1
 # Slack's own tokens: people (U, W), bots (B), channels (C, D, G), calls, groups, dates, and links.
 TOKEN = re.compile(
-    r"<(?:@[UWB][A-Z0-9]+|#[CDG][A-Z0-9]+|!(?:here|channel|everyone|group)\b|!subteam\^[A-Z0-9]+|!date\^[^<>|\n]+"
+    r"<(?:(?-i:@[UWB][A-Z0-9]+|#[CDG][A-Z0-9]+)|!(?:here|channel|everyone|group)\b|!subteam\^[A-Z0-9]+|!date\^[^<>|\n]+"
     rf"|(?:{SCHEMES}):[^<>|\s]+)(?:\|[^<>\n]*)?>",
     re.IGNORECASE,
 )

@@ -238,7 +238,7 @@ _LINK_FAULTS: Final[dict[LinkStatus, tuple[str, str]]] = {
 
 
 _MENTION: Final = re.compile(
-    r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"
+    r"<!(?:(?:here|channel|everyone|group)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32})(?:\|[^<>\n]{0,80})?>"
 )
 # If a text is parsed (parse=full, link_names), Slack notifies for the plain word too.
 _PLAIN_MENTION: Final = re.compile(
