@@ -65,7 +65,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
 
-_ANY = re.compile(".*")
+_ANY, _MESSAGE = re.compile(".*"), re.compile("^(app_mention|message)$")
 log = structlog.get_logger()
 
 
@@ -74,10 +74,12 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
         raise ValueError(message)
-    if installing is not None:  # first: Bolt calls only the first listener that matches an event
-        register_uninstall_listeners(app, installing.installations)
     saving, private, channels = Saving(services), PrivateAsking(services), ChannelDialogs(services)
     listeners = Listeners(services, saving)
+    # Bolt calls only the first listener that matches an event. Trying one is slow, and most events are messages.
+    app.event(_MESSAGE)(listeners.on_event)
+    if installing is not None:
+        register_uninstall_listeners(app, installing.installations)
     app.event("app_home_opened")(listeners.on_home_opened)
     app.event("member_joined_channel")(listeners.on_member_joined)
     app.event(_ANY)(listeners.on_event)
