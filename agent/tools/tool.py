@@ -31,23 +31,20 @@ Event = TypeVar("Event")
 # The schema may come from another server. These keywords can follow links, recurse, backtrack endlessly or fail on NaN,
 # so that server has to check them itself.
 _LEFT_TO_THE_SERVER: Final = (
-    "$ref", "$dynamicRef", "multipleOf", "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties",
-)  # fmt: skip
+    "$ref $dynamicRef multipleOf pattern patternProperties unevaluatedItems unevaluatedProperties"
+)
 # JSON Schema treats 1.0 as an integer; Python, and so a tool, does not.
 _TYPES: Final = Draft202012Validator.TYPE_CHECKER.redefine(
     "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
 )
-_UNCHECKED: Final = dict.fromkeys(_LEFT_TO_THE_SERVER, lambda *_: None)
+_UNCHECKED: Final = dict.fromkeys(_LEFT_TO_THE_SERVER.split(), lambda *_: None)
 _Validator: Final = extend(Draft202012Validator, _UNCHECKED, type_checker=_TYPES)  # type: ignore[no-untyped-call]
 _SPECS: Final = tomllib.loads(Path(__file__).with_name("specs.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """Result of a tool.
-
-    The guard fills in ``call_id``, ``tool``, ``place`` and ``input``, the arguments of the call.
-    """
+    """Result of a tool. The guard adds ``call_id``, ``tool``, ``place`` and ``input``, the arguments of the call."""
 
     call_id: str = ""
     tool: str = ""
@@ -66,10 +63,7 @@ class ToolResult:
 
 
 class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
-    """A tool failed as expected. The text tells the model why, and the ``hints`` what to try next.
-
-    ``away`` is as above.
-    """
+    """An expected failure: the text tells the model why, ``hints`` what to try next. ``away`` is as above."""
 
     hints: tuple[str, ...] = ()
     away = False
@@ -99,21 +93,15 @@ class Tool(Protocol):
         """Description for the model."""
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Run it.
-
-        The guard turns exceptions into results: ``ToolFailed`` with its text, any other as an internal error.
-        """
+        """Run it. The guard turns ``ToolFailed`` into a result with its text, other exceptions into internal errors."""
 
 
 async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: float, max_chars: int) -> ToolResult:
-    """Run one guarded call.
+    """Run one guarded call, which always returns a result within ``timeout_s`` or ``ToolSpec.takes_s`` seconds.
 
-    It always returns a result within ``timeout_s`` seconds, with at most ``max_chars`` of content. ``ToolSpec.takes_s``
-    may allow a tool more time. The text of each source has the same limit, so that claims are verified against what the
-    model saw.
+    ``max_chars`` limits the content and the text of each source: claims are verified against what the model saw.
     """
-    began = time.monotonic()
-    tool = tools.get(call.tool)
+    began, tool = time.monotonic(), tools.get(call.tool)
     arguments = coerce(call.input, tool.spec.parameters) if tool else {}
     if tool is None:
         known = ", ".join(sorted(tools)) or "none"
@@ -149,8 +137,8 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
             return replace(late, away=True)
         failure_id = uuid4().hex[:12]
         log.exception("tool_crashed", tool=call.tool, failure_id=failure_id)
-        inside = f"The tool failed inside (failure {failure_id})."
-        return replace(_failure(inside, "Go on without it, or try other input."), away=True)
+        crashed = _failure(f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
+        return replace(crashed, away=True)
 
 
 async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
@@ -221,8 +209,8 @@ def spec_of(name: str, **gaps: str) -> ToolSpec:
     required = {"required": spec["required"]} if "required" in spec else {}
     closed = {} if spec.get("open") else {"additionalProperties": False}
     parameters = {"type": "object", "properties": spec.get("takes", {}), **required, **closed}
-    description, place = spec["description"].format(**gaps), spec.get("place", "")
-    return ToolSpec(name=name, description=description, parameters=parameters, place=place)
+    description = spec["description"].format(**gaps)
+    return ToolSpec(name=name, description=description, parameters=parameters, place=spec.get("place", ""))
 
 
 def parameter(tool: str, name: str) -> Mapping[str, Any]:

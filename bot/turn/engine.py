@@ -77,7 +77,7 @@ class Engine:
     @property
     def tool_names(self) -> frozenset[str]:
         """Names of all current tools, and of the one that only a question from Slack has."""
-        return frozenset((*self.tools, *(self.mcp.all() if self.mcp else ()), SLACK_SEARCH))
+        return frozenset((*self.tools, *(self.mcp.by_name() if self.mcp else ()), SLACK_SEARCH))
 
     async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
         self,
@@ -91,7 +91,7 @@ class Engine:
     ) -> tuple[TurnOutcome, ThreadState]:
         """Run one turn. ``more`` are tools of this question; ``stage`` shows the answer while it grows."""
         viewers = viewers_of(question)
-        served = self.mcp.for_viewers(viewers) if self.mcp else {}
+        served = self.mcp.by_name(viewers) if self.mcp else {}
         own = for_viewers(self.tools, viewers, question.documents)
         # If the breaker is open, one call probes the server. The refused decision would stop an early draft.
         early = self.policy.early_draft and not self.breaker.is_open

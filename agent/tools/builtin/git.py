@@ -90,23 +90,21 @@ class GitLogTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """List commits. Each one is a source; if there are many, several share one."""
-        limit = int(arguments.get("limit", DEFAULT_COMMITS))
+        limit, ref = int(arguments.get("limit", DEFAULT_COMMITS)), arguments.get("ref", "HEAD")
         repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
-        output, _ = await _run_git(
-            repository, "log", options, _check_ref(arguments.get("ref", "HEAD")), _path(arguments)
-        )
+        output, _ = await _run_git(repository, "log", options, _check_ref(ref), _path(arguments))
         commits = list(_parse_commits(output))
         if not commits:
-            hint = "Widen the period, or leave out author, words or path."
-            return ToolResult(content="No commit fits.", hints=(hint,))
-        lines = [commit.line for commit in commits[:limit]]
-        if len(commits) > limit:
-            lines.append(f"There are more; these are the newest {limit}.")
+            return ToolResult(
+                content="No commit fits.", hints=("Widen the period, or leave out author, words or path.",)
+            )
         listed = commits[:limit]
-        size = -(-len(listed) // MAX_LOG_SOURCES)  # maximum characters of each source
+        more = [f"There are more; these are the newest {limit}."] if len(commits) > limit else []
+        size = -(-len(listed) // MAX_LOG_SOURCES)  # maximum number of commits in a source
         groups = (listed[start : start + size] for start in range(0, len(listed), size))
-        return ToolResult(content="\n".join(lines), sources=tuple(_source(repository, group) for group in groups))
+        content = "\n".join([*(commit.line for commit in listed), *more])
+        return ToolResult(content=content, sources=tuple(_source(repository, group) for group in groups))
 
 
 class GitShowTool:
@@ -148,10 +146,10 @@ def _names(repositories: Sequence[Repository]) -> str:
 
 def _choose_repository(repositories: Sequence[Repository], arguments: Mapping[str, Any]) -> Repository:
     wanted = arguments.get("repository", repositories[0].name if len(repositories) == 1 else "")
-    for repository in repositories:
-        if repository.name == wanted:
-            return repository
-    raise GitFailed(why=f"Name the repository: {_names(repositories)}.")
+    chosen = next((each for each in repositories if each.name == wanted), None)
+    if chosen is None:
+        raise GitFailed(why=f"Name the repository: {_names(repositories)}.")
+    return chosen
 
 
 def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -190,13 +188,11 @@ async def _run_git(repository: Repository, command: str, options: list[str], ref
     safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
     # A ref or a path that looks like an option must not be taken for one.
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
+    null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    arguments = (program, *safe, command, *options, *asked)
     try:
         process = await asyncio.create_subprocess_exec(
-            *(program, *safe, command, *options, *asked),
-            env=ENVIRONMENT,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            *arguments, env=ENVIRONMENT, stdin=null, stdout=pipe, stderr=null
         )
     except OSError as error:
         raise GitFailed(why="Git could not be started.") from error

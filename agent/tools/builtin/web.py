@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agent.json_data import mapping
+from agent.json_data import mapping, string
 from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
@@ -26,8 +26,10 @@ MAX_REPLY_BYTES: Final = 2_000_000
 MAX_EXCERPT_CHARS: Final = 2_000
 _FORBIDDEN: Final = 403  # SearXNG's answer if its settings do not list JSON
 _OK: Final = 200
-_NO_JSON: Final = "The search engine does not give JSON."
-_ALLOW_JSON: Final = "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml."
+_NO_JSON: Final = (
+    "The search engine does not give JSON.",
+    "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml.",
+)
 _ENDS_A_LINK: Final = re.compile(r'[\x00- <>|"\\\x7f]')
 
 
@@ -64,7 +66,7 @@ class WebSearchTool:
         try:
             async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as reply:
                 if reply.status_code == _FORBIDDEN:
-                    raise WebSearchFailed(_NO_JSON, _ALLOW_JSON)
+                    raise WebSearchFailed(*_NO_JSON)
                 if reply.status_code != _OK:
                     raise WebSearchFailed(why=f"The search engine answered with status {reply.status_code}.")
                 body = bytearray()
@@ -96,11 +98,12 @@ def _parse_results(body: bytes) -> Iterator[Source]:
         raise WebSearchFailed(why="The search engine's reply is not a list of results.") from error
     for result in results if isinstance(results, list) else ():
         found = mapping(result)
-        url, text, updated_at = _safe_url(found.get("url")), _one_line(found.get("content")), ""
+        title, text = (" ".join(string(found, name).split()) for name in ("title", "content"))
+        url, updated_at = _safe_url(found.get("url")), ""
         with suppress(ValueError):
             updated_at = date.fromisoformat(str(found.get("publishedDate"))[:10]).isoformat()
         if url and text:
-            title, text = (_one_line(found.get("title")) or url)[:200], text[:MAX_EXCERPT_CHARS]
+            title, text = (title or url)[:200], text[:MAX_EXCERPT_CHARS]
             yield Source(id=0, title=title, url=url, text=text, origin=f"tool:{WEB_SEARCH}", updated_at=updated_at)
 
 
@@ -114,8 +117,3 @@ def _safe_url(value: object) -> str:
     except ValueError:
         return ""
     return value if plain else ""
-
-
-def _one_line(value: object) -> str:
-    """Return the text on one line, without lone surrogates."""
-    return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""

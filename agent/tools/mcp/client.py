@@ -189,33 +189,26 @@ class McpConnection:
                 log.warning("mcp_tools_not_listed", server=self.server.name, error_type=type(error).__name__)
 
     async def _list_tools(self, client: Client) -> None:
-        """Read the server's tools, and keep those that are allowed and usable."""
-        cursor, listed = None, list[types.Tool]()
+        """Read the server's tools, and keep those that are allowed and usable, as the model sees them."""
+        server, cursor, tools, left_out = self.server, None, list[ListedTool](), list[str]()
+        # A call first waits for a connection, and its own time-out gives a better error, so the guard waits longer.
+        takes_s = self._waits.ready + server.timeout_s + 1
         for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
-            listed += page.tools
+            for tool in page.tools:
+                reads = tool.annotations.read_only_hint if tool.annotations else None
+                spec = to_tool_spec(server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
+                if spec and server.allows(tool.name, reads=reads) and len(tools) < MAX_TOOLS:
+                    spec = replace(spec, takes_s=takes_s, place=server.name)
+                    tools.append(ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], spec))
+                else:
+                    left_out.append(to_one_line(tool.name)[:80])
             cursor = page.next_cursor
             if not cursor:
                 break
-        tools, left_out = list[ListedTool](), list[str]()
-        for tool in listed:
-            if (usable := self._usable(tool)) and len(tools) < MAX_TOOLS:
-                tools.append(usable)
-            else:
-                left_out.append(to_one_line(tool.name)[:80])
         self.tools, self.left_out = tuple(tools), tuple(left_out)
         if left_out:
-            log.info("mcp_tools_left_out", server=self.server.name, tools=len(left_out))
-
-    def _usable(self, tool: types.Tool) -> ListedTool | None:
-        """Return the tool as the model sees it, or None if it must not or cannot be used."""
-        reads = tool.annotations.read_only_hint if tool.annotations else None
-        spec = to_tool_spec(self.server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
-        if spec is None or not self.server.allows(tool.name, reads=reads):
-            return None
-        # A call first waits for a connection, and its own time-out gives a better error, so the guard waits longer.
-        spec = replace(spec, takes_s=self._waits.ready + self.server.timeout_s + 1, place=self.server.name)
-        return ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], spec)
+            log.info("mcp_tools_left_out", server=server.name, tools=len(left_out))
 
 
 async def _is_alive(client: Client) -> bool:

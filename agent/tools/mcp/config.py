@@ -66,10 +66,7 @@ class McpServer(BaseModel):
         return self
 
     def allows(self, tool: str, *, reads: bool | None) -> bool:
-        """Return whether a tool may be used.
-
-        ``reads`` is the tool's own claim; a pattern does not allow tools that declare changes.
-        """
+        """Return whether a tool may be used. A pattern allows none that declares (``reads``) that it changes things."""
         if not self.allow:
             return reads is True
         return tool in self.allow or (reads is not False and any(fnmatchcase(tool, each) for each in self.allow))
@@ -91,10 +88,7 @@ class McpServer(BaseModel):
 
 
 def read_servers(text: str, environment: Mapping[str, str]) -> tuple[McpServer, ...]:
-    """Return the servers of a file that are not ``disabled``.
-
-    Raises ``ValueError``, which names the place but not the value.
-    """
+    """Return the servers of a file that are not ``disabled``. Raises ``ValueError``, without the values."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from agent.json_data import string
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.sanitize import to_one_line
 from agent.tools.tool import ToolFailed, ToolResult
@@ -54,9 +55,7 @@ class Record:
 def read_records(text: str) -> list[Record]:
     """Return the records of a result, or the text itself as one if it is not JSON."""
     value = _decode(text)
-    if isinstance(value, str):
-        return [Record(text=text)]
-    return [_record(item) for item in _items_of(value)]
+    return [Record(text=text)] if isinstance(value, str) else [_record(item) for item in _items_of(value)]
 
 
 def failure_in(text: str) -> str:
@@ -78,11 +77,6 @@ def failure_in(text: str) -> str:
     return "; ".join(_lines(value)) if has_failed else ""
 
 
-def without_surrogates(text: str) -> str:
-    """Return the text in encodable form, because half a character in a result must not end a turn."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _decode(text: Any) -> Any:
     """Decode JSON, including JSON inside JSON; anything else stays as it is."""
     if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
@@ -97,9 +91,8 @@ def _decode(text: Any) -> Any:
 def _items_of(value: Any) -> Sequence[Any]:
     """Return the entries of the list that a result is or contains, if they are records; otherwise the whole result."""
     lists = [value] if isinstance(value, list) else [each for each in value.values() if each and isinstance(each, list)]
-    items: list[Any] = max(lists, key=len, default=[])
-    if isinstance(value, dict) and (_field(value, _TITLES) or len(lists) > 1):
-        return [value]
+    is_record = isinstance(value, dict) and (_field(value, _TITLES) or len(lists) > 1)
+    items: list[Any] = [] if is_record else max(lists, key=len, default=[])
     are_records = all(isinstance(each, dict) and (_field(each, _TITLES) or _field(each, _LINKS)) for each in items)
     return items if items and are_records else [value]
 
@@ -107,7 +100,7 @@ def _items_of(value: Any) -> Sequence[Any]:
 def _record(value: Any) -> Record:
     date = _DATE.match(_field(value, _DATES))
     return Record(
-        text=without_surrogates("\n".join(_lines(value))),
+        text=string("\n".join(_lines(value))),
         title=" ".join(_field(value, _TITLES).split())[:MAX_TITLE_CHARS],
         url=_field(value, _LINKS),
         updated_at=date[0].replace(" ", "T") if date else "",
@@ -139,9 +132,9 @@ def _inside(value: Any, names: Sequence[str], max_depth: int) -> str:
 def _plain(value: Any) -> str:
     """Return a text, a number, or a text that is split into parts; for anything else an empty text."""
     if isinstance(value, str | int) and not isinstance(value, bool):
-        return without_surrogates(str(value)).strip()
+        return string(str(value)).strip()
     if isinstance(value, list) and value and all(isinstance(each, Mapping) and "plain_text" in each for each in value):
-        return without_surrogates("".join(str(each["plain_text"]) for each in value))
+        return string("".join(str(each["plain_text"]) for each in value))
     return ""
 
 
@@ -199,32 +192,30 @@ class Pages:
         """Return a part of a result: from an offset, or from the passage with most of the words."""
         if name not in self._results:
             raise ToolFailed(*_UNKNOWN_RESULT)
-        title, records = self._results[name]
+        server, (title, records) = self.server, self._results[name]
         if find:
             offset = _passage(records, find)
-        parts, end = _cut(records, offset, self.server.max_chars)
+        parts, end = _cut(records, offset, server.max_chars)
         total = sum(len(record.text) for record in records)
-        note, hints = "", list[str]()
-        if offset or end < total:
-            note = f"\n[Characters {offset} to {end} of {total}.]"
-        if end < total:
-            more = f'{{"from": "{name}", "offset": {end}}}, or with words to "find" in it'
-            hints.append(f"{self.server.name}_read reads on: {more}.")
+        note = f"\n[Characters {offset} to {end} of {total}.]" if offset or end < total else ""
+        more = f'{{"from": "{name}", "offset": {end}}}, or with words to "find" in it'
+        sources = (
+            Source(
+                id=0,
+                title=to_one_line(part.title) or f"{server.name}: {title}",
+                url=part.url if server.links_to(part.url) else "",
+                text=part.text,
+                origin=origin,
+                updated_at=part.updated_at,
+                audience=server.audience,
+            )
+            for part in parts
+            if part.text.strip()
+        )
         return ToolResult(
             content="\n".join(part.text for part in parts) + note,
-            sources=tuple(self._source(part, title, origin) for part in parts if part.text.strip()),
-            hints=tuple(hints),
-        )
-
-    def _source(self, record: Record, title: str, origin: str) -> Source:
-        return Source(
-            id=0,
-            title=to_one_line(record.title) or f"{self.server.name}: {title}",
-            url=record.url if self.server.links_to(record.url) else "",
-            text=record.text,
-            origin=origin,
-            updated_at=record.updated_at,
-            audience=self.server.audience,
+            sources=tuple(sources),
+            hints=(f"{server.name}_read reads on: {more}.",) if end < total else (),
         )
 
 

@@ -11,15 +11,15 @@ from typing import Any, Final
 
 from mcp import types
 
+from agent.json_data import string
 from agent.tasks import background_tasks
 from agent.thread.conversation import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
-from agent.tools.mcp.results import REFUSALS, Record, failure_in, read_records, values_in, without_surrogates
+from agent.tools.mcp.results import REFUSALS, Record, failure_in, read_records, values_in
 from agent.tools.mcp.sanitize import to_one_line
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 
-_OTHER_INPUT: Final = "Call it again with other input, or go on without it."
 _NO_TEXT: Final = ("The resource is not a text.", "Go on without it.")
 _READ_INPUT: Final = {
     "type": "object",
@@ -44,14 +44,13 @@ class McpTool:
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Call the tool, and return the result's text and its sources."""
         result = await self.connection.request(lambda client: client.call_tool(self.listed.name, dict(arguments)))
-        texts = [without_surrogates(text) for text in _texts_of(result, self.connection)]
+        texts = [string(text) for text in _texts_of(result, self.connection)]
         whole = "\n".join(texts)
         if failure := (whole or "no message") if result.is_error else failure_in(whole):
             said = to_one_line(failure)
             if REFUSALS.search(said):
                 raise McpFailed(self.connection.server, f"does not let Orion in: {said}")
-            why = f"The tool failed: {said}"
-            raise ToolFailed(why, _OTHER_INPUT)
+            raise ToolFailed(*(f"The tool failed: {said}", "Call it again with other input, or go on without it."))
         shown = _add_page(self, texts, values_in(arguments), self.listed.title)
         # for example, an empty list
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")
@@ -71,9 +70,7 @@ class ReadOnTool:
             offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
             return pages.read_on(name, origin=f"tool:{self.spec.name}", offset=offset, find=find)
         read = await self.connection.request(lambda client: client.read_resource(name))
-        texts = [
-            without_surrogates(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)
-        ]
+        texts = [string(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
         return _add_page(self, texts, [name], name)
@@ -98,23 +95,19 @@ class McpTools:
     connections: Sequence[McpConnection] = ()
     reserved: frozenset[str] = frozenset()
 
-    def for_viewers(self, viewers: Viewers) -> dict[str, Tool]:
-        """Return the tools that all viewers may use, by name."""
-        return self._by_name(one for one in self.connections if may_see(one.server.audience, viewers))
-
-    def all(self) -> dict[str, Tool]:
-        """Return the tools of all servers by name, for any viewer."""
-        return self._by_name(self.connections)
-
     def left_out(self) -> list[str]:
         """Return the names of the tools beyond ``MAX_ALL_TOOLS``, as if one question could use all servers."""
         names = [tool.spec.name for connection in self.connections for tool in _tools_of(connection)]
         return names[MAX_ALL_TOOLS:]
 
-    def _by_name(self, connections: Iterable[McpConnection]) -> dict[str, Tool]:
-        """Return at most ``MAX_ALL_TOOLS`` tools in the order of the file. A duplicate name gets a number."""
+    def by_name(self, viewers: Viewers | None = None) -> dict[str, Tool]:
+        """Return at most ``MAX_ALL_TOOLS`` tools in the order of the file. A duplicate name gets a number.
+
+        All ``viewers`` may use them. Without viewers, return the tools of all servers.
+        """
         tools: dict[str, Tool] = {}
-        for tool in chain.from_iterable(map(_tools_of, connections)):
+        usable = (one for one in self.connections if viewers is None or may_see(one.server.audience, viewers))
+        for tool in chain.from_iterable(map(_tools_of, usable)):
             name, number = tool.spec.name, 2
             while name in tools or name in self.reserved:
                 name, number = f"{tool.spec.name[:60]}_{number}", number + 1
@@ -144,33 +137,29 @@ async def open_mcp(
 
 
 def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | AwayTool]:
-    server = connection.server
+    name = connection.server.name
     for listed in connection.tools:
         yield McpTool(connection, listed, listed.spec)
     if connection.tools:
-        does = f"Reads on in a long result of the server {server.name}, or a resource that a result names."
-        spec = ToolSpec(name=f"{server.name}_read", description=does, parameters=_READ_INPUT, place=server.name)
-        yield ReadOnTool(connection, spec)
+        does = f"Reads on in a long result of the server {name}, or a resource that a result names."
+        yield ReadOnTool(
+            connection, ToolSpec(name=f"{name}_read", description=does, parameters=_READ_INPUT, place=name)
+        )
     elif not connection.is_connected:
-        does = f"Searches the outside server {server.name}. It cannot be reached now: a call tells the person so."
-        spec = ToolSpec(name=f"{server.name}_search", description=does, parameters=_SEARCH_INPUT, place=server.name)
+        does = f"Searches the outside server {name}. It cannot be reached now: a call tells the person so."
+        spec = ToolSpec(name=f"{name}_search", description=does, parameters=_SEARCH_INPUT, place=name)
         yield AwayTool(connection, spec)
 
 
 def _add_page(tool: McpTool | ReadOnTool, texts: Sequence[str], asked: Iterable[Any], title: str) -> ToolResult:
-    records = _join_untitled([record for text in texts for record in read_records(text)])
-    return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
-
-
-def _join_untitled(records: Sequence[Record]) -> list[Record]:
-    """Join adjacent sources without a title and a link: they are one text in several parts."""
-    joined: list[Record] = []
-    for record in records:
-        if joined and not (record.title or record.url or joined[-1].title or joined[-1].url):
-            joined[-1] = replace(joined[-1], text=f"{joined[-1].text}\n{record.text}")
+    records: list[Record] = []
+    for record in chain.from_iterable(map(read_records, texts)):
+        # Adjacent sources without a title and a link are one text in several parts.
+        if records and not (record.title or record.url or records[-1].title or records[-1].url):
+            records[-1] = replace(records[-1], text=f"{records[-1].text}\n{record.text}")
         else:
-            joined.append(record)
-    return joined
+            records.append(record)
+    return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
 
 
 def _texts_of(result: types.CallToolResult, connection: McpConnection) -> Iterator[str]:

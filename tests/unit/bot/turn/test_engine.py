@@ -223,7 +223,7 @@ async def test_orion_starts_although_a_server_is_down(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", mcp_config=path)
     async with open_toolbox(settings) as toolbox:
         assert toolbox.mcp
-        assert list(toolbox.mcp.all()) == ["gone_search"]
+        assert list(toolbox.mcp.by_name()) == ["gone_search"]
     assert [server.name for server in mcp_servers(settings)] == ["gone"]
 
 

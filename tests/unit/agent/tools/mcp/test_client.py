@@ -41,7 +41,7 @@ def child(*words: str, **more: Any) -> McpServer:
 
 async def call(tools: McpTools, tool: str, **arguments: Any) -> ToolResult:
     asked = ToolCall(call_id="1", tool=tool, input=arguments)
-    return await call_tool(tools.all(), asked, timeout_s=60, max_chars=16_000)
+    return await call_tool(tools.by_name(), asked, timeout_s=60, max_chars=16_000)
 
 
 async def pid(tools: McpTools) -> int:
@@ -55,7 +55,7 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
     server = child(timeout_s=5.0, max_chars=200, env={"SHOP_TOKEN": "t"}, allow=allowed)
     with structlog.testing.capture_logs() as logs:
         async with open_mcp([server], frozenset({"shop_sleep"}), QUICK) as tools:
-            assert sorted(tools.all()) == [
+            assert sorted(tools.by_name()) == [
                 "shop_die",
                 "shop_many",
                 "shop_process",
@@ -117,7 +117,7 @@ async def test_server_over_http_hangs_stops_and_recovers() -> None:
             hung = await call(tools, "shop_sleep")
             assert hung.error == "The server shop gave no result within 2 seconds."
             asked = ToolCall(call_id="1", tool="shop_sleep", input={})
-            allowed = await call_tool(tools.all(), asked, timeout_s=0.1, max_chars=100)
+            allowed = await call_tool(tools.by_name(), asked, timeout_s=0.1, max_chars=100)
             assert allowed.error == hung.error, "the time that an admin allows counts, though no other tool has as much"
             several = [tools, tools, tools]
             async with asyncio.TaskGroup() as group:
@@ -148,7 +148,7 @@ async def _away(url: str) -> ToolResult:
 @pytest.mark.parametrize("how", ["mute", "gone", "nonsense", "flood", "chatter", "stubborn"])
 async def test_misbehaving_server_does_not_disturb_orion(how: str) -> None:
     async with open_mcp([child(how)], frozenset(), HASTY) as tools:
-        assert set(tools.all()) <= {"shop_search"}
+        assert set(tools.by_name()) <= {"shop_search"}
         (connection,) = tools.connections
         await wait_until(connection.tried.is_set, "one attempt has ended")
         assert not connection.is_connected
@@ -248,14 +248,14 @@ async def test_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> Non
     replies = old_server(lists(bad, tool("own"), tool("good"), tool("good", title="Twice")), says(TEXT))
     names = ["far_own_2", "far_good", "far_good_2", "far_read"]
     async with opened(replies, reserved="far_own") as tools:
-        assert list(tools.all()) == names
+        assert list(tools.by_name()) == names
 
 
 @pytest.mark.parametrize("schema", [{"type": "object", "properties": []}, {"type": "string"}], ids=["list", "string"])
 async def test_invalid_list_of_tools_brings_no_tool(schema: dict[str, Any]) -> None:
     replies = old_server(lists(tool(inputSchema=schema), tool("good")), says(TEXT))
     async with opened(replies) as tools:
-        assert list(tools.all()) == ["far_search"]
+        assert list(tools.by_name()) == ["far_search"]
 
 
 async def test_lists_without_end_come_to_an_end() -> None:
@@ -264,8 +264,8 @@ async def test_lists_without_end_come_to_an_end() -> None:
         return {"result": {"tools": [tool(f"t{number}-{n}") for n in range(5)], "nextCursor": str(number + 1)}}
 
     async with opened(old_server(list_tools, says(TEXT))) as tools:
-        assert len(tools.all()) == MAX_TOOLS + 1, "and one that reads on"
-        assert len(McpTools([*tools.connections, *tools.connections], frozenset()).all()) == MAX_ALL_TOOLS
+        assert len(tools.by_name()) == MAX_TOOLS + 1, "and one that reads on"
+        assert len(McpTools([*tools.connections, *tools.connections], frozenset()).by_name()) == MAX_ALL_TOOLS
 
 
 async def test_every_kind_of_content() -> None:
@@ -364,16 +364,14 @@ async def test_pages_as_json_become_readable_sources_with_title_link_and_date() 
 async def test_tools_are_there_only_for_the_audience_of_their_server() -> None:
     async with opened(old_server(lists(tool()), says(TEXT)), audience=["U12345"]) as tools:
         direct = Viewers(team="T1", channel="D1", user="U12345")
-        seen = {
-            who: list(tools.for_viewers(who)) for who in (direct, replace(direct, user="U9"), replace(direct, user=""))
-        }
+        seen = {who: list(tools.by_name(who)) for who in (direct, replace(direct, user="U9"), replace(direct, user=""))}
     assert seen == {direct: ["far_look", "far_read"], replace(direct, user="U9"): [], replace(direct, user=""): []}
 
 
 async def test_only_tools_that_say_they_read_are_there_without_an_allow_list() -> None:
     annotated = [tool(name, annotations={"readOnlyHint": reads}) for name, reads in (("look", True), ("drop", False))]
     async with opened(old_server(lists(*annotated, tool("mute")), says(TEXT)), allow=()) as tools:
-        assert list(tools.all()) == ["far_look", "far_read"]
+        assert list(tools.by_name()) == ["far_look", "far_read"]
         assert tools.connections[0].left_out == ("drop", "mute")
 
 
@@ -425,7 +423,7 @@ async def test_tools_that_a_server_adds_later_are_there(mode: str) -> None:
         tools = await stack.enter_async_context(open_mcp([server], frozenset(), QUICK))
 
         async def has_grown() -> bool:
-            return (await call(tools, "shop_grow")).ok and "shop_new" in tools.all()
+            return (await call(tools, "shop_grow")).ok and "shop_new" in tools.by_name()
 
         await wait_until(has_grown, "the new tool is listed")
 
