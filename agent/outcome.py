@@ -62,10 +62,7 @@ class OutOfBudget(_WithAnswer):
 
 
 class Silent(_WithAnswer):
-    """Orion posts nothing, because the message was meant for other people.
-
-    ``answer`` is empty, and nothing is counted.
-    """
+    """Orion posts nothing and counts nothing: the message was meant for other people. ``answer`` is empty."""
 
     name = "no_reply"
 

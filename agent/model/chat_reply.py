@@ -143,7 +143,7 @@ WHOLE_FINISH: Final = re.compile(
     re.IGNORECASE,
 )
 
-CHARACTERS_PER_TOKEN = 4  # characters per token, in English on average
+CHARACTERS_PER_TOKEN = 4  # in English on average
 MAX_JSON_STARTS = 64  # limits the cost of a text full of braces
 _DECODER = json.JSONDecoder()
 _TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
@@ -155,15 +155,11 @@ _NAME: Final = re.compile(r"\s*(?:functions?\.)?([\w.:/-]+)")
 
 @dataclass(slots=True)
 class Reply:
-    """The reply so far. Pass each of its JSON objects to ``read``, then check that it is complete.
+    """The reply so far. Pass each of its JSON objects to ``read``, then check that it is complete."""
 
-    ``calls`` are function calls, each with its arguments as JSON text. ``usage`` is None if the server gave no figures.
-    ``finish`` is the server's reason for ending the text, if it gave one.
-    """
-
-    usage: Usage | None = None
-    calls: list[tuple[ToolCall, str]] = field(default_factory=list)
-    finish: str = ""
+    usage: Usage | None = None  # None if the server gave no figures
+    calls: list[tuple[ToolCall, str]] = field(default_factory=list)  # function calls and their arguments as JSON text
+    finish: str = ""  # the server's reason for ending the text, if it gave one
     _texts: dict[str, list[str]] = field(default_factory=lambda: {"reasoning": [], "content": []})
     _halves: dict[str, str] = field(default_factory=dict)
     _index: object = None
@@ -276,12 +272,6 @@ def named_error(payload: object, *, event: str = "") -> ServerRefusalError | Non
     return ServerRefusalError(0, code, str(fault))
 
 
-def estimate_usage(characters_in: int, characters_out: int) -> Usage:
-    """Return the estimated usage of a call, for servers that do not report it."""
-    prompt, completion = (-(-characters // CHARACTERS_PER_TOKEN) for characters in (characters_in, characters_out))
-    return Usage(model_calls=1, prompt_tokens=prompt, completion_tokens=completion, estimated=True)
-
-
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
     """Return the outermost JSON objects in a text, in order. A trailing comma inside one does not matter."""
     start = text.find("{")
@@ -320,12 +310,10 @@ def _read_call(wire: Mapping[str, Any], position: int) -> tuple[ToolCall, str]:
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    figures = {
-        "prompt_tokens": usage.get("prompt_tokens"),
-        "completion_tokens": usage.get("completion_tokens"),
-        "cached_tokens": mapping(usage, "prompt_tokens_details").get("cached_tokens"),
-        "reasoning_tokens": mapping(usage, "completion_tokens_details").get("reasoning_tokens"),
-    }
+    details = {name: mapping(usage, f"{name}_tokens_details") for name in ("prompt", "completion")}
+    figures = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
+    figures["cached_tokens"] = details["prompt"].get("cached_tokens")
+    figures["reasoning_tokens"] = details["completion"].get("reasoning_tokens")
     counts: dict[str, Any] = {name: int(str(count)) for name, count in figures.items() if _COUNT.fullmatch(str(count))}
     return Usage(model_calls=1, **counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
 

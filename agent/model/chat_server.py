@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -20,7 +20,7 @@ import structlog
 
 from agent.budget import ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
-from agent.model.chat_reply import Reply, estimate_usage, join_surrogates
+from agent.model.chat_reply import CHARACTERS_PER_TOKEN, Reply, join_surrogates
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
 from agent.model.protocol import RETRYABLE, ModelError, Piece, ServerAddress, WriteStream
 
@@ -76,7 +76,10 @@ class Learned:
         """Return the request as this model accepts it, with only encodable text."""
         request = body | {option: self._value(option, body) for option in _OPTIONS if option in body}
         messages = [{**message, "content": join_surrogates(message["content"])} for message in body["messages"]]
-        request["messages"] = _without_system(messages) if _SYSTEM_ROLE in self.refused else messages
+        if _SYSTEM_ROLE in self.refused:  # put its text before the first user text, and never two of a role in a row
+            turns = groupby(messages, key=lambda message: message["role"].replace("system", "user"))
+            messages = [{"role": role, "content": "\n\n".join(m["content"] for m in group)} for role, group in turns]
+        request["messages"] = messages
         if "max_tokens" in body and request["max_tokens"] is None:
             request["max_completion_tokens"] = body["max_tokens"]  # its newer name, for OpenAI's reasoning models
         return {name: value for name, value in request.items() if value is not None}
@@ -114,12 +117,6 @@ class Learned:
         names = (option, _WITH_TOOLS) if option == "reasoning_effort" and "tools" in body else (option,)
         values = (wanted, *_ALTERNATIVES.get(option, ()))
         return next((value for value in values if not any((name, value) in self.refused for name in names)), None)
-
-
-def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return the messages with the system text put before the first user text, and never two of one role in a row."""
-    turns = groupby(messages, key=lambda message: message["role"].replace("system", "user"))
-    return [{"role": role, "content": "\n\n".join(each["content"] for each in group)} for role, group in turns]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +161,7 @@ class ModelServer:
 
 @dataclass(kw_only=True, eq=False)
 class ChatServer(ModelServer):
-    """A server of chat models.
-
-    Its clients can share ``breaker`` and ``learned``, which has the facts about each model.
-    """
+    """A server of chat models. Its clients can share ``breaker`` and ``learned``, the facts about each model."""
 
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
     learned: defaultdict[str, Learned] = field(default_factory=lambda: defaultdict(Learned))
@@ -190,8 +184,7 @@ class ChatServer(ModelServer):
             return reply
 
         with self._guard(body):
-            async with time_limit(self.timeouts.reply):
-                reply = await self._request(body, send)
+            reply = await self._request(body, send)
         return reply, self._usage(body, reply)
 
     def stream(self, body: Body) -> WriteStream:
@@ -219,8 +212,7 @@ class ChatServer(ModelServer):
         is_open = is_refused = False
         try:
             with self._guard(body):
-                async with time_limit(self.timeouts.reply):
-                    chunks, first = await self._request(body, begin)
+                chunks, first = await self._request(body, begin)
                 is_open = True
                 async with aclosing(chunks):
                     pieces: list[Piece] | None = first
@@ -265,31 +257,33 @@ class ChatServer(ModelServer):
         retry = stamina.AsyncRetryingCaller(attempts=self.timeouts.retries + 1, timeout=None, **waits).on(_pause)
         learned = self.learned[model]
         trial = replace(learned, refused=set(learned.refused))
-        while True:
-            try:
-                result = await retry(send, trial.request(body))
-            except ServerRefusalError as refusal:
-                lesson, is_named = trial.lesson(refusal, body)
-                if lesson is None:
-                    raise
-                if is_certain or is_named:
-                    trial.refused.add(lesson)
-                is_certain = True  # a refusal that names nothing may be temporary: send the same request once more
-            else:
-                learned.refused |= trial.refused
-                return result
+        async with time_limit(self.timeouts.reply):
+            while True:
+                try:
+                    result = await retry(send, trial.request(body))
+                except ServerRefusalError as refusal:
+                    lesson, is_named = trial.lesson(refusal, body)
+                    if lesson is None:
+                        raise
+                    if is_certain or is_named:
+                        trial.refused.add(lesson)
+                    is_certain = True  # a refusal that names nothing may be temporary: send the same request once more
+                else:
+                    learned.refused |= trial.refused
+                    return result
 
     def _usage(self, body: Body, reply: Reply) -> Usage:
         """Return the usage by the server's figures, or an estimate; learn what they show about the model."""
-        sent = sum(len(message["content"]) for message in body["messages"])
-        guess, figures, model = estimate_usage(sent, sum(map(len, reply.texts))), reply.usage, str(body["model"])
+        figures, model = reply.usage, str(body["model"])
+        characters = (sum(len(message["content"]) for message in body["messages"]), sum(map(len, reply.texts)))
+        sent, written = (-(-count // CHARACTERS_PER_TOKEN) for count in characters)  # rounded up
         # Reasoning came separately or was counted separately: the model reasons without being told to.
         if reply.reasoning or (figures and figures.reasoning_tokens):
             self.learned[model].reasons = True
-        if figures and was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
+        if figures and was_cut(figures, sent) and model not in self._cut_prompts:
             self._cut_prompts.add(model)
-            log.warning("prompt_cut_by_server", model=model, read=figures.prompt_tokens, sent_about=guess.prompt_tokens)
-        return figures or guess
+            log.warning("prompt_cut_by_server", model=model, read=figures.prompt_tokens, sent_about=sent)
+        return figures or Usage(model_calls=1, prompt_tokens=sent, completion_tokens=written, estimated=True)
 
     @contextmanager
     def _guard(self, body: Body) -> Iterator[None]:

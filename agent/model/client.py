@@ -43,8 +43,7 @@ class SdkClient:
             headers["Authorization"] = aiohttp.encode_basic_auth(url.username, url.password)
             url = url.copy_with(userinfo=b"")
         # If the SDK read the environment itself, it would send loopback requests through a proxy.
-        host_proxy = proxy_for(str(url))
-        proxy = httpx2.Proxy(host_proxy) if host_proxy else None
+        proxy = httpx2.Proxy(host_proxy) if (host_proxy := proxy_for(str(url))) else None
         if proxy and proxy.auth:  # aiohttp would omit it when it reuses a connection
             login = {"Proxy-Authorization": aiohttp.encode_basic_auth(*proxy.auth)}
             proxy = httpx2.Proxy(proxy.url, headers=login)
@@ -149,7 +148,12 @@ def model_errors() -> Iterator[None]:
             is_final=headers.get("x-should-retry") == "false",
         ) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
-        raise _connection_failure(error) from error
+        cause: BaseException = error  # the SDK's transport reports refused connections as time-outs too
+        while cause.__cause__ and not isinstance(cause, TimeoutError):
+            cause = cause.__cause__
+        if isinstance(cause, TimeoutError):
+            raise ModelError(kind="TimeoutError", detail="no reply in time") from error
+        raise ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})") from error
     except openai.OpenAIError as error:  # error inside a stream
         fault = getattr(error, "body", None) or str(error)
         raise named_error({"error": fault}) or ModelError(kind="LLMError", detail="unnamed") from error
@@ -157,12 +161,3 @@ def model_errors() -> Iterator[None]:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent
         raise ModelError(kind="ConfigurationError", detail=f"cannot be called ({type(error).__name__})") from error
-
-
-def _connection_failure(error: BaseException) -> ModelError:
-    """Tell time-outs from refused connections, which the SDK's transport also reports as time-outs."""
-    while error.__cause__ and not isinstance(error, TimeoutError):
-        error = error.__cause__
-    if isinstance(error, TimeoutError):
-        return ModelError(kind="TimeoutError", detail="no reply in time")
-    return ModelError(kind="LLMError", detail=f"connection failed ({type(error).__name__})")

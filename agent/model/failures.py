@@ -85,15 +85,14 @@ def _failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
         return "TokenLimitError"
     if status in _REFUSING_STATUSES and _REFUSED.search(f"{code} {words}"):
         return "RefusalError"
-    named = next((kind for kind, pattern in _BY_NAME.items() if pattern.search(code)), None)
-    if named and status in _NAMING_STATUSES:
-        return named
-    return _BY_STATUS.get(status, "LLMError")
+    by_name = _BY_NAME.items() if status in _NAMING_STATUSES else ()
+    named = (kind for kind, pattern in by_name if pattern.search(code))
+    return next(named, _BY_STATUS.get(status, "LLMError"))
 
 
 def _is_too_long(status: int, code: str, words: str) -> bool:
     if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
-        return bool(re.search(r"request too large", words, re.IGNORECASE))
+        return "request too large" in words.lower()
     if status not in _TOO_LONG_STATUSES:
         return False
     text = _NOT_A_PROMPT.sub(" ", words)

@@ -70,10 +70,9 @@ class ControlError(ValueError):
 
 
 def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict[str, Any]]:
-    """Return the ``tools`` field of a chat request: the control functions, then the real tools.
+    """Return the ``tools`` field of a chat request, the same in every step: it comes first in a prompt cache.
 
-    It is the same in every step of a turn, because it comes first in a prompt cache. Every control function accepts a
-    plan, but only one offers it. ``no_reply`` is offered only for a message that did not address Orion.
+    Every control function accepts a plan, but only one offers it.
     """
     described = [
         (name, text, {"type": "object", "properties": {**fields, **more}, "required": [*fields]})

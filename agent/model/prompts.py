@@ -20,7 +20,6 @@ from agent.actions import CONTROL_NAMES, Action, ToolCalls
 from agent.model.protocol import DecideContext, JudgeContext, TurnContext, WriteContext
 from agent.texts.catalogue import age, truncate
 from agent.thread.conversation import Question, ThreadMessage, as_markdown
-from agent.thread.state import Plan
 from agent.tools.tool import ToolResult
 from verification.markup.lines import source_lines
 
@@ -74,9 +73,11 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_source_parts(context),  # in full here too: the next call has the same prefix (decision 33)
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
         *_conversation_parts(context, talk, MAX_DECIDE_MESSAGE_CHARS),
-        *_plan_parts(context.plan),
-        _last_message(question),
     ]
+    if (plan := context.plan) and len(plan.steps) > 1:  # a single step adds nothing to the mission
+        goals = (f" (done when: {s.acceptance})" if s.acceptance and s.status == "open" else "" for s in plan.steps)
+        steps = enumerate(zip(plan.steps, goals, strict=True), 1)
+        parts.append(("the plan", "\n".join(f"{n}. [{s.status}] {s.description}{goal}" for n, (s, goal) in steps)))
     lines = _data_lines(parts, question)
     calls = context.budget.model_calls - context.used.model_calls
     uses = context.budget.tool_calls - context.used.tool_calls
@@ -104,7 +105,6 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
-    parts.append(_last_message(context.question))
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # a model that reasons without being told is not told to think
     lines = [*_data_lines(parts, context.question), f"{task} {form}"]
@@ -135,27 +135,19 @@ def decision_message(action: Action) -> dict[str, Any]:
 
 
 def judge_messages(context: JudgeContext) -> list[ChatMessage]:
-    """Return the messages of one judgement.
-
-    Each line of outside text has a number or a bar, so that it cannot look like ours.
-    """
-    cited = ("".join(f"[{number}]" for number in claim.cited) or "nothing" for claim in context.claims)
-    claims = [
-        f"claim {number}, cites {ids}:\n{_bar_lines(claim.text)}"
-        for number, (claim, ids) in enumerate(zip(context.claims, cited, strict=True), 1)
-    ]
+    """Return the messages of one judgement. A number or a bar shows where each line of outside text begins."""
     parts = [
-        *(
-            "\n".join(f"[{each.id}.{n}] {line}" for n, line in enumerate(source_lines(each)))
-            for each in context.sources
-        ),
-        *([_date_line(context.today)] if context.today else []),
-        *([f"What the person said before:\n{_bar_lines(context.said)}"] if context.said.strip() else []),
-        f"The question:\n{_bar_lines(context.question)}",
-        f"The answer:\n{_bar_lines(context.answer)}",
-        *claims,
-        f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none. Give "reply" only.',
+        "\n".join(f"[{source.id}.{n}] {line}" for n, line in enumerate(source_lines(source)))
+        for source in context.sources
     ]
+    parts += [_date_line(context.today)] if context.today else []
+    parts += [f"What the person said before:\n{_bar_lines(context.said)}"] if context.said.strip() else []
+    parts += [f"The question:\n{_bar_lines(context.question)}", f"The answer:\n{_bar_lines(context.answer)}"]
+    for number, claim in enumerate(context.claims, 1):
+        cited = "".join(f"[{each}]" for each in claim.cited) or "nothing"
+        parts.append(f"claim {number}, cites {cited}:\n{_bar_lines(claim.text)}")
+    last = len(context.claims)
+    parts.append(f"Judge claims 1 to {last}." if last else 'Judge claims: there are none. Give "reply" only.')
     return _chat_messages("judge", text="\n\n".join(parts))
 
 
@@ -170,11 +162,14 @@ def _bar_lines(text: str) -> str:
 
 
 def _data_lines(parts: Sequence[Part], question: Question) -> list[str]:
+    # The author helps to understand "she" and "us", and whether a message is for other people, even without a name.
+    author = question.names.get(question.user, "" if question.addressed else question.user)
+    every = [*parts, ("last message", f"{author}: {question.text}" if author else question.text)]
     # Each part is between marker lines. Their fence word occurs in no part, and no author of a document can guess it.
-    texts, seed = list(chain.from_iterable(parts)), f"{question.thread} {question.ts} {question.text}"
+    texts, seed = list(chain.from_iterable(every)), f"{question.thread} {question.ts} {question.text}"
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
-    fenced = "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in parts)
+    fenced = "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in every)
     lines = [fenced, _date_line(question.date_asked(), question.zone)]
     if question.instruction:  # not a source: facts in it need a source like any other
         lines.append(f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}")
@@ -221,24 +216,8 @@ def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], 
         lines.append(f"{name}: {truncate(said, longest)}")
     mission = context.mission if context.mission != context.question.text else ""
     answers = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
-    named = (
-        ("mission", mission), ("conversation so far", "\n".join(lines)), ("the person's answers to questions", answers),
-    )  # fmt: skip
-    yield from (part for part in named if part[1])
-
-
-def _last_message(question: Question) -> Part:
-    # To understand "she" and "us", and whether a message is for other people, the model needs the author, even without
-    # a name.
-    author = question.names.get(question.user, "" if question.addressed else question.user)
-    return "last message", f"{author}: {question.text}" if author else question.text
-
-
-def _plan_parts(plan: Plan | None) -> Iterable[Part]:
-    if plan and len(plan.steps) > 1:  # a single step adds nothing to the mission
-        goals = (f" (done when: {s.acceptance})" if s.acceptance and s.status == "open" else "" for s in plan.steps)
-        steps = enumerate(zip(plan.steps, goals, strict=True), 1)
-        yield "the plan", "\n".join(f"{n}. [{step.status}] {step.description}{goal}" for n, (step, goal) in steps)
+    talk, labels = "\n".join(lines), ("mission", "conversation so far", "the person's answers to questions")
+    yield from (part for part in zip(labels, (mission, talk, answers), strict=True) if part[1])
 
 
 def _one_line(text: str) -> str:  # a title must stay on its marker line and must not end it

@@ -77,9 +77,8 @@ class ServerAddress:
     api_key: str = field(default="", repr=False)
     azure_api_version: str = ""  # for an Azure resource, where the model is the name of a deployment
     azure_token: str = field(default="", repr=False)  # used instead of the key there
-    headers: Mapping[str, str | None] = field(
-        default_factory=dict, repr=False
-    )  # None: not sent, not even the SDK's own
+    # None: not sent, not even the SDK's own
+    headers: Mapping[str, str | None] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,10 +172,7 @@ ReplyKind = Literal["answered", "partly", "not_in_sources"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """Everything that a judgement may depend on.
-
-    ``claims`` are sentences of ``answer``, ``sources`` those of the turn.
-    """
+    """Everything that a judgement may depend on. ``claims`` are sentences of ``answer``."""
 
     question: str
     answer: str

@@ -6,7 +6,6 @@ make no claims: they end in a colon, greet or ask.
 
 import re
 import tomllib
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal
@@ -47,16 +46,14 @@ def small_talk_reply(message: str) -> str:
         return ""
     if language := asks_about_orion(message):
         return phrase("hello", language)
-    return next(filter(None, (_reply(words, language) for language in _tables())), "")
-
-
-def _reply(words: Sequence[str], language: str) -> str:
-    said = set(words)
-    kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
-    if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no subject word
-        said -= listed_words("function_words").get(language, frozenset())
-    if said <= _word_set(language, "filler").union(*(found for found, _ in kinds)):
-        return next((phrase(name, language) for found, name in kinds if found), "")
+    for language in _tables():
+        said = set(words)
+        kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
+        if kinds[1][0]:  # a greeting: "Hi, how are you?" has no subject word
+            said -= listed_words("function_words").get(language, frozenset())
+        named = next((name for found, name in kinds if found), None)
+        if named and said <= _word_set(language, "filler").union(*(found for found, _ in kinds)):
+            return phrase(named, language)
     return ""
 
 

@@ -35,7 +35,8 @@ def say(key: str, language: str | None, **gaps: str) -> str:
 
 def translate_status(text: str, language: str | None) -> str:
     """Translate an English status. Other texts, such as a step's title, stay as they are."""
-    return say(key, language) if (key := _status_keys().get(text)) else text
+    keys = (key for key, english in texts("en").items() if english == text and key.startswith("status_"))
+    return say(key, language) if (key := next(keys, "")) else text
 
 
 _AGES: Final[tuple[tuple[int, str, str], ...]] = (
@@ -45,11 +46,6 @@ _AGES: Final[tuple[tuple[int, str, str], ...]] = (
     (1, "day_ago", "days_ago"),
 )
 LOADING: Final = tuple(say(f"status_loading_{doing}", None) for doing in ("read", "find", "write", "check"))
-
-
-@cache
-def _status_keys() -> Mapping[str, str]:
-    return {text: key for key, text in texts("en").items() if key.startswith("status_")}
 
 
 def help_text(language: str | None) -> str:

@@ -33,27 +33,14 @@ class Plan:
 
 def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
     """Record a tool call at the first open step that names the tool and has not begun, if there is one."""
-    for number, step in enumerate(plan.steps, 1):
-        if step.status == "open" and step.tool == tool and not step.input:
-            return _with_step(plan, number, replace(step, input=arguments[:MAX_INPUT_CHARS]))
-    return plan
+    fits = (n for n, s in enumerate(plan.steps, 1) if s.status == "open" and s.tool == tool and not s.input)
+    return change_step(plan, next(fits, 0), input=arguments[:MAX_INPUT_CHARS])
 
 
-def finish_step(plan: Plan, number: int, result: str, *, status: StepStatus = "done") -> Plan:
-    """Close step ``number`` (from 1). An unknown number changes nothing, so the model cannot break a plan."""
-    if not 1 <= number <= len(plan.steps):
-        return plan
-    return _with_step(plan, number, replace(plan.steps[number - 1], status=status, result=result))
-
-
-def _with_step(plan: Plan, number: int, step: Step) -> Plan:
-    return replace(plan, steps=(*plan.steps[: number - 1], step, *plan.steps[number:]))
-
-
-def fail_next_step(plan: Plan, result: str) -> Plan:
-    """Mark the first open step as failed."""
-    number = next((number for number, step in enumerate(plan.steps, 1) if step.status == "open"), 0)
-    return finish_step(plan, number, result, status="failed")
+def change_step(plan: Plan, number: int, **changes: Any) -> Plan:
+    """Change step ``number`` (from 1). An unknown number changes nothing, so the model cannot break a plan."""
+    steps = (replace(step, **changes) if n == number else step for n, step in enumerate(plan.steps, 1))
+    return replace(plan, steps=tuple(steps))
 
 
 def close_open_steps(plan: Plan, *, status: StepStatus) -> Plan:

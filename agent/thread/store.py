@@ -49,9 +49,7 @@ def team_of(thread: str) -> str:
 
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
     """Return ``prefix:{shard}``, the start of a workspace's keys: one script can use them all, even in a cluster."""
-    return shard_tag(
-        zlib.crc32(thread.partition(":")[0].encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards
-    )
+    return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
 
 
 def shard_tag(number: int, *, prefix: str, shards: int) -> str:
@@ -104,10 +102,7 @@ class ThreadStore:
         pipe.expire(self.key(key), TTL_S)
 
     async def save(self, key: ThreadKey, state: ThreadState, *, fence: LeaseFence | None = None) -> ThreadState:
-        """Overwrite the version from which ``state`` was loaded, and return the new version.
-
-        Raises ``StateNotSaved``.
-        """
+        """Overwrite the version from which ``state`` was loaded, and return the new one. Raises ``StateNotSaved``."""
         saved = replace(state, version=state.version + 1)
         # A lone surrogate (half an emoji from a cut text) has no UTF-8 form. A question mark is better than no state.
         text = compress(to_json(saved)).encode("utf-8", "replace")

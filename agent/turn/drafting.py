@@ -28,7 +28,7 @@ from agent.tools.builtin.knowledge import DOCUMENTS
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
 from agent.turn.judging import AttemptJudge
 from agent.turn.live import LiveAnswer, check_draft
-from agent.turn.progress import DISCARDED, EarlyDraft, Progress, request_draft
+from agent.turn.progress import DISCARDED, EarlyDraft, Progress
 from agent.turn.replies import (
     Label,
     away_note,
@@ -228,7 +228,7 @@ async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
         yield
         return
     async with background_tasks() as group:
-        progress.early = EarlyDraft(progress.model, progress.write_context(), progress.emit, group)
+        progress.early = EarlyDraft(progress, group)
         try:
             yield
         finally:
@@ -255,7 +255,7 @@ async def _read_draft(
         progress.early, stream = None, early.stream
     else:
         await discard_early_draft(progress)
-        stream = request_draft(progress.model, context, number, progress.emit)
+        stream = progress.request_draft(context, number)
     reader, error = TagStream(), ""
     try:
         async with aclosing(stream.pieces) as pieces:  # stop reading a draft that failed or does not end

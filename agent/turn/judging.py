@@ -24,10 +24,7 @@ MAX_CUTS = 2
 
 @dataclass(frozen=True, slots=True)
 class AttemptJudge:
-    """The judge of attempt ``number``. ``draft`` has everything that a judgement may depend on.
-
-    The judge sees each claim once per turn: a second caller waits for the same opinion.
-    """
+    """The judge of attempt ``number``. It sees each claim once per turn: a second caller waits for the same opinion."""
 
     progress: Progress
     draft: Draft

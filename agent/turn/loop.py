@@ -25,9 +25,8 @@ from agent.thread.state import (
     ThreadState,
     begin_step,
     cancel_pending_question,
+    change_step,
     close_open_steps,
-    fail_next_step,
-    finish_step,
     restore_suspended_mission,
     suspend_mission_for,
     with_messages,
@@ -144,10 +143,7 @@ async def _search_first(progress: Progress) -> None:
 
 
 async def _decide(progress: Progress) -> Action:
-    """Return one action.
-
-    An unusable one is returned to the model once; after that Orion answers from the sources it has.
-    """
+    """Return one action. An unusable one is returned to the model once; then Orion answers from what it has."""
     # Decisions must leave calls for the drafts, and for judging each of them.
     reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
@@ -159,7 +155,9 @@ async def _decide(progress: Progress) -> Action:
             return action
     log.warning("control_output_malformed", thread=str(progress.question.thread))
     if progress.state.plan is not None:
-        change_plan(progress, fail_next_step(progress.state.plan, "malformed control output"))
+        number = next((n for n, step in enumerate(progress.state.plan.steps, 1) if step.status == "open"), 0)
+        failed = change_step(progress.state.plan, number, status="failed", result="malformed control output")
+        change_plan(progress, failed)
     return Respond()
 
 
@@ -227,7 +225,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
             return await _use_tools(progress, calls)
         case FinishStep(step=step, result=result):
             if progress.state.plan is not None:
-                change_plan(progress, finish_step(progress.state.plan, step, result))
+                change_plan(progress, change_step(progress.state.plan, step, status="done", result=result))
         case AskUser(question=text, key=key):
             pending = PendingQuestion(key=key, text=text, user=progress.question.user)
             progress.update(replace(progress.state, pending_question=pending), pending_question=key)

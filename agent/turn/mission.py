@@ -93,10 +93,18 @@ def collect_findings(progress: Progress) -> SavedFindings:
     results = tuple(
         SavedResult(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in useful[-MAX_FINDINGS:]
     )
+    latest: list[Source] = []
+    room = MAX_FINDING_CHARS
+    for source in reversed(progress.sources):  # later searches were made on purpose
+        if source.origin not in {SLACK_SEARCH_ORIGIN, "thread"}:
+            room -= len(source.text)
+            if room < 0 or len(latest) == MAX_FINDING_SOURCES:
+                break
+            latest.insert(0, replace(source, id=0))
     earlier = progress.state.found
     # After a second clarifying question, resumed findings do not count as fresh again.
     ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts
-    return SavedFindings(ts=ts, results=results, sources=_latest_sources(progress.sources))
+    return SavedFindings(ts=ts, results=results, sources=tuple(latest))
 
 
 def resume_findings(progress: Progress) -> None:
@@ -112,26 +120,10 @@ def resume_findings(progress: Progress) -> None:
             progress.add_source(source)
 
 
-def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
-    latest: list[Source] = []
-    room = MAX_FINDING_CHARS
-    for source in reversed(sources):  # later searches were made on purpose
-        if source.origin in {SLACK_SEARCH_ORIGIN, "thread"}:
-            continue
-        room -= len(source.text)
-        if room < 0 or len(latest) == MAX_FINDING_SOURCES:
-            break
-        latest.insert(0, replace(source, id=0))
-    return tuple(latest)
-
-
 def _is_fresh(findings: SavedFindings, progress: Progress) -> bool:
-    return abs(_seconds(progress.question.ts) - _seconds(findings.ts)) <= FINDINGS_TTL_S
-
-
-def _seconds(ts: str) -> int:
-    whole = ts.partition(".")[0]
-    return int(whole) if whole.isdecimal() else 0
+    whole = (ts.partition(".")[0] for ts in (progress.question.ts, findings.ts))
+    asked, saved = (int(seconds) if seconds.isdecimal() else 0 for seconds in whole)
+    return abs(asked - saved) <= FINDINGS_TTL_S
 
 
 async def emit_plan(progress: Progress) -> None:

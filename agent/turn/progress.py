@@ -4,6 +4,8 @@ The first draft starts together with the first decision, so that an easy questio
 used before the decision is ``respond``. After any other decision it is stopped, and its usage is counted.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -61,29 +63,22 @@ DISCARDED: Final = "discarded"  # the `error` of a draft that was stopped becaus
 _MAX_WAITING_PIECES: Final = 4_096  # a server that sends more before the decision is slowed down, not stored
 
 
-def request_draft(model: Model, context: WriteContext, number: int, emit: Emit) -> WriteStream:
-    """Request draft ``number`` from the model."""
-    emit(ModelStart(phase="write", model=model.name, attempt=number))
-    return model.write(context)
-
-
 class EarlyDraft:
     """A stream that a separate task reads ahead. Its ``pieces`` yield the text so far, then the rest."""
 
-    def __init__(self, model: Model, context: WriteContext, emit: Emit, group: asyncio.TaskGroup) -> None:
-        self._request = (model, context, 1, emit)
+    def __init__(self, progress: Progress, group: asyncio.TaskGroup) -> None:
         self._waiting: asyncio.Queue[Piece | None] = asyncio.Queue(_MAX_WAITING_PIECES)
         self.stream: WriteStream | None = None
         self.error: ModelError | None = None
-        self._task = group.create_task(self._read(), name="early-draft")
+        self._task = group.create_task(self._read(progress, progress.write_context()), name="early-draft")
 
     async def stop(self) -> None:
         """Stop reading. The connection is closed when this returns."""
         self._task.cancel()
         await asyncio.wait([self._task])
 
-    async def _read(self) -> None:
-        self.stream = request_draft(*self._request)
+    async def _read(self, progress: Progress, context: WriteContext) -> None:
+        self.stream = progress.request_draft(context, 1)
         received, self.stream.pieces = self.stream.pieces, self._relay()
         try:
             async with aclosing(received) as pieces:
@@ -189,6 +184,11 @@ class Progress:
             left_out=self.left_out,
         )
 
+    def request_draft(self, context: WriteContext, number: int) -> WriteStream:
+        """Request draft ``number`` from the model."""
+        self.emit(ModelStart(phase="write", model=self.model.name, attempt=number))
+        return self.model.write(context)
+
     def draft(self, text: str) -> Draft:
         """Return the text as a draft with everything known in this turn."""
         question, history = self.question, self.state.history
@@ -238,6 +238,5 @@ class Progress:
                 self.state = await self.save(self.state)
 
         if error := await error_of(save):
-            trace = None if isinstance(error, StateNotSaved) else error
-            thread, reason = str(self.question.thread), type(error).__name__
-            log.warning("state_save_failed", thread=thread, reason=reason, exc_info=trace)
+            facts = {"thread": str(self.question.thread), "reason": type(error).__name__}
+            log.warning("state_save_failed", **facts, exc_info=None if isinstance(error, StateNotSaved) else error)

@@ -142,13 +142,10 @@ def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer
             first.setdefault(source.url.partition("#")[0] or source.title.partition(" › ")[0], source)
     near = tuple(first.values())[:_MAX_NAMED]
     parts = [head, *lines, *filter(None, [away_note(progress)])]
-    if near:
-        parts += ["", progress.say("nearest"), *(f"• {_link(source)}" for source in near)]
+    parts += ["", progress.say("nearest")] if near else []
+    for source in near:
+        title = escape(safe_title(source), quote=False)
+        parts.append(f"• <{source.url}|{title.replace('|', '¦')}>" if source.url else f"• {title}")
     parts += ["", progress.say("try_keyless" if progress.model.quotes_only else "try_rephrase")]
     text = "\n".join(parts)
     return Answer(text=text, chunks=(text,), sources=near)
-
-
-def _link(source: Source) -> str:
-    title = escape(safe_title(source), quote=False)
-    return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title

@@ -16,9 +16,8 @@ from agent.thread.state import (
     ThreadState,
     begin_step,
     cancel_pending_question,
+    change_step,
     close_open_steps,
-    fail_next_step,
-    finish_step,
     from_json,
     restore_suspended_mission,
     suspend_mission_for,
@@ -81,12 +80,10 @@ def test_future_or_damaged_state_keeps_what_is_known() -> None:
 
 def test_steps_finish_fail_and_close() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b"), Step(description="c")))
-    plan = fail_next_step(finish_step(plan, 1, "ok"), "no")
+    plan = change_step(change_step(plan, 1, status="done"), 2, status="failed")
     assert [step.status for step in plan.steps] == ["done", "failed", "open"]
-    assert finish_step(plan, 9, "?") == plan
-    plan = close_open_steps(plan, status="done")
-    assert plan.is_finished
-    assert fail_next_step(plan, "again") == plan
+    assert change_step(plan, 9, status="done") == change_step(plan, 0, status="done") == plan
+    assert close_open_steps(plan, status="done").is_finished
 
 
 WAITING = ThreadState(
@@ -192,4 +189,5 @@ def test_call_belongs_to_the_first_open_step_that_names_its_tool() -> None:
     assert [step.input for step in twice.steps] == ["", '{"query": "one"}', '{"query": "two"}']
     assert begin_step(twice, "search", "{}") == twice
     assert begin_step(plan, "file_read", "{}") == plan
-    assert [step.input for step in begin_step(finish_step(plan, 2, "done"), "search", "{}").steps] == ["", "", "{}"]
+    done = change_step(plan, 2, status="done")
+    assert [step.input for step in begin_step(done, "search", "{}").steps] == ["", "", "{}"]
