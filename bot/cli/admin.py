@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # for annotations: importing them takes too long
     from bot.queue.dead_letters import DeadLetter
     from bot.reports.report import Places, Report
     from bot.settings import Settings
-    from observability.stats_table import Prices
 
 app = typer.Typer()
 
@@ -134,27 +133,21 @@ def stats(
     as_json: output.JsonOption = False,
 ) -> None:
     """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
+    from bot.settings import load_settings
     from observability.stats import Stats
-    from observability.stats_table import cost, stats_table
+    from observability.stats_table import cost, read_prices, stats_table
 
-    known = _prices(prices)
+    path = prices or load_settings().home / "prices.toml"
+    try:
+        known = read_prices(path) if prices or path.exists() else {}
+    except (OSError, ValueError) as error:
+        raise WrongUse(why=f"{path} cannot be read as prices: {getattr(error, 'strerror', None) or error}.") from None
     summary = output.with_redis(lambda redis, prefix: Stats(redis, prefix=prefix).read(days), local)
     of = "workspaces served" if local is None else f"local workspace on port {local}"
     if as_json:
         output.print_json({"of": of, **summary.to_json(), "cost": cost(summary, known)})
     else:
         output.print_table(stats_table(summary, by, of=of, prices=known))
-
-
-def _prices(named: Path | None) -> Prices:
-    from bot.settings import load_settings
-    from observability.stats_table import read_prices
-
-    path = named or load_settings().home / "prices.toml"
-    try:
-        return read_prices(path) if named or path.exists() else {}
-    except (OSError, ValueError) as error:
-        raise WrongUse(why=f"{path} cannot be read as prices: {getattr(error, 'strerror', None) or error}.") from None
 
 
 @app.command()

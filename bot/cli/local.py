@@ -8,8 +8,7 @@ import os
 import threading
 import webbrowser
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -35,12 +34,8 @@ EXAMPLES: Final = (
     "Who is called first when the database fails over?",
     "What may a dinner cost on a business trip?",
 )
-DEFAULT_PORT: Final = 8765
 TERMINAL_BROWSERS: Final = {"www-browser", "links", "elinks", "lynx", "w3m"}
-OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics")
 _READING: Final = "Orion is reading the documents. You can ask already; the answer comes in a moment."
-HELPERS: Final = "#help"
-"""Channel for "Ask a human" in the local workspace, unless the settings say otherwise."""
 _ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at most. Ctrl-C again ends it now."
 
 
@@ -52,7 +47,7 @@ class LocalOrion:
         examples = EXAMPLES if folders == (HANDBOOK,) else ()
         shortcuts = manifest()["features"]["shortcuts"]
         self.workspace = LocalWorkspace(docs=folders, examples=examples, shortcuts=shortcuts, kept=settings.home)
-        self.workspace.routes = [web.get(path, self._page) for path in OWN_PAGES]
+        self.workspace.routes = [web.get(path, self._page) for path in ("/healthz", "/readyz", "/metrics")]
         self.pages: Mapping[str, Handler] = {}
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
@@ -73,17 +68,17 @@ class LocalOrion:
         settings = settings_for(self.settings, self.workspace).model_copy(
             update={
                 "streams": True,  # the page has a switch to hide them
-                "handoff": self.settings.handoff or HELPERS,
+                "handoff": self.settings.handoff or "#help",
                 "admins": self.settings.admins | {ADMIN},
             }
         )
         opened = open_orion(
             settings, local_corpus(settings, port, self.folders), concurrency=50, socket=True,
-            prompts=[{"title": example, "message": example} for example in state.setup.examples] or SUGGESTED_PROMPTS,
+            prompts=[{"title": example, "message": example} for example in state.examples] or SUGGESTED_PROMPTS,
             prefix=local_prefix(port),
         )  # fmt: skip
         async with opened as orion:
-            state.setup = replace(state.setup, turn_record=orion.observers.records.load)
+            state.turn_record = orion.observers.records.load
             self.pages = {route.path: route.handler for route in page_routes(orion)}
 
             def tell_ending() -> None:
@@ -98,11 +93,10 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
     """Run the local workspace with an Orion in it. ``port`` None: the default one, or a free one if it is in use."""
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     require_folders(folders)
+    inside = LocalOrion(settings, folders)
+    workspace = inside.workspace
     with handle_signals() as stopping:
-        async with AsyncExitStack() as stack:
-            inside = LocalOrion(settings, folders)
-            workspace = inside.workspace
-            stack.push_async_callback(workspace.stop)
+        try:
             await _start(workspace, port)
             workspace.workspace.app_is_starting(_READING)
             print_text(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)")
@@ -111,6 +105,8 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
             await asyncio.to_thread(import_module, "bot.app")  # takes seconds, while the page is already open
             await inside.run(stopping)
+        finally:
+            await workspace.stop()
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
@@ -130,7 +126,7 @@ def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
 
 async def _start(workspace: LocalWorkspace, port: int | None) -> None:
     try:
-        await workspace.start(port=DEFAULT_PORT if port is None else port, or_free=port is None)
+        await workspace.start(port=8765 if port is None else port, or_free=port is None)
     except OSError as error:
         why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
         raise WrongUse(

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -36,10 +36,7 @@ class Stopping:
 @contextmanager
 def handle_signals() -> Iterator[Stopping]:
     """Handle signals during the block, which is the whole task. Raises ``EndedAtOnce`` after a second signal."""
-    whole = asyncio.current_task()
-    if whole is None:
-        message = "signals are handled inside a task"
-        raise RuntimeError(message)
+    whole = cast("asyncio.Task[Any]", asyncio.current_task())
     stopping = Stopping(whole=whole)
     loop = asyncio.get_running_loop()
     for number in SIGNALS:

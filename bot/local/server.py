@@ -21,7 +21,7 @@ from bot.local.documents import show_document
 from bot.local.model.roster import Json
 from bot.local.page.api import MAX_BODY_BYTES, Handler, PageApi
 from bot.local.page.people import PersonActions
-from bot.local.workspace import Setup, WorkspaceState, load, save
+from bot.local.workspace import WorkspaceState, load, save
 
 HOST: Final = "127.0.0.1"
 STATIC: Final = Path(__file__).parent / "static"
@@ -35,11 +35,11 @@ _FOR_APPS: Final = ("/api/", "/link/", "/files-pri/")
 class LocalWorkspace(PersonActions):
     """One workspace with its server. People's actions come from ``PersonActions``."""
 
-    def __init__(self, **setup: Any) -> None:
-        """``setup`` are fields of ``Setup``."""
-        super().__init__(WorkspaceState(Setup(**setup)))
-        self.bot_token, self.app_token = self.workspace.setup.bot_token, self.workspace.setup.app_token
-        self.signing_secret = self.workspace.setup.signing_secret
+    def __init__(self, **settings: Any) -> None:
+        """``settings`` are fields of ``WorkspaceState``."""
+        super().__init__(WorkspaceState(**settings))
+        self.bot_token, self.app_token = self.workspace.bot_token, self.workspace.app_token
+        self.signing_secret = self.workspace.signing_secret
         self.faults, self.http = self.workspace.faults, self.workspace.http
         self.calls = self.workspace.calls
         self.wait_for = self.workspace.feed.wait_for
@@ -84,7 +84,7 @@ class LocalWorkspace(PersonActions):
             await web.TCPSite(runner, HOST, 0).start()
         bound = runner.addresses[0]
         self.workspace.url = f"http://{HOST}:{bound[1]}"
-        if folder := self.workspace.setup.kept:
+        if folder := self.workspace.kept:
             file = folder / f"workspace-{bound[1]}.json"
             load(self.workspace, file)
             keeper = group.create_task(self._keep(file), name="keep-conversations")
@@ -127,7 +127,7 @@ class LocalWorkspace(PersonActions):
                 web.route("*", "/api/{method}", partial(handle, self.workspace)),
                 web.get("/link/", self.workspace.sockets.handle),
                 web.get("/files-pri/{file}/{name}", self._download),
-                web.get("/docs/{path:.+}", partial(show_document, self.workspace.setup.docs)),
+                web.get("/docs/{path:.+}", partial(show_document, self.workspace.docs)),
                 web.get(r"/static/{name:\w+\.(?:css|js|svg)}", _file),
                 web.get("/", _file),
                 web.get("/archives/{channel}/{message}", _file),

@@ -36,17 +36,21 @@ SEARCH_SCOPE: Final = "search:read.public"
 _FIELDS: Final = {field.name for field in fields(LocalMessage)} - {"streaming", "stream_ends"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """Initial settings of a workspace. ``examples`` are questions offered in the empty direct chat.
+@dataclass(slots=True, kw_only=True)
+class StoredFile:
+    """A file that a person shared: Slack's file object and its bytes."""
 
-    ``clock`` gives the time of new messages, in unix seconds. ``kept`` is the folder that stores the conversations
-    across restarts.
-    """
+    payload: Json
+    content: bytes
+
+
+@dataclass(kw_only=True, eq=False)
+class WorkspaceState:
+    """All state of one local workspace, from its settings on."""
 
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
     turn_record: TurnRecord | None = None
-    examples: Sequence[str] = ()
+    examples: Sequence[str] = ()  # questions offered in the empty direct chat
     shortcuts: Sequence[Json] = ()  # the message shortcuts of the app's manifest
     roster: Roster = field(default_factory=sample_roster)
     strictness: Strictness = field(default_factory=Strictness)
@@ -56,39 +60,25 @@ class Setup:
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     team: str = TEAM_ID
     name: str = TEAM_NAME
-    clock: Callable[[], float] = time.time
-    kept: Path | None = None
+    clock: Callable[[], float] = time.time  # of new messages, in unix seconds
+    kept: Path | None = None  # the folder that stores the conversations across restarts
+    url: str = ""
+    notice: str = ""  # for every visitor, above the messages
 
-
-@dataclass(slots=True, kw_only=True)
-class StoredFile:
-    """A file that a person shared: Slack's file object and its bytes."""
-
-    payload: Json
-    content: bytes
-
-
-class WorkspaceState:
-    """All state of one local workspace."""
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.roster = setup.roster
-        self.log = MessageLog(setup.clock)
+    def __post_init__(self) -> None:
+        self.log = MessageLog(self.clock)
         self.feed = UpdateFeed()
         self.faults = Faults()
         self.calls: list[ApiCall] = []
         self.files: dict[str, StoredFile] = {}
         self.action_tokens: set[str] = set()
-        self.url = ""
         self.sockets = SocketMode(self._app_changed)
-        self.notice = ""  # notice for every visitor, above the messages
-        self.http = HttpEvents(setup.signing_secret)
-        self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
+        self.http = HttpEvents(self.signing_secret)
+        self.deliveries = Deliveries(self.sockets, self.http, self.faults, self.strictness, self.feed.touch)
         self.deliveries.may_go.set()
-        self.rates = RateLimiter(setup.strictness)
-        self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)
-        self.views = Views(self.feed, setup.strictness.trigger_seconds)
+        self.rates = RateLimiter(self.strictness)
+        self.threads = AgentThreads(self.feed, self.strictness.status_seconds)
+        self.views = Views(self.feed, self.strictness.trigger_seconds)
 
     def tell(self, notice: str) -> None:
         """Show a notice on every page; an empty one removes it."""
@@ -112,7 +102,7 @@ class WorkspaceState:
 
     def _send(self, event: Json, channel: Channel) -> None:
         if BOT_USER in channel.members:
-            self.deliveries.event(envelope(event, channel, self.setup.team))
+            self.deliveries.event(envelope(event, channel, self.team))
 
     def add_message(self, message: LocalMessage) -> None:
         """Store a new message and notify everyone."""
@@ -125,7 +115,7 @@ class WorkspaceState:
         if message.ephemeral_for:
             return
         shown = self.log.payload_of(message, metadata=True)
-        if SEARCH_SCOPE in self.setup.scopes and not message.bot_id:  # for an app that may search
+        if SEARCH_SCOPE in self.scopes and not message.bot_id:  # for an app that may search
             shown["action_token"] = secrets.token_urlsafe(24)
             self.action_tokens.add(shown["action_token"])
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text

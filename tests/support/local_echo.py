@@ -16,7 +16,7 @@ from bot.local.api.router import METHODS
 from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.local.workspace import Setup, WorkspaceState
+from bot.local.workspace import WorkspaceState
 
 MENTION = "<@U0ORION>"
 YOU = "U0YOU"
@@ -26,7 +26,7 @@ CHAT = "D0ORION"
 
 def idle() -> WorkspaceState:
     """A workspace without a server."""
-    return WorkspaceState(Setup(strictness=LENIENT))
+    return WorkspaceState(strictness=LENIENT)
 
 
 def call(workspace: WorkspaceState, method: str, **arguments: Any) -> dict[str, Any]:

@@ -158,8 +158,7 @@ async def running(
                 timeouts=timeouts,
             )
         )
-        state = workspace.workspace
-        state.setup = replace(state.setup, turn_record=orion.observers.records.load)
+        workspace.workspace.turn_record = orion.observers.records.load
         if mode == "http" and part != "worker":
             intake = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
             port = await stack.enter_async_context(serve_pages(build(orion, intake)))

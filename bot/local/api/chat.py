@@ -155,7 +155,7 @@ def _start(call: Call) -> Json:
                 raise ApiError(error=f"missing_{name}")
     thread = workspace.log.root(channel.id, call.required_text("thread_ts"))
     chunks = _read_chunks(call)
-    ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
+    ends = workspace.log.now() + workspace.strictness.stream_seconds
     message = _bot_message(call, channel, thread, streaming=True, stream_ends=ends)
     _grow(message, call, chunks)
     workspace.add_message(message)

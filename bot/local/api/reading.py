@@ -96,7 +96,7 @@ def _result(workspace: WorkspaceState, message: LocalMessage) -> Json:
     return {
         "author_user_id": message.user,
         "author_name": author.handle if author else message.bot_name,
-        "team_id": workspace.setup.team,
+        "team_id": workspace.team,
         "channel_id": message.channel,
         "channel_name": workspace.roster.channels[message.channel].name,
         "message_ts": message.ts,
@@ -108,12 +108,12 @@ def _result(workspace: WorkspaceState, message: LocalMessage) -> Json:
 
 @methods("auth.test")
 def _auth_test(call: Call) -> Json:
-    setup = call.workspace.setup
+    workspace = call.workspace
     return {
-        "url": f"{call.workspace.url}/",
-        "team": setup.name,
-        "user": call.workspace.roster.members[BOT_USER].handle,
-        "team_id": setup.team,
+        "url": f"{workspace.url}/",
+        "team": workspace.name,
+        "user": workspace.roster.members[BOT_USER].handle,
+        "team_id": workspace.team,
         "user_id": BOT_USER,
         "bot_id": BOT_ID,
         "is_enterprise_install": False,
@@ -130,7 +130,7 @@ def _open_connection(call: Call) -> Json:
 def _user_info(call: Call) -> Json:
     member = call.workspace.roster.member(call.required_text("user"))
     # The workspace's own id, unless the member comes from elsewhere.
-    home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
+    home = {"team_id": call.workspace.team} if member.team == TEAM_ID else {}
     locale = {"locale": member.locale} if call.flag("include_locale") else {}
     return {"user": member.payload() | home | locale}
 

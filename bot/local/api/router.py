@@ -21,7 +21,7 @@ async def handle(workspace: WorkspaceState, request: web.Request) -> web.StreamR
     call = ApiCall(method=request.match_info["method"], arguments={})
     workspace.calls.append(call)  # before the reply: a test may wait for a hanging call
     workspace.feed.touch()
-    headers = {"X-Slack-Req-Id": secrets.token_hex(16), "X-OAuth-Scopes": ",".join(workspace.setup.scopes)}
+    headers = {"X-Slack-Req-Id": secrets.token_hex(16), "X-OAuth-Scopes": ",".join(workspace.scopes)}
     try:
         return web.json_response({"ok": True, **await _answer(workspace, request, call)}, headers=headers)
     except ApiError as refusal:
@@ -78,12 +78,11 @@ async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Requ
 def _authorize(workspace: WorkspaceState, method: str, token: str) -> None:
     if not token:
         raise ApiError(error="not_authed")
-    setup = workspace.setup
-    if token not in (setup.bot_token, setup.app_token):
+    if token not in (workspace.bot_token, workspace.app_token):
         raise ApiError(error="invalid_auth")
-    if (token == setup.app_token) != (method == "apps.connections.open"):
+    if (token == workspace.app_token) != (method == "apps.connections.open"):
         raise ApiError(error="not_allowed_token_type")
-    needed, granted = METHODS[method].scopes, setup.scopes
+    needed, granted = METHODS[method].scopes, workspace.scopes
     if needed and not set(needed) & set(granted):
         raise ApiError(error="missing_scope", extra={"needed": needed[0], "provided": ",".join(granted)})
 

@@ -54,7 +54,7 @@ class PageApi:
             {
                 "run": workspace.feed.run,
                 "seq": workspace.feed.seq,
-                "team": workspace.setup.name,
+                "team": workspace.name,
                 "me": me,
                 "people": [one.id for one in members if not one.is_bot],
                 "faults": workspace.faults.switches(),
@@ -69,8 +69,8 @@ class PageApi:
                     for (channel, thread_ts), one in workspace.threads.sessions.items()
                 ],
                 "prompts": workspace.threads.prompts,
-                "examples": list(workspace.setup.examples),
-                "shortcuts": list(workspace.setup.shortcuts),
+                "examples": list(workspace.examples),
+                "shortcuts": list(workspace.shortcuts),
                 "home": self._home(me),
                 "notice": workspace.notice,
                 "connected": bool(workspace.sockets.connections or workspace.http.url),
@@ -97,7 +97,7 @@ class PageApi:
 
     async def turn(self, request: web.Request) -> web.Response:
         """The record of one answer, for the inspector."""
-        reader = self.workspace.setup.turn_record
+        reader = self.workspace.turn_record
         if reader and (record := await reader(request.match_info["turn_id"])) is not None:
             return web.json_response(record)
         return web.json_response({"error": "no record of this answer"}, status=404)

@@ -161,7 +161,7 @@ class PersonActions:
     async def _interact(self, kind: str, user: str, /, **facts: object) -> Json | None:
         """Send a person's action in the app's own views; return the body of the ack, if it has one."""
         workspace, member = self.workspace, self.workspace.roster.members[user]
-        team = workspace.setup.team
+        team = workspace.team
         payload = {
             "type": kind,
             "user": {"id": member.id, "username": member.handle, "name": member.handle, "team_id": team},

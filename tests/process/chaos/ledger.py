@@ -165,7 +165,7 @@ async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequenc
     answer, still in work or read from Slack, has no place in that order.
     """
     wrong: list[str] = []
-    team = scene.workspace.workspace.setup.team
+    team = scene.workspace.workspace.team
     async with open_redis(scene.settings) as redis:
         store = ThreadStore(redis, prefix=scene.prefix)
         for (channel, thread), spans in threads.items():

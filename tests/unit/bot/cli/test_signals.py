@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from bot.cli.signals import handle_signals
 
 
@@ -21,8 +19,3 @@ async def test_cancellation_from_elsewhere_stays_one() -> None:
         await asyncio.sleep(0)
         task.cancel()
     assert task.cancelled()
-
-
-def test_signals_are_handled_only_inside_a_task() -> None:
-    with pytest.raises(RuntimeError), handle_signals():
-        pass

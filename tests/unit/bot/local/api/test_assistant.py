@@ -2,7 +2,7 @@ from typing import Any
 
 from bot.local.model.limits import Strictness
 from bot.local.page.people import PersonActions
-from bot.local.workspace import Setup, WorkspaceState
+from bot.local.workspace import WorkspaceState
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
 
 
@@ -35,7 +35,7 @@ async def test_status_and_its_session_are_one_state_which_only_their_thread_ends
 
 
 async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
-    workspace = WorkspaceState(Setup(strictness=Strictness(status_seconds=0.01)))
+    workspace = WorkspaceState(strictness=Strictness(status_seconds=0.01))
     ts = PersonActions(workspace).post(YOU, HELP, "question")
     call(workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
     await workspace.feed.wait_for(lambda: not workspace.threads.statuses)
@@ -66,7 +66,7 @@ def test_modal_opens_by_a_trigger_once_and_in_time() -> None:
     assert refused(workspace, "views.open", trigger_id=trigger, view=modal()) == "exchanged_trigger_id"
     assert refused(workspace, "views.open", trigger_id="nonsense", view=modal()) == "invalid_trigger_id"
     assert refused(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU)) == "invalid_arguments"
-    late = WorkspaceState(Setup(strictness=Strictness(trigger_seconds=-1)))
+    late = WorkspaceState(strictness=Strictness(trigger_seconds=-1))
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
