@@ -235,7 +235,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         workspaces = slack.workspaces
         turns = Turns(
             mailbox, workspaces, concurrency=max(1, concurrency), drain_s=drain_s,
-            sweeper=QueueNotices(mailbox, workspaces),
+            sweep=QueueNotices(mailbox, workspaces).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         tasks = await stack.enter_async_context(background_tasks())

@@ -117,7 +117,7 @@ class CatchUp:
 
     async def _catch_up_in(self, place: ThreadKey, oldest: str) -> int:
         """Take the unanswered messages since ``oldest`` (a ts). Return their number."""
-        reader = (await self.workspaces.delivery_of(place.team)).reader
+        reader = (await self.workspaces.of(place.team)).delivery.reader
         own = await reader.workspace.identity()
         read, count = await reader.read_since(place, oldest), 0
         messages = [one for one in read if sort_key(string(one, "ts")) >= sort_key(oldest)]

@@ -83,7 +83,7 @@ class Click:
         visit = Visit(team=self.team, user=self.user, channel=channel, fresh=True)
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                people = await self.services.workspaces.people_of(self.team)
+                people = (await self.services.workspaces.of(self.team)).people
                 return await find_refusal(visit, self.services.access, people)
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
@@ -93,7 +93,7 @@ class Click:
         """Return this person's language in Slack, or another ``user``'s; None if Slack does not reply soon."""
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                people = await self.services.workspaces.people_of(self.team)
+                people = (await self.services.workspaces.of(self.team)).people
                 return (await people.find_person(self.team, user or self.user)).language or None
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("language_unknown", reason=getattr(failure, "reason", "slow"))
@@ -104,7 +104,7 @@ class Click:
 
         async def run() -> None:  # the important part is stored and acknowledged, so a failure is tolerated
             try:
-                await show(await self.services.workspaces.delivery_of(self.team))
+                await show((await self.services.workspaces.of(self.team)).delivery)
             except DeliveryFailed as failure:
                 log.warning("gesture_failed", reason=failure.reason)
             except _FAULTS as error:

@@ -110,7 +110,7 @@ class Saving:
                 draft = replace(draft, question=question, answer=answer)
                 linked = click.ts if is_direct(place) else place.thread_ts
                 request = replace(request, link=await delivery.reader.permalink(place.channel, linked))
-                people = await self.services.workspaces.people_of(place.team)
+                people = (await self.services.workspaces.of(place.team)).people
                 channel = await people.channel_name(place.team, place.channel, within=place.channel)
         except (DeliveryFailed, TimeoutError) as failure:
             reason = getattr(failure, "reason", "slow")
@@ -189,7 +189,7 @@ class Saving:
         """Return this person's display name, or their id if Slack does not reply soon."""
         with suppress(DeliveryFailed, TimeoutError):
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                people = await self.services.workspaces.people_of(team)
+                people = (await self.services.workspaces.of(team)).people
                 return (await people.find_person(team, user)).name or user
         return user
 

@@ -294,7 +294,7 @@ class Intake:
             return False
         log.info("admin_order", order=order)
         try:
-            delivery = await self.workspaces.delivery_of(incoming.thread.team)
+            delivery = (await self.workspaces.of(incoming.thread.team)).delivery
             text = say("paused_now" if order == "pause" else "resumed_now", None)
             await delivery.post_own_text(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:

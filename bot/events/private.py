@@ -78,7 +78,7 @@ class PrivateAsking:
 
     async def _may_post(self, place: ThreadKey, user: str) -> bool:
         """Return whether the person can read the channel now: they may have left a private one since they asked."""
-        people = await self.services.workspaces.people_of(place.team)
+        people = (await self.services.workspaces.of(place.team)).people
         if await people.channel_name(place.team, place.channel):  # a public one
             return True
         named = await people.channel_name(place.team, place.channel, within=place.channel)

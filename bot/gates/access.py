@@ -180,7 +180,7 @@ async def _post_budget_notice(job: Job, at: TeamServices, holder: Holder) -> Non
 async def _post_pause_notice(job: Job, at: TeamServices, pause: Pause) -> None:
     """Post once per thread and pause; for an edit only to its author. The answer comes later."""
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
-    if await mailbox.get_mark(job.claimed.thread, name) is not None:
+    if await mailbox.has_mark(job.claimed.thread, name):
         return
     text = f"{say('paused', await at.people.message_language(incoming))}\n{escape(pause.reason)}".rstrip()
     if incoming.kind == "edit":

@@ -77,7 +77,7 @@ async def _ask_people(request: HumanRequest) -> None:
     job, at, incoming = request.job, request.at, request.incoming
     name = f"handed:{incoming.text}"
     place = await request.handoff.find(incoming.thread)
-    if await at.stores.mailbox.get_mark(job.claimed.thread, name) is None:
+    if not await at.stores.mailbox.has_mark(job.claimed.thread, name):
         blocks, text = await _build_post(request, place)
         await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
         await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=MARK_TTL_S)

@@ -100,14 +100,6 @@ class Workspaces(ABC):
             raise NotAuthorized(failure.reason) from None
         return await team_bot.workspace.authorize()
 
-    async def delivery_of(self, team: str) -> Delivery:
-        """Return the delivery of a team. Raises ``DeliveryFailed``."""
-        return (await self.of(team)).delivery
-
-    async def people_of(self, team: str) -> SlackDirectory:
-        """Return the directory of a team's people. Raises ``DeliveryFailed``."""
-        return (await self.of(team)).people
-
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Handle a claimed message. Drop one of a workspace that is no longer served."""
         try:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from redis.asyncio import Redis
 
 from agent.json_data import parse_number
-from agent.thread.store import shards_of
-from bot.queue.queue import Wakeup, load_script, shard_tags, split_entry
+from agent.thread.store import shard_tag, shards_of
+from bot.queue.queue import Wakeup, load_script, split_entry
 
 Fate = Literal["retry", "drop"]
 
@@ -37,8 +37,9 @@ class DeadLetters:
 
     def __init__(self, redis: Redis, *, prefix: str = "orion", shards: int | None = None) -> None:
         self._redis = redis
-        self._tags = shard_tags(prefix, shards or shards_of(redis))
-        self._wakeup = Wakeup(redis, prefix=prefix, shards=len(self._tags))
+        count = shards or shards_of(redis)
+        self._tags = [shard_tag(number, prefix=prefix, shards=count) for number in range(count)]
+        self._wakeup = Wakeup(redis, prefix=prefix, shards=count)
         self._decide = load_script(redis, "decide")
 
     async def newest(self, limit: int = 100) -> list[DeadLetter]:

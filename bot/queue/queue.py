@@ -52,11 +52,6 @@ def load_script(redis: Redis, name: str) -> AsyncScript:
     return redis.register_script((LUA / "ready.lua").read_text() + (LUA / f"{name}.lua").read_text())
 
 
-def shard_tags(prefix: str, shards: int) -> list[str]:
-    """Return the hash tags of all shards. Every key of a shard begins with its tag."""
-    return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
-
-
 class MailboxEntry(NamedTuple):
     """A message in a mailbox, as stored. ``enqueued_at`` is Redis' time in seconds since 1970."""
 
@@ -90,7 +85,7 @@ class Wakeup:
 
     async def ring_if_asked(self, answer: int) -> bool:
         """Wake a worker if the script's reply is 2 or -2. Return whether the reply is above 0."""
-        if abs(answer) > 1 and self._shared:
+        if self._shared and abs(answer) > 1:
             with suppress(RedisError):
                 await self.ring()
         return answer > 0
@@ -116,8 +111,7 @@ class Waiting(NamedTuple):
     """A message that has waited for a while, and its place in the queue (0: its thread's turn is running)."""
 
     thread: str
-    id: str
-    body: str
+    entry: MailboxEntry
     place: int
 
 
@@ -141,16 +135,15 @@ class Mailbox:
         self.max_tries = max_tries
         self._per_team = per_team
         self.cancel_channel = f"{prefix}:cancel"  # all workers get cancellations on it
-        self._prefix = prefix
+        self._prefix, self._redis = prefix, redis
         self._shards = shards or shards_of(redis)
-        self._redis = redis
         # A beat must be quick: retrying an old beat would delay the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
         self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting, self._probe = (
             load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting", "probe")
         )
         self._beat = load_script(self._beats, "beat")
-        self._tags = shard_tags(prefix, self._shards)
+        self._tags = [shard_tag(number, prefix=prefix, shards=self._shards) for number in range(self._shards)]
         self._wakeup = Wakeup(redis, prefix=prefix, shards=self._shards)
         self._replication = Replication(redis)
         self._first_shard = 0
@@ -291,10 +284,9 @@ class Mailbox:
             raise LeaseLost(message)
         return str(recorded)
 
-    async def get_mark(self, thread: str, name: str) -> str | None:
-        """Return the value of a mark, or None."""
-        value = await self._redis.get(self.mark_key(thread, name))
-        return None if value is None else str(value)
+    async def has_mark(self, thread: str, name: str) -> bool:
+        """Return whether a mark is set."""
+        return await self._redis.get(self.mark_key(thread, name)) is not None
 
     async def cancel(self, wish: Cancellation) -> None:
         """Ask all workers to interrupt the turn of this message, but no later turn of its thread."""
@@ -333,9 +325,8 @@ class Mailbox:
         found: list[Waiting] = []
         for shard in self._tags:
             limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found), round(each_s * 1000)]
-            for thread, stored, place in await self._waiting(keys=[shard], args=limits):
-                entry = split_entry(stored)
-                found.append(Waiting(thread, entry.id, entry.body, int(place)))
+            rows = await self._waiting(keys=[shard], args=limits)
+            found += [Waiting(thread, split_entry(stored), int(place)) for thread, stored, place in rows]
         return found
 
     async def list_messages(self, thread: str) -> list[MailboxEntry]:

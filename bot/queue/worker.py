@@ -77,13 +77,6 @@ class Handler(Protocol):
         """Tell the person that the message was given up. If this fails, the message is tried again a few times."""
 
 
-class Sweeper(Protocol):
-    """Periodic work, every few seconds (``bot.turn.status``)."""
-
-    async def sweep(self) -> None:
-        """Run once. Raises ``RedisError``."""
-
-
 @dataclass(slots=True, eq=False)
 class Turn:
     """One running turn. ``why`` is set once it was interrupted."""
@@ -98,25 +91,23 @@ class Turn:
         """Cancel the handler unless it has returned."""
         if self.why is None and not self.task.done():
             self.why = why
-            self._cancel_again()
-
-    def _cancel_again(self) -> None:
-        # A library can swallow a cancellation (see raise_if_cancelled): repeat it, leaving time to clean up.
-        if not self.task.done():
-            self.task.cancel()
-            self._schedule(CANCEL_AGAIN_S, self._cancel_again)
-
-    def _schedule(self, seconds: float, act: Callable[[], None]) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-        self.timer = asyncio.get_running_loop().call_later(seconds, act)
+            self.watch()
 
     def watch(self) -> None:
-        """Interrupt the turn at the moment its lease expires, as renewed by then."""
-        if self.lease.is_held():
-            self._schedule(self.lease.until - now(), self.watch)
-        else:
-            self.interrupt("lease_lost")
+        """Interrupt the turn at the moment its lease expires, as renewed by then.
+
+        A library can swallow a cancellation (see ``raise_if_cancelled``): repeat it, leaving time to clean up.
+        """
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.task.done():
+            return
+        if self.why is None and not self.lease.is_held():
+            self.why = "lease_lost"
+        if self.why is not None:
+            self.task.cancel()
+        after_s = CANCEL_AGAIN_S if self.why is not None else self.lease.until - now()
+        self.timer = asyncio.get_running_loop().call_later(after_s, self.watch)
 
     def ending(self, *, stopping: bool) -> Ending | None:
         """Ending for the mailbox once the task is done, or None if there is nothing to report."""
@@ -143,7 +134,7 @@ class Turns:
     _: KW_ONLY
     concurrency: int = 50
     drain_s: float = DRAIN_S
-    sweeper: Sweeper | None = None
+    sweep: Callable[[], Awaitable[None]] | None = None  # periodic work; raises ``RedisError``
     sweep_s: float = SWEEP_S
     worker: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}")
     listening: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -179,7 +170,13 @@ class Turns:
                 async with asyncio.TaskGroup() as turns:
                     try:
                         await self._claim_until_stopped(turns)
-                        await self._drain()
+                        log.info("turns_draining", in_flight=self.in_flight)
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(self.drain_s):
+                                while self._running:
+                                    await self._something_changes()
+                        for turn in self._running:
+                            turn.interrupt("drained")
                     finally:  # even when we are cancelled: turns cancelled from here on are given back
                         self._stopping.set()
             finally:
@@ -244,15 +241,6 @@ class Turns:
         """Wait until a turn ends or ``stop`` is called."""
         self._changed.clear()
         await self._changed.wait()
-
-    async def _drain(self) -> None:
-        log.info("turns_draining", in_flight=self.in_flight)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.drain_s):
-                while self._running:
-                    await self._something_changes()
-        for turn in self._running:
-            turn.interrupt("drained")
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
         """Run the handler and return an ending for any outcome. A cancellation or lost lease is raised as cancellation.
@@ -344,8 +332,8 @@ class Turns:
     async def _sweep_once(self) -> float:
         """Call ``sweep``. Its failure must not end the turns."""
         try:
-            if self.sweeper is not None:
-                await self.sweeper.sweep()
+            if self.sweep is not None:
+                await self.sweep()
         except RedisError as error:
             log.warning("sweep_failed", error_type=type(error).__name__)
         except Exception as error:  # noqa: BLE001 (a wall: docs/architecture.md)

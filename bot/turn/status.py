@@ -212,7 +212,7 @@ class QueueNotices:
         """Notify everyone whose notice is due. Raises ``RedisError``."""
         paces = {"for_s": self.for_s, "again_s": self.again_s, "each_s": self.each_s}
         for waiting in await self.mailbox.list_waiting(limit=self.limit, **paces):
-            incoming = Incoming.from_body(waiting.body)  # an unreadable message is handled by its turn
+            incoming = Incoming.from_body(waiting.entry.body)  # an unreadable message is handled by its turn
             is_question = incoming is not None and incoming.kind in {"question", "edit"}
             if incoming and is_question and incoming.addressed != "follow_up" and not incoming.refused:
                 await self.notify(waiting, incoming)
@@ -221,15 +221,15 @@ class QueueNotices:
         """Notify one person, unless their Slack is down or has no statuses. Raises ``RedisError``."""
         text = translate_status(BUSY if waiting.place else BEHIND, detect_language(incoming.text))
         try:
-            delivery = await self.workspaces.delivery_of(incoming.thread.team)
+            delivery = (await self.workspaces.of(incoming.thread.team)).delivery
             if not await self.mailbox.is_waiting(waiting.thread) and waiting.place:
                 return  # its turn began while we notified others
             await delivery.set_status(incoming.thread, text.format(number=waiting.place))
-            if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
+            if all(one.id != waiting.entry.id for one in await self.mailbox.list_messages(waiting.thread)):
                 await delivery.end_session(incoming.thread)  # the answer came first, so only this can clear the notice
             elif not await self.mailbox.is_waiting(waiting.thread):  # its turn may have cleared the status before us
                 await delivery.recheck_later(incoming.thread, ENDS_SESSION)
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)
         else:
-            log.info("queue_shown", thread=waiting.thread, message_id=waiting.id, place=waiting.place)
+            log.info("queue_shown", thread=waiting.thread, message_id=waiting.entry.id, place=waiting.place)

@@ -80,7 +80,7 @@ async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis,
     await let_lease_run_out(redis_client, mailbox)
     second = await claim_one(mailbox)
     assert await mailbox.mark(second, f"posted:{second.id}", "222.2") == "111.1"
-    assert await mailbox.get_mark(THREAD, f"posted:{first.id}") == "111.1"
+    assert await mailbox.has_mark(THREAD, f"posted:{first.id}")
     assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
 
 
@@ -218,7 +218,7 @@ async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(m
     told += await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
     assert [(w.thread, w.place) for w in told] == [("T1:a", 1), ("T1:b", 3), ("T1:c", 4), ("T2:a", 2)]
     assert await mailbox.list_waiting(for_s=0, again_s=60, limit=3) == []
-    assert [one.id for one in await mailbox.list_messages("T1:a")] == [told[0].id]
+    assert [one.id for one in await mailbox.list_messages("T1:a")] == [told[0].entry.id]
 
 
 async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
@@ -227,7 +227,7 @@ async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> N
     (claimed,) = await mailbox.claim("w", 1)
     assert await mailbox.list_waiting(for_s=60, again_s=60, limit=3) == []
     (told,) = await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
-    assert (told.body, told.place) == ("waits too", 0)
+    assert (told.entry.body, told.place) == ("waits too", 0)
     assert await mailbox.list_waiting(for_s=0, again_s=60, limit=3) == []
     assert await mailbox.finish(claimed, "ok")
     assert [one.body for one in await mailbox.list_messages(THREAD)] == ["waits", "waits too"]
@@ -257,7 +257,7 @@ async def test_looking_for_who_waits_costs_little_in_500_workspaces(redis_client
     told = [one for _ in range(10) for one in await mailbox.list_waiting(for_s=1, again_s=600, limit=10)]
     calls = await redis_client.info("commandstats")
     assert sum(calls[f"cmdstat_{name}"]["calls"] for name in ("zcount", "zrangebyscore", "lindex", "set")) < 12_000
-    assert len({one.id for one in told}) == 100
+    assert len({one.entry.id for one in told}) == 100
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60)
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
 

@@ -514,7 +514,7 @@ async def test_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -
                 raise sweeps.pop()
 
     with capture_logs() as logs:
-        async with working(mailbox, stage, sweeper=Failing(), sweep_s=0.01):
+        async with working(mailbox, stage, sweep=Failing().sweep, sweep_s=0.01):
             await wait_until(lambda: not sweeps, "both failed")
             await put(mailbox, "q")
             await wait_until(lambda: stage.ended == ["q"], "it was handled")

@@ -201,14 +201,14 @@ async def test_word_that_comes_too_late_is_taken_back(on: Scene) -> None:
     (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
     on.slack.server.faults.hold("assistant.threads.setStatus")
     async with asyncio.TaskGroup() as group:
-        group.create_task(on.queueing.notify(waiting, Incoming.from_json(waiting.body)))
+        group.create_task(on.queueing.notify(waiting, Incoming.from_json(waiting.entry.body)))
         await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
         (claimed,) = await on.mailbox.claim("w", 1)
         assert await on.mailbox.finish(claimed, "ok")
         on.slack.server.faults.release()
     assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
     assert cleared(on.slack), "nobody but who told it clears it"
-    await on.queueing.notify(waiting, Incoming.from_json(waiting.body))
+    await on.queueing.notify(waiting, Incoming.from_json(waiting.entry.body))
     assert len(shown(on.slack)) == 1, "what is answered is not told"
 
 
