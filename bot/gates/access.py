@@ -121,7 +121,7 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
         return OK
     engaged = job.facts.thread_mode == "engaged"
     if incoming.addressed == "mention" and incoming.costs_tokens and job.facts.is_wanted and not engaged:
-        await at.stores.thread_modes.confirm(incoming.thread)
+        await at.stores.thread_modes.set(incoming.thread, "engaged", if_unknown=True)
     return None
 
 
@@ -140,7 +140,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
     if incoming.addressed == "mention" and not job.facts.state.history:  # no allowed person addressed Orion here
         await thread_modes.disengage(incoming.thread)
     elif incoming.kind == "mute":
-        await thread_modes.engage(incoming.thread)
+        await thread_modes.set(incoming.thread, "engaged")
 
 
 async def check_allowance(job: Job, at: TeamServices) -> Ending | None:

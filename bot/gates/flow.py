@@ -76,8 +76,7 @@ async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMod
     await thread_modes.save_lookup(thread, incoming.ts, recalled)
     log.info("thread_mode_recalled", thread_mode=recalled)
     if mode == "lost":
-        note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(recalled, thread_modes.mark_stranger)
-        await note(thread)
+        await (thread_modes.mark_stranger(thread) if recalled == "unknown" else thread_modes.set(thread, recalled))
     return recalled
 
 

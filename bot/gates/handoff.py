@@ -84,7 +84,7 @@ async def _ask_people(request: HumanRequest) -> None:
         log.info("handed_off", answered_turn=incoming.text)
         people = {incoming.user, string(request.record, "user")}
         await at.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
-        await at.stores.thread_modes.mute(incoming.thread)  # from now on messages there are for people
+        await at.stores.thread_modes.set(incoming.thread, "muted")  # from now on messages there are for people
     with suppress(DeliveryFailed):  # people were asked, so it does not matter if the button stays as it is
         await _mark_button(request)
     with suppress(DeliveryFailed):

@@ -36,10 +36,8 @@ _HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
 MAX_REASON_LENGTH = 300
 MAX_POSTS_A_DAY: Final = 20  # in one channel
 QUIET_AFTER_DISLIKES: Final = 2
-QUIET_TTL_S: Final = 86_400
 MUTED_TTL_S: Final = 365 * 86_400
 WORK_TTL_S: Final = 300  # longer than a turn, so that a crashed worker frees the channel
-_DAY_TTL_S: Final = 2 * 86_400
 log = structlog.get_logger()
 
 
@@ -52,9 +50,8 @@ class Limits:
     workspace: int = 0
     admins: frozenset[str] = frozenset()
 
-    @property
-    def are_set(self) -> bool:
-        """True if there is any limit."""
+    def __bool__(self) -> bool:
+        """Return True if there is any limit."""
         return bool(self.user or self.channel or self.workspace)
 
     def of(self, incoming: Incoming) -> dict[Holder, int]:
@@ -66,10 +63,8 @@ class Limits:
 
 def limits_of(settings: Settings) -> Limits:
     """Return the limits that the settings name."""
-    return Limits(
-        user=settings.daily_tokens_user, channel=settings.daily_tokens_channel,
-        workspace=settings.daily_tokens_workspace, admins=settings.admins,
-    )  # fmt: skip
+    limits = {holder: getattr(settings, f"daily_tokens_{holder}") for holder in _HOLDERS}
+    return Limits(**limits, admins=settings.admins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +129,7 @@ class Budgets:
 
     async def release(self, turn_id: str, incoming: Incoming) -> None:
         """Release a turn's reservation, because it is over, or its worker crashed and another one takes over."""
-        if not self.limits.are_set:
+        if not self.limits:
             return
         try:
             script, key = self.redis.register_script(_RESERVATIONS), self.key(incoming.thread.team)
@@ -156,7 +151,7 @@ class TurnTokens:
 
     def add(self, tokens: int) -> None:
         """Count the tokens of one call, and write them in the background."""
-        if tokens > 0 and self.budgets.limits.are_set:
+        if tokens > 0 and self.budgets.limits:
             self._total += tokens
             self._unwritten += tokens
             self.tasks.create_task(self.write(), name="tokens")
@@ -186,8 +181,7 @@ class TurnTokens:
 
 
 def _field(holder: Holder, incoming: Incoming) -> str:
-    whose = {"user": f"user:{incoming.user}", "channel": f"channel:{incoming.thread.channel}"}
-    return whose.get(holder, holder)
+    return {"user": f"user:{incoming.user}", "channel": f"channel:{incoming.thread.channel}"}.get(holder, holder)
 
 
 def duration_text(seconds: int) -> str:
@@ -287,12 +281,12 @@ class Listening:
 
     async def count_post(self, team: str, channel: str) -> None:
         """Count an answer against today's cap."""
-        await self._count(self.key(self._today("posts"), team, channel))
+        await self._count("posts", team, channel)
 
     async def count_dislike(self, team: str, channel: str) -> None:
         """Count a dislike; after two in one day the channel is quiet for a day."""
-        if await self._count(self.key(self._today("dislikes"), team, channel)) >= QUIET_AFTER_DISLIKES:
-            await self.redis.set(self.key("quiet", team, channel), "1", ex=QUIET_TTL_S)
+        if await self._count("dislikes", team, channel) >= QUIET_AFTER_DISLIKES:
+            await self.redis.set(self.key("quiet", team, channel), "1", ex=DAY_S)
 
     async def set_muted(self, team: str, channel: str, *, muted: bool) -> None:
         """Mute or unmute a channel."""
@@ -302,9 +296,10 @@ class Listening:
     def _today(self, what: str) -> str:
         return f"{what}:{datetime.fromtimestamp(self.clock(), UTC):%Y-%m-%d}"
 
-    async def _count(self, key: str) -> int:
+    async def _count(self, what: str, team: str, channel: str) -> int:
+        key = self.key(self._today(what), team, channel)
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.incr(key)
-            pipe.expire(key, _DAY_TTL_S)
+            pipe.expire(key, BUDGET_TTL_S)
             count, _ = await pipe.execute()
         return int(count)

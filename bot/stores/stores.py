@@ -42,32 +42,24 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
     "follow_up": ("unmute",),
     "overheard": (),
 }
-_THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
-
-
-RecordKind = Literal[
-    "standing",  # a thread's mode, under its old name, as in the next
-    "standing_at",  # the mode that Slack's history gave before a message
-    "remembers_since",  # when this Redis was first used, in seconds since 1970; without a TTL
-    "stranger",  # a thread in which Orion never spoke
-    "handed",  # the turn that people were asked to answer, and who asked
-    "direct",  # the threads of a direct chat
-    "served",  # the places in which Orion was asked something
-    "stop",  # a thread's latest stop
-    "gone",  # a deleted message
-    "heard",  # a stop or a deletion that was handled
-]
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Records in Redis. ``clock`` gives seconds since 1970, like Slack's timestamps."""
+    """Records in Redis. ``clock`` gives seconds since 1970, like Slack's timestamps.
+
+    Kinds: a thread's mode (``standing``), the mode that Slack's history gave before a message (``standing_at``), when
+    this Redis was first used (``remembers_since``, without a TTL), a thread in which Orion never spoke (``stranger``),
+    the turn that people were asked to answer, and who asked (``handed``), the threads of a direct chat (``direct``),
+    the places of questions (``served``), a thread's latest stop (``stop``), a deleted message (``gone``), a stop or a
+    deletion that was handled (``heard``).
+    """
 
     redis: Redis
     prefix: str = "orion"
     clock: Callable[[], float] = time.time
 
-    def key(self, kind: RecordKind, *parts: object) -> str:
+    def key(self, kind: str, *parts: object) -> str:
         """Redis key of one record."""
         return ":".join((self.prefix, kind, *map(str, parts)))
 
@@ -108,18 +100,10 @@ class ThreadModes(_Records):
             pipe.set(self.key("remembers_since"), self.clock(), nx=True)
             pipe.set(key, "engaged", nx=not new, ex=TTL_S)
 
-    async def engage(self, thread: ThreadKey) -> None:
-        """Record that Orion was addressed here."""
+    async def set(self, thread: ThreadKey, mode: ThreadMode, *, if_unknown: bool = False) -> None:
+        """Record the mode of a thread; with ``if_unknown``, unless one is known."""
         await self.redis.set(self.key("remembers_since"), self.clock(), nx=True)
-        await self.redis.set(self.key("standing", thread), "engaged", ex=TTL_S)
-
-    async def confirm(self, thread: ThreadKey) -> None:
-        """Record that a permitted person addressed Orion, even if a refused message was withdrawn meanwhile."""
-        await self.redis.set(self.key("standing", thread), "engaged", nx=True, ex=TTL_S)
-
-    async def mute(self, thread: ThreadKey) -> None:
-        """Record that Orion was told to keep quiet here."""
-        await self.redis.set(self.key("standing", thread), "muted", ex=TTL_S)
+        await self.redis.set(self.key("standing", thread), mode, nx=if_unknown, ex=TTL_S)
 
     async def expect_reply(self, thread: ThreadKey, turn_id: str, askers: Iterable[str]) -> None:
         """Record that people were asked to answer a turn's question here, and who asked."""
@@ -142,7 +126,7 @@ class ThreadModes(_Records):
     async def load_lookup(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
         """Return the mode that Slack's history gave before the message ``ts``; None if it was not looked up."""
         stored = await self.redis.get(self.key("standing_at", thread, ts))
-        return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(stored)), None)
+        return next((thread_mode for thread_mode in get_args(ThreadMode) if thread_mode == stored), None)
 
     async def save_lookup(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
         """Save a looked-up mode, so that a waiting message looks it up once."""
@@ -164,18 +148,14 @@ class DirectChats(_Records):
         """Return the thread used last, less than half an hour before ``ts`` opened this one; else None."""
         if not (thread.channel.startswith("D") and thread.thread_ts == ts):
             return None
-        oldest, latest = f"({float(ts) - MAX_CONTEXT_AGE_S}", f"({float(ts)}"
-        threads = await self.redis.zrevrangebyscore(
-            self.key("direct", thread.team, thread.channel), latest, oldest, start=0, num=1
-        )
+        key, oldest = self.key("direct", thread.team, thread.channel), float(ts) - MAX_CONTEXT_AGE_S
+        threads = await self.redis.zrevrangebyscore(key, f"({float(ts)}", f"({oldest}", start=0, num=1)
         return replace(thread, thread_ts=str(threads[0])) if threads else None
 
     async def forget(self, thread: ThreadKey, *, chat: bool) -> None:
         """Forget this thread; with ``chat``, all threads of its direct chat."""
-        if chat:
-            await self.redis.delete(self.key("direct", thread.team, thread.channel))
-        else:
-            await self.redis.zrem(self.key("direct", thread.team, thread.channel), thread.thread_ts)
+        key = self.key("direct", thread.team, thread.channel)
+        await (self.redis.delete(key) if chat else self.redis.zrem(key, thread.thread_ts))
 
 
 class Served(_Records):
@@ -240,12 +220,9 @@ def stop_after(stop: str | None, incoming: Incoming) -> str:
     return stop if stop and sort_key(incoming.event_ts or incoming.ts) < sort_key(stop) else ""
 
 
-NO_LIMITS = Limits()
 TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
 MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
 """Marks of a turn: its answer, the start of a visible wait, a stream that may exist, its ts, the thread from Slack."""
-_MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
-_ROW, _USED = 0, 2  # replies by position: the thread's row, its new TTL, the budgets' counters, the keys
 log = structlog.get_logger()
 
 
@@ -284,7 +261,7 @@ def read_entry(stored: str | None) -> OutboxEntry | None:
 class Stores:
     """``mailbox``: waiting messages; ``threads``: their state; ``thread_modes``: engaged, muted or unknown."""
 
-    def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, prefix: str = "orion") -> None:
+    def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits | None = None, *, prefix: str = "orion") -> None:
         self.redis, self.prefix, self.mailbox = redis, prefix, mailbox
         self.threads = ThreadStore(redis, prefix=prefix)
         self.thread_modes = ThreadModes(redis, prefix=prefix)
@@ -293,7 +270,7 @@ class Stores:
         self.served = Served(redis, prefix=prefix)
         self.listening = Listening(redis, prefix=prefix)
         self.pausing = Pausing(redis, prefix=prefix)
-        self.budgets = Budgets(redis, limits, prefix=prefix)
+        self.budgets = Budgets(redis, limits or Limits(), prefix=prefix)
         self.people = CachedDirectory(redis, prefix=prefix)
 
     def token_key(self, incoming: Incoming) -> str:
@@ -371,24 +348,25 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_i
         "person": stores.people.person_key(team, incoming.user),
         "shared": stores.people.channel_key(team, thread.channel),
         "token": stores.token_key(incoming),
-        **{name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in _MARKS},
+        **{name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in get_args(MarkName)},
     }
     async with stores.redis.pipeline(transaction=False) as pipe:
         stores.threads.ask(pipe, thread)
         budgeted = stores.budgets.queue_read(pipe, incoming)
         for key in keys.values():  # not MGET, which hides a key of a wrong type
             pipe.get(key)
-        replies = await pipe.execute()
-    values = dict(zip(keys, replies[-len(keys) :], strict=True))
-    state, schema = read_row(stores.threads.key(thread), replies[_ROW])
+        row, _, *replies = await pipe.execute()
+    used, *found = replies if budgeted else [None, *replies]
+    values = dict(zip(keys, found, strict=True))
+    state, schema = read_row(stores.threads.key(thread), row)
     person = parse_person(values["person"])
     for name, read in (("person", person), ("outbox", read_entry(values["outbox"]))):
         if values[name] and read is None:
             log.warning("damaged_value_ignored", key=keys[name])
-    marks: dict[str, Any] = {name: values[name] for name in _MARKS}
+    marks: dict[str, Any] = {name: values[name] for name in get_args(MarkName)}
     return Facts(
         state=state, state_schema=schema, thread_mode=values["thread_mode"], token=values["token"] or "",
-        exhausted=stores.budgets.find_exhausted(incoming, replies[_USED]) if budgeted else None,
+        exhausted=stores.budgets.find_exhausted(incoming, used) if budgeted else None,
         is_deleted=values["gone"] is not None, stop_ts=stop_after(values["stop"], incoming),
         pause=read_pause(values["paused"]), resumed=parse_number(values["resumed"]),
         has_notice=values["notice"] is not None, person=person,

@@ -310,15 +310,10 @@ def open_tracer(settings: Settings, place: str = "") -> Tracer:
 
 def _generation(call: ModelCall, usage: Usage) -> Generation:
     return Generation(
-        model=call.model,
-        messages=call.messages,
-        tools=call.tools,
-        parameters=call.parameters,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-    )
+        model=call.model, messages=call.messages, tools=call.tools, parameters=call.parameters,
+        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens, reasoning_tokens=usage.reasoning_tokens,
+    )  # fmt: skip
 
 
 @asynccontextmanager

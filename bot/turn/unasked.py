@@ -88,7 +88,7 @@ class UnaskedAnswers:
                     messages = await self.at.delivery.post_answer(job.place, outcome.answer, answer_key)
                 await observer.record_end(outcome)
         await stores.listening.count_post(job.place.team, job.place.channel)
-        await stores.thread_modes.engage(job.place)
+        await stores.thread_modes.set(job.place, "engaged")
         await stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))
         log.info("unasked_answer_posted", channel=job.place.channel)
         return OK

@@ -99,7 +99,7 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
         await states.save(thread, saved, fence=claimed.fence)
     await Stats(redis).record(TurnFigures(outcome="answered", errors=(1, 0)))
     assert (await Stats(redis).read(3)).answered == 1
-    await ThreadModes(redis).engage(thread)
+    await ThreadModes(redis).set(thread, "engaged")
     assert await ThreadModes(redis).get(thread) == "engaged"
     await TurnRecords(redis).save_feedback("t1", "U1", good=True)
 

@@ -19,7 +19,7 @@ from bot.queue.queue import Mailbox
 from bot.slack.directory import SlackDirectory
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Budgets, Limits
-from bot.stores.stores import NO_LIMITS, Stores
+from bot.stores.stores import Stores
 from bot.turn.answer import Answering
 from bot.turn.job import Job, TeamServices
 from bot.turn.unasked import UnaskedAnswers
@@ -83,7 +83,7 @@ class GateScene:
 
 
 @asynccontextmanager
-async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[GateScene]:
+async def gates(redis: Redis, access: Access | None = None, limits: Limits | None = None) -> AsyncIterator[GateScene]:
     with TemporaryDirectory() as folder:
         async with local_slack(patience_s=0.05) as slack:
             mailbox, index = Mailbox(redis), SqliteIndex(Path(folder) / "index")

@@ -259,7 +259,7 @@ async def test_guest_cannot_mute(redis_client: Redis, at: GateScene) -> None:
     at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
     thread_modes = ThreadModes(redis_client)
     place, ts = at.slack.ask()
-    await thread_modes.mute(place)
+    await thread_modes.set(place, "muted")
     assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
     assert await thread_modes.get(place) == "engaged"
     assert at.slack.server.ephemerals("C0GENERAL") == []
@@ -276,7 +276,7 @@ async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(
             kind="question", thread=place, user=user, ts=f"{ts[:-1]}{number}", addressed="mention", vouched=True
         )
         await at.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[user])
-        await thread_modes.engage(place)
+        await thread_modes.set(place, "engaged")
     for _ in range(2):
         (claimed,) = await at.mailbox.claim("w", 1)
         assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK

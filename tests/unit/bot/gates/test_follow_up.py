@@ -70,7 +70,7 @@ async def test_what_orion_last_said_in_the_thread_decides(
 
 
 async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(lost: Lost) -> None:
-    await lost.thread_modes.engage(lost.place)
+    await lost.thread_modes.set(lost.place, "engaged")
     assert await lost.handle() == OK
     assert lost.at.through == []
     assert await lost.thread_modes.get(lost.place) == "engaged"
@@ -89,7 +89,7 @@ async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(lost: 
     claimed, lease = await lost.said()
     await lost.at.flow.notify_given_up(claimed, lease, "crashed")
     assert lost.at.dead == []
-    await lost.thread_modes.engage(lost.place)
+    await lost.thread_modes.set(lost.place, "engaged")
     await lost.at.flow.notify_given_up(claimed, lease, "crashed")
     assert lost.at.dead == [], "nor of one that nobody addressed to Orion"
 

@@ -44,7 +44,7 @@ async def test_thread_older_than_the_memory_may_be_lost_until_somebody_looked(re
     await thread_modes.mark_stranger(OLD)
     assert await thread_modes.get(OLD) == "unknown"
     assert 0 < await redis_client.ttl(f"orion:stranger:{OLD}") <= STRANGER_TTL_S
-    await thread_modes.engage(OLD)
+    await thread_modes.set(OLD, "engaged")
     assert await thread_modes.get(OLD) == "engaged"
 
 
