@@ -5,9 +5,9 @@ Repair comes first, then links and citations are normalised, and the rules check
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from verification.claims.claims import claims as claims_of
@@ -41,7 +41,7 @@ OnCrash = Callable[[RuleName, Exception], None]
 """Callback for each crash, so that the caller can log it: this package has no log."""
 
 
-RULES: Final[Mapping[RuleName, Callable[[Reading], Violations]]] = {
+RULES: Final[Mapping[RuleName, Callable[[Reading], Iterator[Violation]]]] = {
     "not_empty": not_empty,
     "minimum_length": minimum_length,
     "mrkdwn": well_formed,
@@ -63,10 +63,10 @@ class _Wall:
     on_crash: OnCrash | None
     failures: list[Violation] = field(default_factory=list)
 
-    def around(self, rule: RuleName, step: Callable[[], T]) -> T | None:
+    def around(self, rule: RuleName, step: Callable[..., T], *args: object) -> T | None:
         """Return the result of the step, or None after a crash."""
         try:
-            return step()
+            return step(*args)
         except Exception as error:  # noqa: BLE001 - a wall: a crash of a rule fails the answer, not the caller
             remedy = "Write the answer more simply: short sentences, plain lists."
             self.failures.append(Violation(rule=rule, severity="error", detail=_CRASHED, remedy=remedy))
@@ -88,7 +88,7 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     removed = (Repair(kind="control", count=count),) if count else ()
     text, repairs = _repair_text(clean, wall)
     reading, unsupported, moved = _check_against_sources(clean, text, wall)
-    broken = [each for name, rule in RULES.items() for each in wall.around(name, partial(rule, reading)) or ()]
+    broken = [each for name, rule in RULES.items() for each in wall.around(name, lambda of: [*of(reading)], rule) or ()]
     if removed and not draft.repair:
         detail = "The text holds control characters or halves of characters."
         broken.append(replace(reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text."), words=""))
@@ -123,62 +123,40 @@ def _clean_source(source: Source) -> Source:
 def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
     """Repair the text, then its links, then its citations. Return it unchanged if repair is off."""
     citable = () if draft.own_words or draft.unsourced else draft.sources
-    steps: tuple[tuple[RuleName, Callable[[str], tuple[str, tuple[Repair, ...]]]], ...] = (
-        ("mrkdwn", unwrap),
-        ("mrkdwn", lambda text: mrkdwn.repair(text, draft.dialect)),
-        ("citation_resolves", lambda text: show_as_code(text, KnownLinks(draft))),
-        ("citation_resolves", lambda text: normalise_citations(text, citable)),
+    steps: tuple[tuple[RuleName, Callable[..., tuple[str, tuple[Repair, ...]]], tuple[object, ...]], ...] = (
+        ("mrkdwn", unwrap, ()),
+        ("mrkdwn", mrkdwn.repair, (draft.dialect,)),
+        ("citation_resolves", show_as_code, (KnownLinks(draft),)),
+        ("citation_resolves", normalise_citations, (citable,)),
     )
     text = draft.text
     repairs: tuple[Repair, ...] = ()
-    for rule, step in steps if draft.repair else ():
-        text, made = wall.around(rule, partial(step, text)) or (text, ())
+    for rule, step, arguments in steps if draft.repair else ():
+        text, made = wall.around(rule, step, text, *arguments) or (text, ())
         repairs += made
     return text, repairs
 
 
-def _read_draft(draft: Draft, text: str, wall: _Wall) -> Reading:
-    """Build the reading for the rules.
-
-    If a step crashes, take the strictest view: all text is prose, without claims.
-    """
-    limit = CHUNK_LIMITS[draft.dialect]
-    # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
-    known_text = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
-    claims = wall.around("claim_supported", lambda: claims_of(text, known_text, has_judge=draft.has_judge)) or ()
-    return Reading(
-        draft=draft,
-        text=text,
-        chunks=wall.around("mrkdwn", lambda: split_chunks(text, draft.sources, draft.dialect, limit)) or (),
-        prose=wall.around("mrkdwn", lambda: prose(text)) or text,
-        claims=tuple(each for each in claims if _CITATIONS_AND_MARKS.sub(" ", each.text).strip() not in draft.left_out),
-    )
-
-
 def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Reading, Violations, tuple[Repair, ...]]:
     """Check the claims against the sources, and correct wrong citations if that gives a better verdict."""
-    reading = _read_draft(draft, text, wall)
     exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent with a label that says so
-    basis = None if exempt else wall.around("claim_supported", lambda: read_basis(draft, text))
-    if basis is None:
-        return reading, (), ()
-    reading, findings = _with_findings(basis, reading, wall)
+    basis = None if exempt else wall.around("claim_supported", read_basis, draft, text)
+    reading, findings = _read_draft(draft, text, basis, wall)
     # A judge knows better than a count of shared words which source says it.
-    if not draft.repair or draft.has_judge:
+    if basis is None or not draft.repair or draft.has_judge:
         return reading, findings, ()
-    doubtful = [each for each in _doubtful_claims(reading, findings) if each.cited and each.cites_only(draft.sources)]
-    moved, repairs = wall.around("claim_supported", lambda: fix_citations(basis, text, doubtful)) or (text, ())
+    ids, doubts = {source.id for source in draft.sources}, _doubtful_claims(reading, findings)
+    movable = [each for each in doubts if each.cited and ids.issuperset(each.cited)]
+    moved, repairs = wall.around("claim_supported", fix_citations, basis, text, movable) or (text, ())
     if repairs:
-        other, other_findings = _with_findings(basis, _read_draft(draft, moved, wall), wall)
-        # Otherwise citations moved to pages with the same numbers.
-        if _count_doubts(other, other_findings) < _count_doubts(reading, findings):
+        other, other_findings = _read_draft(draft, moved, basis, wall)
+        before, after = (
+            (sum(1 for each in found if each.severity == "error"), len(claims))
+            for found, claims in ((findings, doubts), (other_findings, _doubtful_claims(other, other_findings)))
+        )
+        if after < before:  # else citations moved to pages with the same numbers
             return other, other_findings, repairs
     return reading, findings, ()
-
-
-def _count_doubts(reading: Reading, violations: Violations) -> tuple[int, int]:
-    """Count errors, then doubtful claims. A corrected citation is kept only if it lowers this."""
-    return sum(1 for each in violations if each.severity == "error"), len(_doubtful_claims(reading, violations))
 
 
 def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
@@ -186,15 +164,26 @@ def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 
-def _with_findings(basis: Basis, reading: Reading, wall: _Wall) -> tuple[Reading, Violations]:
-    """Check a reading's claims against the basis. With a judge, a quotation does not prove the order of steps."""
-    checked = wall.around("claim_supported", lambda: check_claims(basis, reading.claims))
-    claims, violations = checked or (reading.claims, ())
-    if basis.has_judge:  # of 66 errors that another person planted, the only two that passed swapped two quoted steps
-        starts = (reading.text.rfind("\n", 0, each.start) + 1 for each in claims)
-        is_step = [bool(_NUMBERED_STEP.match(reading.text, start)) for start in starts]
+def _read_draft(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tuple[Reading, Violations]:
+    """Build the reading for the rules, with its claims checked against the basis.
+
+    If a step crashes, take the strictest view: all text is prose, without claims. With a judge, a quotation does not
+    prove the order of steps: of 66 errors that another person planted, the only two that passed swapped two of them.
+    """
+    # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
+    known_text = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
+    found = wall.around("claim_supported", lambda: claims_of(text, known_text, has_judge=draft.has_judge)) or ()
+    claims = tuple(each for each in found if _CITATIONS_AND_MARKS.sub(" ", each.text).strip() not in draft.left_out)
+    limit = CHUNK_LIMITS[draft.dialect]
+    chunks = wall.around("mrkdwn", split_chunks, text, draft.sources, draft.dialect, limit) or ()
+    plain = wall.around("mrkdwn", prose, text) or text
+    checked = wall.around("claim_supported", check_claims, basis, claims) if basis else None
+    claims, violations = checked or (claims, ())
+    if basis and basis.has_judge:
         claims = tuple(
-            replace(each, supported="open", settled_by="nobody") if step and each.settled_by == "quotation" else each
-            for each, step in zip(claims, is_step, strict=True)
+            replace(each, supported="open", settled_by="nobody")
+            if each.settled_by == "quotation" and _NUMBERED_STEP.match(text, text.rfind("\n", 0, each.start) + 1)
+            else each
+            for each in claims
         )
-    return replace(reading, claims=claims), violations
+    return Reading(draft=draft, text=text, chunks=chunks, prose=plain, claims=claims), violations

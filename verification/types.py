@@ -3,8 +3,7 @@
 Offsets are character positions in ``Verdict.text`` (after repair), half open.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
 _MAX_WORDS: Final = 200
@@ -133,10 +132,6 @@ class Claim:
         """Return True if the violation is in this claim."""
         return self.start <= violation.start and violation.end <= self.end
 
-    def cites_only(self, sources: Iterable[Source]) -> bool:
-        """Return True if every number that it cites is one of these sources."""
-        return {source.id for source in sources}.issuperset(self.cited)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -166,7 +161,7 @@ class Verdict:
     chunks: tuple[str, ...] = ()
     violations: tuple[Violation, ...] = ()
     repairs: tuple[Repair, ...] = ()
-    claims: tuple[Claim, ...] = field(default=())
+    claims: tuple[Claim, ...] = ()
     no_answer: bool = False  # True if the judge finds that it only says that the sources lack the answer
     in_part: bool = False  # True if the judge finds that it answers only part of the question
 

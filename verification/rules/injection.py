@@ -86,19 +86,20 @@ class Order:
         return {normalise_url(link.target) for link in links(self.text)}
 
 
-def no_injection(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each passage of the answer that repeats an order of a source to the assistant."""
+def no_injection(reading: Reading) -> Iterator[Violation]:
+    """Yield an error for each passage of the answer that repeats an order of a source to the assistant."""
     # Check each source separately: many encoded words in one must not hide an order in another.
     orders = [order for source in reading.draft.sources for order in orders_in(f"{source.title}\n{source.text}")]
     if not orders:
-        return ()
+        return
     hostile = [order for order in orders if order.hostile]
     spans = {*_repeated_orders(reading, hostile), *_payload_spans(reading, orders), *_link_spans(reading, orders)}
     marker = compile_pattern(_MARKER)
     if any(marker.search(order.text) for order in hostile):
         spans |= {match.span() for match in marker.finditer(reading.prose)}
     detail = "This repeats an instruction that a source addresses to the assistant."
-    return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(spans))
+    for span in sorted(spans):
+        yield reading.violation("no_injection", span, detail, _REMEDY)
 
 
 def safe_title(source: Source) -> str:

@@ -57,14 +57,10 @@ class Citation(NamedTuple):
     ids: tuple[int, ...]
 
 
+@lru_cache(maxsize=4)  # several rules need the same text
 def citations(text: str) -> tuple[Citation, ...]:
     """The citations of a text, outside code and links, in order."""
-    return _citations_in(prose(text))
-
-
-@lru_cache(maxsize=4)
-def _citations_in(masked: str) -> tuple[Citation, ...]:
-    """The citations of a text whose code is blanked out. Cached, since several rules need the same text."""
+    masked = prose(text)
     # A number in a URL or a label is not a citation.
     unlinked = blank_spans(masked, [(link.start, link.end) for link in links(masked)])
     return tuple(
@@ -73,25 +69,16 @@ def _citations_in(masked: str) -> tuple[Citation, ...]:
 
 
 def normalise_citations(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
-    """Return the text with each citation as ``[n][m]``, including those written as links to their source."""
+    """Return the text with each citation as ``[n][m]``, including those written as links to their source.
+
+    A link labelled with its number becomes a citation. Any other link to a source's page keeps its text and gets the
+    number after it, on a line that cites nothing else.
+    """
     masked = prose(text)
     by_id = {source.id: normalise_url(source.url) for source in sources} if links(masked) else {}
-    changes = [*_link_edits(masked, by_id)]
-    for start, end, ids in _citations_in(masked):
-        plain = "".join(f"[{number}]" for number in dict.fromkeys(ids))
-        if NO_SOURCE not in ids and text[start:end] != plain:
-            changes.append(Edit(start, end, plain))
-    return apply_edits(text, changes), (Repair(kind="citation", count=len(changes)),) if changes else ()
-
-
-def _link_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
-    """Yield edits of links to a source's page.
-
-    A link labelled with its number becomes a citation. Any other link keeps its text and gets the number after it, on a
-    line that cites nothing else.
-    """
     pages = Counter(by_id.values())
     numbers = {page: number for number, page in by_id.items() if pages[page] == 1}
+    changes: list[Edit] = []
     end, cites = -1, False
     for link in links(masked):
         if link.start > end:
@@ -100,9 +87,14 @@ def _link_edits(masked: str, by_id: dict[int, str]) -> Iterator[Edit]:
             cites = bool(_CITATION.search(masked, first, end))
         page, label = normalise_url(link.target), _LABEL.fullmatch(link.label.strip())
         if label and by_id.get(int(label[1])) == page:
-            yield Edit(link.start, link.end, f"[{int(label[1])}]")
+            changes.append(Edit(link.start, link.end, f"[{int(label[1])}]"))
         elif page in numbers and not cites and not label:
-            yield Edit(link.end, link.end, f" [{numbers[page]}]")
+            changes.append(Edit(link.end, link.end, f" [{numbers[page]}]"))
+    for start, end, ids in citations(text):
+        plain = "".join(f"[{number}]" for number in dict.fromkeys(ids))
+        if NO_SOURCE not in ids and text[start:end] != plain:
+            changes.append(Edit(start, end, plain))
+    return apply_edits(text, changes), (Repair(kind="citation", count=len(changes)),) if changes else ()
 
 
 LinkStatus = Literal["resolves", "as_code", "unknown"]
@@ -127,11 +119,6 @@ class KnownLinks:
         return self.own_urls.union(*(mentioned_targets(source.text) for source in self.draft.sources))
 
     @cached_property
-    def asked_urls(self) -> frozenset[str]:
-        """The targets in the question and the known text."""
-        return mentioned_targets(self.draft.question) | mentioned_targets(self.draft.known_text)
-
-    @cached_property
     def hosts(self) -> frozenset[str]:
         """The hosts that may be linked: those of the sources, and the allowed ones."""
         own_urls = {host for key in self.own_urls if (host := _host(key))}
@@ -140,10 +127,10 @@ class KnownLinks:
     def status(self, target: str) -> LinkStatus:
         """Return whether a target resolves, is shown as code, or is unknown."""
         key = normalise_url(target)
-        if key not in self.source_urls and key not in self.asked_urls:
+        in_source = key in self.source_urls
+        if not in_source and all(key not in mentioned_targets(t) for t in (self.draft.question, self.draft.known_text)):
             return "unknown"
-        may_resolve = key in self.source_urls or _host(key) in self.hosts
-        return "resolves" if may_resolve and _CLICKABLE.match(key) else "as_code"
+        return "resolves" if (in_source or _host(key) in self.hosts) and _CLICKABLE.match(key) else "as_code"
 
 
 def _host(key: str) -> str:
@@ -164,71 +151,60 @@ def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]
     return apply_edits(text, edits), (Repair(kind="link_as_code", count=len(edits)),) if edits else ()
 
 
-def cites_sources(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each claim without a citation, if there are sources."""
+def cites_sources(reading: Reading) -> Iterator[Violation]:
+    """Yield an error for each claim without a citation, if there are sources."""
     draft = reading.draft
     if draft.own_words or draft.unsourced or not draft.sources:
-        return ()
+        return
     source_list = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_MAX_NAMED])
-    starts = [citation.start for citation in _citations_in(reading.prose)]
-    return tuple(
-        reading.violation(
-            "cites_sources",
-            (claim.start, claim.end),
-            "This states something and cites no source.",
-            f"End the sentence with the number of the source that says it ({source_list}), or leave it out.",
-        )
-        for claim in reading.claims
-        if not claim.cited and bisect_left(starts, claim.start) == bisect_left(starts, claim.end)
-    )
+    starts = [citation.start for citation in citations(reading.text)]
+    for claim in reading.claims:
+        if not claim.cited and bisect_left(starts, claim.start) == bisect_left(starts, claim.end):
+            yield reading.violation(
+                "cites_sources",
+                (claim.start, claim.end),
+                "This states something and cites no source.",
+                f"End the sentence with the number of the source that says it ({source_list}), or leave it out.",
+            )
 
 
-def citation_resolves(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each number without a source, for each link that does not resolve, and for channels."""
-    numbers = () if reading.draft.own_words else _unknown_numbers(reading)
-    return (*numbers, *_unknown_links(reading), *_unknown_channels(reading))
+def citation_resolves(reading: Reading) -> Iterator[Violation]:
+    """Yield an error for each number without a source, for each link that does not resolve, and for channels.
 
-
-def _unknown_numbers(reading: Reading) -> Iterator[Violation]:
-    ids = {source.id for source in reading.draft.sources}
+    A channel must be named in the question or in a source.
+    """
+    draft = reading.draft
+    ids = {source.id for source in draft.sources}
     valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_MAX_NAMED])
     remedy = f"Cite only {valid}." if valid else "Leave the number out: there are no sources to cite."
     # A table is sent as a code block, but its rows are still claims.
     rows = (each for each in reading.claims if each.cited and not reading.prose[each.start : each.end].strip())
     in_tables = [Citation(row.start, row.end, row.cited) for row in rows]
-    for start, end, numbers in (*_citations_in(reading.prose), *in_tables):
+    for start, end, numbers in () if draft.own_words else (*citations(reading.text), *in_tables):
         if not ids.issuperset(numbers):
             yield reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)
+    yield from _unknown_links(reading)
+    texts = (draft.question, draft.known_text, *(text for each in draft.sources for text in (each.url, each.text)))
+    for match in _CHANNEL.finditer(reading.prose):
+        if not any(match[1] in text for text in texts):
+            detail = "This channel is in no source and not in the question."
+            yield reading.violation("citation_resolves", match.span(), detail, "Leave the channel out.")
 
 
 def _unknown_links(reading: Reading) -> Iterator[Violation]:
     known = KnownLinks(reading.draft)
     # Rich text has no zero-width joins, so an address that one interrupts would be whole there.
     bare = reading.prose.replace(ZERO_WIDTH, "")
-    hidden = {link.target for link in links(bare)} - {
-        link.target.replace(ZERO_WIDTH, "") for link in links(reading.prose)
-    }
-    if any(known.status(target) != "resolves" for target in hidden):
+    shown = {link.target.replace(ZERO_WIDTH, "") for link in links(reading.prose)}
+    if any(known.status(target) != "resolves" for target in {link.target for link in links(bare)} - shown):
         yield reading.violation("citation_resolves", (0, len(reading.text)), *_LINK_FAULTS["unknown"])
     for link in links(reading.prose):
         statuses = {known.status(each.target) for each in (link, *links(link.label))}
-        for status, (detail, remedy) in _LINK_FAULTS.items():
-            if status in statuses:
-                yield reading.violation("citation_resolves", (link.start, link.end), detail, remedy)
-                break
+        if fault := next((_LINK_FAULTS[each] for each in ("unknown", "as_code") if each in statuses), None):
+            yield reading.violation("citation_resolves", (link.start, link.end), *fault)
 
 
-def _unknown_channels(reading: Reading) -> Iterator[Violation]:
-    """Yield the channels that neither the question nor a source names."""
-    draft = reading.draft
-    detail, remedy = "This channel is in no source and not in the question.", "Leave the channel out."
-    for match in _CHANNEL.finditer(reading.prose):
-        texts = (draft.question, draft.known_text, *(text for each in draft.sources for text in (each.url, each.text)))
-        if not any(match[1] in text for text in texts):
-            yield reading.violation("citation_resolves", match.span(), detail, remedy)
-
-
-_LINK_FAULTS: Final[dict[LinkStatus, tuple[str, str]]] = {
+_LINK_FAULTS: Final = {
     "unknown": (
         "This link is in no source and not in the question.",
         "Leave the link out; cite the source by [n].",
@@ -250,31 +226,25 @@ _LOOSE_MENTION: Final = re.compile(
 _MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in words."
 
 
-def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each mention of everyone, a group, or a person whom the question did not name."""
-    spans = {match.span() for match in _MENTION.finditer(reading.text) if _is_foreign(match, reading)}
-    spans |= {match.span() for match in _LOOSE_MENTION.finditer(reading.prose)}
-    if "@" in reading.prose:
-        spans |= {match.span() for match in _PLAIN_MENTION.finditer(reading.prose)}
-    in_chunks = (match for chunk in reading.chunks for match in _MENTION.finditer(chunk))
-    if not spans and (any(_is_foreign(match, reading) for match in in_chunks) or _called_in_a_table(reading)):
-        spans = {(0, len(reading.text))}
+def no_broadcast(reading: Reading) -> Iterator[Violation]:
+    """Yield an error for each mention of everyone, a group, or a person whom the question did not name.
+
+    A table of the draft is drawn as code and notifies no one, but a mention in it was meant to.
+    """
+    draft, mentions = reading.draft, reading.draft.mentions
+    written = prose(draft.text) if draft.repair and "|" in draft.text else ""
+    foreign = [
+        [match.span() for match in _MENTION.finditer(text) if not match[1] or match[1] not in mentions]
+        for text in (reading.text, written, *reading.chunks)
+    ]
+    plain, in_table = (
+        [match.span() for pattern in (_LOOSE_MENTION, _PLAIN_MENTION) for match in pattern.finditer(text)]
+        for text in (reading.prose, written)
+    )
+    spans = {*foreign[0], *plain} or ({(0, len(reading.text))} if any(foreign) or in_table else set())
     detail = "This would notify people whom the question did not name."
-    return tuple(reading.violation("no_broadcast", span, detail, _MENTION_REMEDY) for span in sorted(spans))
-
-
-def _called_in_a_table(reading: Reading) -> bool:
-    """Find mentions in a table of the draft. Drawn as code they notify no one, but the model tried to."""
-    text = reading.draft.text
-    if not (reading.draft.repair and "|" in text and ("@" in text or "<" in text)):
-        return False
-    written = prose(text)
-    foreign = any(_is_foreign(match, reading) for match in _MENTION.finditer(written))
-    return foreign or bool(_LOOSE_MENTION.search(written) or _PLAIN_MENTION.search(written))
-
-
-def _is_foreign(match: re.Match[str], reading: Reading) -> bool:
-    return not match[1] or match[1] not in reading.draft.mentions
+    for span in sorted(spans):
+        yield reading.violation("no_broadcast", span, detail, _MENTION_REMEDY)
 
 
 def cited_sources(draft: Draft, text: str) -> tuple[Source, ...]:

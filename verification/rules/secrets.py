@@ -87,13 +87,14 @@ _MIXED: Final = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])(?!.*://)")
 _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 
 
-def no_secrets(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error for each secret by its form, and for each run of some 60 characters of a private text."""
+def no_secrets(reading: Reading) -> Iterator[Violation]:
+    """Yield an error for each secret by its form, and for each run of some 60 characters of a private text."""
     secrets = [(span, "This looks like a secret.") for span in _secret_spans(reading.text, reading)]
     runs = [(span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
-    found = [reading.violation("no_secrets", span, detail, _REMEDY) for span, detail in (*secrets, *runs)]
-    # Mask the words. Few letters are visible if the password is short.
-    return tuple(replace(each, words=f"{each.words[: min(_MAX_SHOWN, len(each.words) // 3)]}…") for each in found)
+    for span, detail in (*secrets, *runs):
+        found = reading.violation("no_secrets", span, detail, _REMEDY)
+        # Few letters are visible if the password is short.
+        yield replace(found, words=f"{found.words[: min(_MAX_SHOWN, len(found.words) // 3)]}…")
 
 
 @lru_cache(maxsize=256)  # the titles of sources are shown again and again

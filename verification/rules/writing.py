@@ -39,22 +39,22 @@ _LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
 _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 
 
-def well_formed(reading: Reading) -> tuple[Violation, ...]:
-    """Return the formatting faults of the text and of each chunk. A fault only in a chunk is located by its words."""
-    dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
-    in_chunks = [each for chunk in reading.chunks for each in violations(chunk, dialect, limit=limit)]
-    if reading.draft.repair and reading.chunks and not in_chunks:  # only the chunks are sent
-        return tuple(_locate(each, reading.text) for each in leaked_tags(reading.draft.text))
-    in_text = violations(reading.text, dialect, limit=0)
-    in_text_keys = {(each.rule, each.words) for each in in_text}
-    only_there = (each for each in in_chunks if (each.rule, each.words) not in in_text_keys)
-    return (*in_text, *(_locate(each, reading.text) for each in only_there))
-
-
-def _locate(violation: Violation, text: str) -> Violation:
-    """Return a chunk's violation with its span in the text, or with the whole text as its span."""
-    at = text.find(violation.words) if violation.words else -1
-    return replace(violation, start=max(at, 0), end=at + len(violation.words) if at >= 0 else len(text))
+def well_formed(reading: Reading) -> Iterator[Violation]:
+    """Yield the formatting faults of the text and of each chunk. A fault only in a chunk is located by its words."""
+    draft, limit = reading.draft, CHUNK_LIMITS[reading.draft.dialect]
+    only_there = [each for chunk in reading.chunks for each in violations(chunk, draft.dialect, limit=limit)]
+    if draft.repair and reading.chunks and not only_there:
+        # Only the chunks are sent. In the model's own text a tag may leak that repair has hidden in a table.
+        leaks = _leaks(draft.text) if "<" in draft.text and "|" in draft.text else ()
+        only_there = [_violation(draft.text, fault) for fault in leaks if fault.kind == "tag"]
+    else:
+        in_text = violations(reading.text, draft.dialect, limit=0)
+        yield from in_text
+        known = {(each.rule, each.words) for each in in_text}
+        only_there = [each for each in only_there if (each.rule, each.words) not in known]
+    for each in only_there:
+        at = reading.text.find(each.words) if each.words else -1
+        yield replace(each, start=max(at, 0), end=at + len(each.words) if at >= 0 else len(reading.text))
 
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = CHUNK_LIMITS["mrkdwn"]) -> tuple[Violation, ...]:
@@ -77,12 +77,6 @@ def _violation(text: str, fault: FormFault) -> Violation:
     what, remedy = load_table(__file__)[fault.kind]
     rule, span = _RULES.get(fault.kind, "mrkdwn"), (fault.start, fault.end)
     return Violation.found_in(text, span, rule, f"{fault.kind}: {what}", remedy)
-
-
-def leaked_tags(text: str) -> tuple[Violation, ...]:
-    """Return leaked prompt tags outside code in the model's own text, because repair may hide them in a table."""
-    leaks = _leaks(text) if "<" in text and "|" in text else ()
-    return tuple(_violation(text, fault) for fault in leaks if fault.kind == "tag")
 
 
 def _leaks(text: str) -> Iterator[FormFault]:
@@ -109,44 +103,56 @@ _PRONOUN: Final = r"(?:{pronouns})\b|{pronouns_unparted}"
 _LANGUAGE_NAMED: Final = r"\b(?:{language_names})\b|{language_names_unparted}"
 
 
-def not_empty(reading: Reading) -> tuple[Violation, ...]:
-    """Return an error if nothing is visible, for example only white space or zero-width letters."""
-    if _VISIBLE.search(reading.text):
-        return ()
-    return (reading.violation("not_empty", (0, len(reading.text)), "The answer is empty.", "Write the answer."),)
+def not_empty(reading: Reading) -> Iterator[Violation]:
+    """Yield an error if nothing is visible, for example only white space or zero-width letters."""
+    if not _VISIBLE.search(reading.text):
+        yield reading.violation("not_empty", (0, len(reading.text)), "The answer is empty.", "Write the answer.")
 
 
-def minimum_length(reading: Reading) -> tuple[Violation, ...]:
-    """Return a warning if the answer is shorter than the question, up to 50 characters."""
+def minimum_length(reading: Reading) -> Iterator[Violation]:
+    """Yield a warning if the answer is shorter than the question, up to 50 characters."""
     least = min(len(reading.draft.question.strip()), _MAX_MINIMUM)
-    seen = len(reading.text.strip())
-    if not seen or seen >= least:
-        return ()
-    detail = f"The answer has {seen} characters, fewer than the {least} to expect."
-    return (reading.warning("minimum_length", (0, len(reading.text)), detail, "Answer in a full sentence."),)
+    if 0 < (seen := len(reading.text.strip())) < least:
+        detail = f"The answer has {seen} characters, fewer than the {least} to expect."
+        yield reading.warning("minimum_length", (0, len(reading.text)), detail, "Answer in a full sentence.")
 
 
-def addresses_question(reading: Reading) -> tuple[Violation, ...]:
-    """Return a warning if neither the answer nor the titles it cites share a content word with the question."""
-    if reading.draft.own_words or not reading.claims:
-        return ()
-    language = detect_language(reading.draft.question) or detect_language(reading.prose)
-    asked = content_stems(reading.draft.question, language)
+def addresses_question(reading: Reading) -> Iterator[Violation]:
+    """Yield a warning if neither the answer nor the titles it cites share a content word with the question."""
+    draft = reading.draft
+    if draft.own_words or not reading.claims:
+        return
+    language = detect_language(draft.question) or detect_language(reading.prose)
+    asked = content_stems(draft.question, language)
     if not asked or asked & content_stems(reading.text, language):
-        return ()
-    cited = cited_sources(reading.draft, reading.text)
+        return
+    cited = cited_sources(draft, reading.text)
     headings = (match[1] or match[2] for source in cited for match in _HEADING.finditer(source.text))
     titles = " ".join([*(source.title for source in cited), *headings])
-    if asked & content_stems(titles, detect_language(titles) or language):
-        return ()
-    detail = "No content word of the question appears in the answer."
-    remedy = "Answer the question that was asked, in its own terms."
-    return (reading.warning("addresses_question", (0, len(reading.text)), detail, remedy),)
+    if not asked & content_stems(titles, detect_language(titles) or language):
+        detail = "No content word of the question appears in the answer."
+        remedy = "Answer the question that was asked, in its own terms."
+        yield reading.warning("addresses_question", (0, len(reading.text)), detail, remedy)
 
 
-def coherent(reading: Reading) -> tuple[Violation, ...]:
-    """Return warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
-    return (*_repetitions(reading), *_broken_off(reading), *_other_language(reading))
+def coherent(reading: Reading) -> Iterator[Violation]:
+    """Yield warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
+    yield from _repetitions(reading)
+    prose, question = reading.prose.rstrip(), reading.draft.question
+    last = prose.rsplit("\n", 1)[-1]
+    plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
+    open_end = len(plain) > 1 and compile_pattern(_OPEN_END).search(plain[-_MIN_LETTERS:])
+    if open_end and not reading.text.rstrip().endswith("`"):  # a word or sign after which more must follow
+        span, remedy = (len(prose) - len(last), len(prose)), "Finish the sentence, or end before it."
+        yield reading.warning("coherent", span, "The answer breaks off here.", remedy)
+    asked = detect_language(question)
+    # A question about languages may want another one.
+    if reading.draft.own_words or asked is None or compile_pattern(_LANGUAGE_NAMED).search(question):
+        return
+    if (given := detect_language(reading.prose)) not in {None, asked}:
+        names = values_by_language("name")
+        detail = f"The question is in {names[asked]}, the answer in {names[given]}."
+        yield reading.warning("coherent", (0, len(reading.text)), detail, f"Answer in {names[asked]}.")
 
 
 def _repetitions(reading: Reading) -> Iterator[Violation]:
@@ -167,18 +173,6 @@ def _repetitions(reading: Reading) -> Iterator[Violation]:
         figures[subject].add(figure)
 
 
-def _broken_off(reading: Reading) -> Iterator[Violation]:
-    """Yield a last line that ends with a word or sign after which more must follow."""
-    if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
-        return
-    last = reading.prose.rstrip().rsplit("\n", 1)[-1]
-    plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
-    if compile_pattern(_OPEN_END).search(plain[-_MIN_LETTERS:]) and len(plain) > 1:
-        end = len(reading.prose.rstrip())
-        span = (end - len(last), end)
-        yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
-
-
 def _figure(text: str) -> tuple[str, str]:
     """The last figure and the other words; both are empty unless the figure has a unit, percent or currency."""
     last = next(reversed([*_NUMBER.finditer(text)]), None)
@@ -187,17 +181,3 @@ def _figure(text: str) -> tuple[str, str]:
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
     enough = len(subject) >= _MIN_LETTERS / 2 and not compile_pattern(_PRONOUN).match(subject)
     return (subject, last[0].rstrip(".,")) if enough else ("", "")
-
-
-def _other_language(reading: Reading) -> Iterator[Violation]:
-    """Yield a warning if the answer's language is not the question's, unless the question is about languages."""
-    question = reading.draft.question
-    asked = detect_language(question)
-    if reading.draft.own_words or asked is None or compile_pattern(_LANGUAGE_NAMED).search(question):
-        return
-    given = detect_language(reading.prose)
-    if given is not None and given != asked:
-        names = values_by_language("name")
-        detail = f"The question is in {names[asked]}, the answer in {names[given]}."
-        remedy = f"Answer in {names[asked]}."
-        yield reading.warning("coherent", (0, len(reading.text)), detail, remedy)
