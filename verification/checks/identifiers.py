@@ -52,24 +52,22 @@ _MAX_COMMANDS = 40  # maximum commands and findings, to limit the work
 
 
 def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
-    """Yield a finding for each identifier that no cited source has. ``urls`` are known links, normalised."""
-    code_end = 0
-    for identifier in evidence.claim.identifiers[:MAX_VALUES]:
+    """Yield a finding for each identifier that no cited source has. ``urls`` are known links, normalised.
+
+    A source's command may have its placeholders filled in, and a word filled in there may be repeated.
+    """
+    code_end, identifiers = 0, evidence.claim.identifiers[:MAX_VALUES]
+    texts = [passage.text for passage in evidence.cited_and_known]
+    for identifier in identifiers:
         if identifier.start < code_end or (identifier.kind == "url" and normalise_url(identifier.text) in urls):
             continue
         code_end = identifier.end if identifier.kind == "code" else code_end
         missing = min((missing_words(identifier, each.normalised_text) for each in evidence.cited_and_known), key=len)
-        if missing and not _is_filled_in(identifier, evidence, missing):
+        if not missing or (identifier.kind == "code" and placeholder_values(identifier.text, texts)):
+            continue
+        filled = [placeholder_values(each.text, texts) for each in identifiers if each.kind == "code"]
+        if not all(any(word in values for values in filled) for word in missing):
             yield _finding(identifier, " ".join(missing), evidence)
-
-
-def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
-    """Return True for a source's command with its placeholders filled in, or for a word filled in there."""
-    texts = [passage.text for passage in evidence.cited_and_known]
-    if identifier.kind == "code" and placeholder_values(identifier.text, texts):
-        return True
-    codes = [each.text for each in evidence.claim.identifiers[:MAX_VALUES] if each.kind == "code"]
-    return all(any(word in placeholder_values(code, texts) for code in codes) for word in missing)
 
 
 def _finding(identifier: Identifier, wrong: str, evidence: Evidence) -> Finding:
@@ -169,18 +167,15 @@ def _unknown_words(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
     variables = set(_VARIABLE.findall(text))
     bare = _COMMENT.sub(lambda match: " ".join(_NUMBER.findall(match[0])), _FILLABLE.sub(" ", text))
     words = dict.fromkeys(match.rstrip(".") for match in _TOKEN.findall(bare))
-    return tuple(
-        word
-        for word in words
-        if not (word in known | variables or word.casefold() in _PLAIN or word.partition(".")[0] in variables)
-        and not _is_known_word(word.casefold(), folded)
-    )
-
-
-def _is_known_word(word: str, folded: str) -> bool:
-    """Return True if the sources have the word. A number must not be part of another number."""
-    number = word.isdecimal() and re.compile(rf"(?<![\d.,]){word}(?![\d]|[.,]\d)")
-    return bool(number.search(folded)) if number else word in folded
+    unknown: list[str] = []
+    for word in words:
+        if word in known | variables or word.casefold() in _PLAIN or word.partition(".")[0] in variables:
+            continue
+        # A number must not be part of another number.
+        number = word.isdecimal() and re.search(rf"(?<![\d.,]){word}(?![\d]|[.,]\d)", folded)
+        if not (number or (not word.isdecimal() and word.casefold() in folded)):
+            unknown.append(word)
+    return tuple(unknown)
 
 
 def placeholder_values(line: str, texts: Iterable[str]) -> frozenset[str]:

@@ -68,7 +68,14 @@ def _is_quoted_from(passages: Sequence[Passage], parts: Sequence[str]) -> bool:
 
 def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere: bool) -> Finding:
     altered = _closest_passage(evidence, words)
-    loose = altered is not None and _same_substance(words, altered[1], evidence.claim.language)
+    language = evidence.claim.language
+    negations = listed("negations").get(language or "en", frozenset())
+    # Do the two differ only in small words ("they are", "they're")?
+    mine, theirs = (
+        [term.stem or term.word for term in terms(part, language) if term.stem or term.word in negations]
+        for part in (words, altered[1] if altered else "")
+    )
+    loose = altered is not None and mine == theirs and len(mine) > 1
     if altered:
         source, original = altered
         detail = f"source [{source}] has it as: {original}"
@@ -78,16 +85,6 @@ def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere
         remedy = "Quote only what the source says word for word, or say it without quotation marks."
     certainty: Certainty = "doubtful" if loose else "certain" if altered and not elsewhere else "unfounded"
     return Finding(kind="quote", span=span, detail=detail, remedy=remedy, certainty=certainty)
-
-
-def _same_substance(words: str, original: str, language: str | None) -> bool:
-    """Return True if the two differ only in small words ("they are", "they're")."""
-    negations = listed("negations").get(language or "en", frozenset())
-    mine, theirs = (
-        [term.stem or term.word for term in terms(part, language) if term.stem or term.word in negations]
-        for part in (words, original)
-    )
-    return mine == theirs and len(mine) > 1
 
 
 def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:

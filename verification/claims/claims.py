@@ -82,10 +82,14 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     )
     if has_judge:
         sentences = _cite_edges(sentences, plain)
-    sentences = _free_next_steps(sentences, plain, has_judge=has_judge)
+    sentences = _find_hidden_statements(plain, _free_next_steps(sentences, plain, has_judge=has_judge), known)
+    if not any(each.states for each in sentences):  # then headings are statements, and so is a bare yes or no
+        only_headings = all(each.kind in _TITLES for each in sentences)
+        states = only_headings or all(is_bare_answer(plain[each.start : each.end]) for each in sentences)
+        sentences = [each._replace(states=states) for each in sentences]
     stated = [
         Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
-        for s in _promote_headings(_find_hidden_statements(plain, sentences, known), plain)
+        for s in sentences
         if s.states and s.end > s.start
     ]
     in_code = [
@@ -114,14 +118,6 @@ def _citations_around(sentences: list[Sentence], start: int, end: int) -> tuple[
     return _all_cited((*behind, *before))
 
 
-def cited_ids(text: str) -> tuple[int, ...]:
-    """The distinct source numbers that ``text`` cites outside code and links, in order."""
-    if "[" not in text:
-        return ()
-    shown = CITATION.findall(_HIDDEN.sub(" ", text))
-    return tuple(dict.fromkeys(number for inside in shown for number in cited_numbers(inside)))
-
-
 def _classify_lines(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine, Kind, int]]:
     """Yield the lines that may contain sentences, each with its kind and the group with which it shares citations."""
     group = 0
@@ -146,10 +142,11 @@ def _classify_lines(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine
 def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Sentence]:
     piece = text[line.content : line.end].replace("\n", " ")
     language = None if piece.isascii() else "ja" if _CJK.search(piece) else "de"
-    spans = [*_attach_late_citations(piece, [*sentence_spans(piece, language)])]
+    spans = _attach_late_citations(piece, sentence_spans(piece, language))
     for start, end in spans:
         written = piece[start:end]
-        cited = cited_ids(written)
+        shown = CITATION.findall(_HIDDEN.sub(" ", written)) if "[" in written else ()
+        cited = tuple(dict.fromkeys(number for inside in shown for number in cited_numbers(inside)))
         bare = CITATION.sub("", written) if cited else written
         introduces = end == spans[-1][1] and kind == "text" and ends_in_colon(bare)
         role: Kind = "intro" if introduces else kind
@@ -165,7 +162,7 @@ def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Se
         )
 
 
-def _attach_late_citations(piece: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _attach_late_citations(piece: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Move citations that the splitter left at the start of a sentence back to the sentence before."""
     merged: list[tuple[int, int]] = []
     for start, end in spans:
@@ -176,7 +173,7 @@ def _attach_late_citations(piece: str, spans: list[tuple[int, int]]) -> Iterator
             merged[-1] = (merged[-1][0], start + len(head.group().rstrip()))
         if start + moved < end:
             merged.append((start + moved, end))
-    yield from merged
+    return merged
 
 
 def _is_only_label(bare: str) -> bool:
@@ -204,25 +201,13 @@ def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) ->
         start, end, kind, *_ = sentences[i]
         introduces = kind in _INTRODUCING
         says = (kind == "heading" and is_sentence(bare_texts[i])) or (introduces and opens_with_sentence(bare_texts[i]))
-        if says or own_numbers[i] - known_numbers - (_list_lengths(sentences, i) if introduces else set()):
+        # "There are 3 steps:" states nothing new above a list of three items.
+        below = takewhile(lambda each: each.kind in _LISTED, islice(sentences, i + 1, None)) if introduces else ()
+        lengths = {str(count) for count in Counter({each.group: each.indent for each in below}.values()).values()}
+        if says or own_numbers[i] - known_numbers - lengths:
             label = label_end(text[start:end]) if kind == "heading" else 0
             result[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
     return result
-
-
-def _list_lengths(sentences: list[Sentence], index: int) -> set[str]:
-    """The number of items in the list below an introduction such as "There are 3 steps:"."""
-    below = takewhile(lambda each: each.kind in _LISTED, islice(sentences, index + 1, None))
-    return {str(count) for count in Counter({each.group: each.indent for each in below}.values()).values()}
-
-
-def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:
-    """If no sentence states anything, treat headings and a bare yes or no as statements."""
-    if any(sentence.states for sentence in sentences):
-        return sentences
-    only_headings = all(sentence.kind in _TITLES for sentence in sentences)
-    only_answers = all(is_bare_answer(text[sentence.start : sentence.end]) for sentence in sentences)
-    return [s._replace(states=True) for s in sentences] if only_headings or only_answers else sentences
 
 
 def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -240,7 +225,16 @@ def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
             blocks[index] = [*_cite_items(block, before, after)]
         elif _is_reference(after):
             blocks[index] = [_with_citations(each, _all_cited(after)) for each in block]
-    _cite_introductions(blocks)
+    # Headings get the citations of their section, and introductions those of the list, table or code below.
+    section: list[Sentence] = []
+    for index, block in reversed([*enumerate(blocks)]):
+        below = blocks[index + 1] if index + 1 < len(blocks) else []
+        if block[0].kind == "heading":
+            blocks[index] = [_with_citations(each, _all_cited(section)) for each in block]
+            section = []
+        elif below and (below[0].kind in _LISTED or block[-1].kind == "intro"):
+            blocks[index] = [_with_citations(each, _all_cited(below)) for each in block]
+        section = [*blocks[index][:_MAX_SECTION], *section][:_MAX_SECTION]
     return [sentence for block in blocks for sentence in block]
 
 
@@ -304,27 +298,12 @@ def _cite_items(block: Sequence[Sentence], before: Sequence[Sentence], after: Se
         cited = _with_citations(sentence, _all_cited(above[-1:]) or head or around)
         head = cited.cited if cited.kind == "head" else head
         above.append(cited)
-        below = _all_cited(_items_below(block, index)) if cited.kind in {"lead", "head"} else ()
-        yield _with_citations(cited, below)
-
-
-def _items_below(block: Sequence[Sentence], index: int) -> Iterator[Sentence]:
-    """Yield the rows below a header, or the items indented deeper than this one."""
-    first = block[index]
-    for each in block[index + 1 : index + 1 + _MAX_SECTION]:
-        if first.kind == "lead" and each.indent <= first.indent and each.group != first.group:
-            return
-        yield each
-
-
-def _cite_introductions(blocks: list[list[Sentence]]) -> None:
-    """Give headings the citations of their section, and introductions those of the list, table or code below."""
-    section: list[Sentence] = []
-    for index in range(len(blocks) - 1, -1, -1):
-        block, below = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else []
-        if block[0].kind == "heading":
-            blocks[index] = [_with_citations(each, _all_cited(section)) for each in block]
-            section = []
-        elif below and (below[0].kind in _LISTED or block[-1].kind == "intro"):
-            blocks[index] = [_with_citations(each, _all_cited(below)) for each in block]
-        section = [*blocks[index][:_MAX_SECTION], *section][:_MAX_SECTION]
+        if cited.kind == "head":  # the rows below it
+            cited = _with_citations(cited, _all_cited(block[index + 1 : index + 1 + _MAX_SECTION]))
+        elif cited.kind == "lead":  # the items indented deeper than it
+            below = takewhile(
+                lambda each: each.indent > sentence.indent or each.group == sentence.group,  # noqa: B023 - used at once
+                block[index + 1 : index + 1 + _MAX_SECTION],
+            )
+            cited = _with_citations(cited, _all_cited(below))
+        yield cited

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, compress, pairwise
+from itertools import chain, compress
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
@@ -161,27 +161,21 @@ def clean_text(text: str) -> str:
 
 def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
     """The sentences of ``text``, line by line, as spans without surrounding white space."""
-    spans: list[tuple[int, int]] = []
-    position = 0
+    pieces: list[tuple[int, int]] = []
+    end = -1
     for line in text.split("\n"):
-        start, position = position, position + len(line) + 1
-        for begin, stop in pairwise(_sentence_cuts(text, start, line, language or "en")):
-            piece = text[begin:stop]
-            if bare := piece.lstrip():
-                spans.append((stop - len(bare), stop - len(bare) + len(bare.rstrip())))
-    return spans
-
-
-def _sentence_cuts(text: str, start: int, line: str, language: str) -> list[int]:
-    """The positions where a line begins, is split into sentences, and ends."""
-    cuts, position, end = [start], start, start + len(line)
-    for piece in _split_line(line, language):
-        position += len(piece)
-        # "Der 5. Werktag" is far more common in German than a sentence that ends in a small number.
-        is_ordinal = language == "de" and _DAY_ENDS.search(text, max(cuts[-1], position - 5), position)
-        if position < end and not is_ordinal and not is_false_boundary(text, cuts[-1], position):
-            cuts.append(position)
-    return [*cuts, end]
+        position = begin = end + 1
+        end = position + len(line)
+        for piece in _split_line(line, language or "en"):
+            position += len(piece)
+            # "Der 5. Werktag" is far more common in German than a sentence that ends in a small number.
+            is_ordinal = language == "de" and _DAY_ENDS.search(text, max(begin, position - 5), position)
+            if position < end and not is_ordinal and not is_false_boundary(text, begin, position):
+                pieces.append((begin, position))
+                begin = position
+        pieces.append((begin, end))
+    bare_pieces = ((stop, text[begin:stop].lstrip()) for begin, stop in pieces)
+    return [(stop - len(bare), stop - len(bare) + len(bare.rstrip())) for stop, bare in bare_pieces if bare]
 
 
 def _split_line(line: str, language: str) -> list[str]:

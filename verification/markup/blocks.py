@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from verification.markup import links
@@ -41,7 +42,7 @@ class Line(NamedTuple):
 
 def survey(text: str, dialect: Dialect) -> MarkupPage:
     """Collect all faults and edits of the text."""
-    page = MarkupPage(text, dialect)
+    page = MarkupPage(text, dialect == "mrkdwn")
     Layout(page, text).survey()
     return page
 
@@ -74,12 +75,17 @@ class Layout:
             while index < len(stretch):
                 index = self._block(index)
             self._flush()
-            form = _repair_fence(self.text, fence, self.page.dialect) if fence else ""
+            form = _repair_fence(self.text, fence, is_mrkdwn=self.page.is_mrkdwn) if fence else ""
             if fence and form != self.text[fence.start : fence.end]:
                 if fence.quoted:
                     self.page.fault("quote", fence.start, fence.end)
                 self.page.replace("fence", fence.start, fence.end, form)
-        self._drop_definitions()
+        for match, name, url in self.definitions:  # those that are used go, and the others become plain lines
+            self.page.fault("reference", match.start(), match.end())
+            if name in self.page.used and self.page.references[name] == url:
+                self.page.edit(match.start(), min(match.end() + 1, len(self.text)), "")
+            else:
+                self.page.edit(match.start(2), match.end(2), "")
 
     def _split(self, start: int, end: int) -> Iterator[Line]:
         """Yield the lines of a stretch without fences."""
@@ -101,15 +107,6 @@ class Layout:
             self.page.footnotes.add(note[2])
         elif not self.page.is_mrkdwn and (loose := links.LOOSE_DEFINITION.match(self.text, line.start)):
             self.page.edit(loose.start(1), loose.end(1), "")
-
-    def _drop_definitions(self) -> None:
-        """Remove definitions that are used, and turn the others into plain lines."""
-        for match, name, url in self.definitions:
-            self.page.fault("reference", match.start(), match.end())
-            if name in self.page.used and self.page.references[name] == url:
-                self.page.edit(match.start(), min(match.end() + 1, len(self.text)), "")
-            else:
-                self.page.edit(match.start(2), match.end(2), "")
 
     def _block(self, index: int) -> int:
         """Process one block from this line on. Return the index of the first line after it."""
@@ -137,10 +134,16 @@ class Layout:
             self.paragraph = None
 
     def _plain(self, index: int) -> int:
-        """Add a line of running text to the paragraph, or treat it as an underlined heading."""
-        line = self.lines[index]
-        if self.page.is_mrkdwn and self._is_underline(index + 1, "=" if self.paragraph else "=-"):
-            return self._setext_heading(index)
+        """Add a line of running text to the paragraph, or treat it as a heading underlined with ``===`` or ``---``."""
+        line, last = self.lines[index], index + 1
+        if self.page.is_mrkdwn and self._is_underline(last, "=" if self.paragraph else "=-"):
+            self._flush()
+            self.page.fault("heading", line.start, self.lines[last].end)
+            self._bold_line(line.start, line.end)
+            while self._is_underline(last + 1):
+                last += 1
+            self.page.edit(line.end, self.lines[last].end, "")
+            return last + 1
         if not self.text[line.start].isspace():
             self.indents, self.has_bullets, self.numbers = [], False, {}
         self.paragraph = (self.paragraph[0] if self.paragraph else line.start, line.end)
@@ -150,17 +153,6 @@ class Layout:
         line = self.lines[index] if index < len(self.lines) else Line(0, 0, 0)
         drawn = self.text[line.start : line.end].strip()
         return len(drawn) > 2 and any(not drawn.strip(sign) for sign in signs)  # noqa: PLR2004 - a rule's least length
-
-    def _setext_heading(self, index: int) -> int:
-        """Convert a heading with ``===`` or ``---`` below it. Return the index after both lines."""
-        line, last = self.lines[index], index + 1
-        self._flush()
-        self.page.fault("heading", line.start, self.lines[last].end)
-        self._bold_line(line.start, line.end)
-        while self._is_underline(last + 1):
-            last += 1
-        self.page.edit(line.end, self.lines[last].end, "")
-        return last + 1
 
     def _bold_line(self, start: int, end: int) -> None:
         """Make a line bold, and remove bold inside it."""
@@ -232,7 +224,7 @@ class Layout:
         return True
 
     def _marker(self, match: re.Match[str], task: re.Match[str] | None) -> None:
-        """Edit an item's indentation, bullet and check box."""
+        """Edit an item's indentation, bullet, and check box."""
         start, end = match.start(), match.end()
         depth = len(match[1].expandtabs(4))
         while self.indents and self.indents[-1] > depth:
@@ -299,51 +291,53 @@ class Layout:
 
     def _table(self, index: int) -> int:
         """Draw a table as an aligned block. Return the index after it, or 0 without a table."""
-        rows, headed = self._rows(index)
-        if not rows:
+        texts = (self.text[line.body : line.end] for line in islice(self.lines, index, None))
+        rows, aligns = [next(texts)], None
+        for row in texts:
+            if len(rows) == 1 and aligns is None and is_delimiter(row):
+                aligns = column_alignments(row)
+            elif "|" not in row or (aligns is None and not is_row(row)):
+                break
+            else:
+                rows.append(row)
+        headed = aligns is not None
+        if not headed and not is_row(rows[0]):
             return 0
         self._flush()
-        first, last = self.lines[index], self.lines[index + len(rows) - 1]
-        aligns = column_alignments(rows.pop(1)) if headed else ""
-        cells = [[self._cell(cell) for cell in split_cells(row)] for row in rows]
-        drawn = draw_table(cells, aligns, headed=headed)
+        first, last = self.lines[index], self.lines[index + len(rows) - 1 + headed]
+        drawn = draw_table(
+            [[self._cell(cell) for cell in split_cells(row)] for row in rows], aligns or "", headed=headed
+        )
         if first.body > first.start:
             self.page.fault("quote", first.start, last.end)
         self.page.replace("table", first.start, last.end, f"```\n{drawn}\n```")
         return index + len(rows) + headed
 
-    def _rows(self, index: int) -> tuple[list[str], bool]:
-        """The rows of the table that starts here, if any, and whether it has a header."""
-        lines = map(self.lines.__getitem__, range(index, len(self.lines)))
-        texts = (self.text[line.body : line.end] for line in lines)
-        rows = [next(texts)]
-        headed = False
-        for row in texts:
-            if len(rows) == 1 and is_delimiter(row):
-                headed = True
-            elif "|" not in row or not (headed or is_row(row)):
-                break
-            rows.append(row)
-        return (rows, headed) if headed or is_row(rows[0]) else ([], False)
-
     def _cell(self, text: str) -> str:
         if not text or (text.isalnum() and text.isascii()):
             return text
-        page = MarkupPage(text, "mrkdwn", self.page.references, self.page.used)
+        page = MarkupPage(text, references=self.page.references, used=self.page.used)
         Inline(page, 0, len(text)).repair()
         return flatten_cell(apply_edits(text, page.edits))
 
 
-def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:
+def _repair_fence(text: str, fence: Fence, *, is_mrkdwn: bool) -> str:
     """Return a fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
 
     The code does not change, except for quote signs and the indentation of the fence.
     """
-    if fence.inline and dialect == "mrkdwn" and fence.info.lower() not in _LANGUAGES:
+    if fence.inline and is_mrkdwn and fence.info.lower() not in _LANGUAGES:
         return text[fence.start : fence.end]
-    body = _fence_body(text, fence)
+    body = text[fence.body : fence.body_end]
+    if not fence.closed:
+        body = body.rstrip("\n")
+    if fence.quoted:
+        body = "\n".join(QUOTE.sub("", line, count=1) for line in body.split("\n"))
+    elif fence.indent:
+        lines = body.split("\n")
+        body = "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
     ticks, info = fence.ticks, fence.info
-    if dialect == "mrkdwn":
+    if is_mrkdwn:
         # If code can begin right after the ticks, only a known language name counts.
         is_language = fence.info.lower() in _LANGUAGES if fence.inline else _LANGUAGE.fullmatch(info)
         if info and not ((body or fence.closed) and is_language):
@@ -354,15 +348,3 @@ def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:
     before = text[fence.start - 1] if fence.start else "\n"
     after = text[fence.end] if fence.end < len(text) else "\n"
     return ("" if before == "\n" else "\n") + form + ("" if after == "\n" else "\n")
-
-
-def _fence_body(text: str, fence: Fence) -> str:
-    """The code without quote signs and without the fence's own indentation."""
-    body = text[fence.body : fence.body_end]
-    if not fence.closed:
-        body = body.rstrip("\n")
-    if fence.quoted:
-        return "\n".join(QUOTE.sub("", line, count=1) for line in body.split("\n"))
-    if not fence.indent:
-        return body
-    return "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in body.split("\n"))

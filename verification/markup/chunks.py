@@ -104,17 +104,6 @@ def _link(number: int, url: str, dialect: Dialect) -> str:
     return f"[\\[{number}\\]]({links.quote_url(url).replace('(', '%28').replace(')', '%29')})"
 
 
-def _units(text: str) -> Iterator[ChunkUnit]:
-    """Yield fences and paragraphs, each with the white space before it."""
-    position = 0
-    for fence in fences(text):
-        before = text[position : fence.start]
-        yield from _paragraphs(before)
-        yield ChunkUnit(before[len(before.rstrip()) :], text[fence.start : fence.end], fenced=True)
-        position = fence.end
-    yield from _paragraphs(text[position:])
-
-
 def _paragraphs(text: str) -> Iterator[ChunkUnit]:
     """Yield the paragraphs of a stretch of prose. White space before a following fence belongs to the fence."""
     body = text.rstrip()
@@ -130,8 +119,15 @@ def _paragraphs(text: str) -> Iterator[ChunkUnit]:
 
 
 def _fit_units(text: str, limit: int) -> Iterator[ChunkUnit]:
-    """Yield the units, with those that are too long for a chunk split into parts."""
-    for unit in _units(text):
+    """Yield fences and paragraphs, each with the white space before it. Those that are too long are split."""
+    units: list[ChunkUnit] = []
+    position = 0
+    for fence in fences(text):
+        before = text[position : fence.start]
+        fenced = ChunkUnit(before[len(before.rstrip()) :], text[fence.start : fence.end], fenced=True)
+        units += [*_paragraphs(before), fenced]
+        position = fence.end
+    for unit in (*units, *_paragraphs(text[position:])):
         fits = len(unit.text) <= limit
         parts = [unit.text] if fits else _cut_fence(unit.text, limit) if unit.fenced else _cut_prose(unit.text, limit)
         for number, part in enumerate(parts):
@@ -232,14 +228,10 @@ def _best_cut(line: str, start: int, room: int, spans: list[tuple[int, int]], fi
     inside = spans[first : bisect_left(spans, (end, end), lo=first)]
     ends = [match.end() for match in _SENTENCE_END.finditer(line, start + room // 2, end)]
     blanks = [match.end() for match in _BLANK.finditer(line, start, end)]
-    places = (*reversed(ends), *reversed(blanks), *range(end, max(start, end - 400), -1))
-    otherwise = inside[-1][0] if inside and start < inside[-1][0] else end
-    return next((place for place in places if place > start and _is_safe_cut(line, place, inside)), otherwise)
-
-
-def _is_safe_cut(line: str, place: int, spans: list[tuple[int, int]]) -> bool:
-    """Return True if a cut here splits no atom and starts no accidental markup."""
-    if place < len(line) and line[place] in _RISKY_START:
-        return False
-    index = bisect_left(spans, (place, place)) - 1
-    return index < 0 or spans[index][1] <= place
+    places: tuple[int, ...] = (*reversed(ends), *reversed(blanks), *range(end, max(start, end - 400), -1))
+    for place in places:
+        index = bisect_left(inside, (place, place)) - 1
+        splits_atom = index >= 0 and inside[index][1] > place
+        if place > start and not splits_atom and (place == len(line) or line[place] not in _RISKY_START):
+            return place
+    return inside[-1][0] if inside and start < inside[-1][0] else end

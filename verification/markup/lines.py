@@ -216,16 +216,17 @@ def draw_table(table: list[list[str]], alignments: str, *, headed: bool) -> str:
             widths[column] = max(widths[column], min(display_width(cell), _MAX_WIDTH))
     if len(widths) == 1:
         widths[0] = max(widths[0], 3)
-    lines = [" | ".join(map(_pad, row, widths, alignments.ljust(len(widths), "<"))).rstrip() for row in rows]
+    lines = []
+    for row in rows:
+        cells = []
+        for cell, size, alignment in zip(row, widths, alignments.ljust(len(widths), "<"), strict=False):
+            room = max(0, size - display_width(cell))
+            left = room if alignment == ">" else room // 2 if alignment == "^" else 0
+            cells.append(" " * left + cell + " " * (room - left))
+        lines.append(" | ".join(cells).rstrip())
     if headed:
         lines.insert(1, "-+-".join("-" * size for size in widths))
     return "\n".join(lines)
-
-
-def _pad(cell: str, size: int, alignment: str) -> str:
-    room = max(0, size - display_width(cell))
-    left = room if alignment == ">" else room // 2 if alignment == "^" else 0
-    return " " * left + cell + " " * (room - left)
 
 
 def is_drawn(body: str) -> bool:

@@ -55,23 +55,6 @@ _MAX_LABEL = 2000  # maximum letters: longer brackets are not a label, and noise
 _PIPE = "\u2223"  # looks like the pipe between address and label of Slack's token
 
 
-class Destination(NamedTuple):
-    """The destination of a link and the end of its closing parenthesis. ``url`` is empty for plain words."""
-
-    end: int
-    url: str
-    words: str = ""
-
-
-def read_destination(text: str, start: int, end: int) -> Destination | None:
-    """Read the parentheses that open at ``start``. None if they contain no destination."""
-    match = _DESTINATION.match(text, start, end)
-    if match:
-        return Destination(match.end(), unescape_url(match[1] if match[1] is not None else match[2]))
-    match = _WORDS.match(text, start, end)
-    return Destination(match.end(), "", match[1]) if match else None
-
-
 def unescape_url(url: str) -> str:
     """Return a destination without Markdown's escapes."""
     return html.unescape(_ESCAPED.sub(r"\1", url)) if "\\" in url or "&" in url else url
@@ -135,16 +118,21 @@ class Brackets:
         if close - place.label > _MAX_LABEL:
             return end
         follows = self._text[end] if end < self._end else ""
-        if follows == "(" and (found := read_destination(self._text, end, self._end)):
-            return self._destination(place, close, found)
+        if follows == "(" and (after := self._destination(place, close)):
+            return after
         return self._reference(place, close) if self._page.references else end
 
-    def _destination(self, place: Place, close: int, found: Destination) -> int:
-        """Process ``[label](…)``: a link, an image, or words after a bracket."""
+    def _destination(self, place: Place, close: int) -> int:
+        """Process ``[label](…)``: a link, an image, or words after a bracket. Return 0 for anything else."""
+        match = _DESTINATION.match(self._text, close + 1, self._end)
+        words = None if match else _WORDS.match(self._text, close + 1, self._end)
+        if not (tail := match or words):
+            return 0
+        url = unescape_url(match[1] if match[1] is not None else match[2]) if match else ""
         before = self._text[place.start - 1] if place.start > self._start else " "
-        if (before.isalnum() or before in "_)]") and not place.image and not _TARGET_SIGN.search(found.url):
+        if (before.isalnum() or before in "_)]") and not place.image and not _TARGET_SIGN.search(url):
             return close + 1
-        if found.words:  # they only look like a link: its brackets go, and the words stay
+        if words:  # they only look like a link: its brackets go, and the words stay
             if self._page.is_mrkdwn:
                 self._page.fault("link", place.start, close + 1)
                 keep = bool(_CITED.fullmatch(self._text, place.label, close))
@@ -153,9 +141,9 @@ class Brackets:
             return close + 1
         if not self._page.is_mrkdwn and not place.image and self.last_token < place.start:
             self.last_token = place.start
-            return found.end
-        self.link(place, (close, found.end), found.url)
-        return found.end
+            return tail.end()
+        self.link(place, (close, tail.end()), url)
+        return tail.end()
 
     def _reference(self, place: Place, close: int) -> int:
         """Process ``[label][id]``, ``[label][]`` and ``[label]`` if a definition has the name."""

@@ -168,7 +168,7 @@ _CODE_HERE = "\x00"  # never in a repaired text
 
 def find_control_characters(text: str) -> tuple[list[Edit], list[FormFault]]:
     """Return edits that unify line ends and remove control characters and lone surrogates."""
-    page = MarkupPage(text, "mrkdwn")
+    page = MarkupPage(text)
     for match in _UNWANTED.finditer(text):
         char = match[0][0]
         form = "\n" if char == "\r" else " " if char in _SPACES else "\ufffd" if char >= "\ud800" else ""

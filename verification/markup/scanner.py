@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
-from verification.types import Dialect
-
 SCHEMES = "https?|mailto|tel"
 """The schemes of links that may be clicked, for repair, chunks and the citation rule."""
 ANY_SCHEME = r"[a-z][a-z0-9+.-]{1,31}"  # RFC 3986, 3.1
@@ -124,7 +122,13 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     quoted, marker = bool(prefix[1]), bool(prefix[2])
     opening = Opening(match[0], quoted=quoted, bare=not info)
     body = min(eol + 1, len(text))
-    limit = _quoted_end(text, opening, body) if quoted else len(text)
+    limit = body if quoted else len(text)  # the end of the quoted lines, or of the one that closes the fence
+    while limit < len(text) and QUOTE.match(text, limit):
+        end = _line_end(text, limit)
+        if _closing(text, opening, limit, end)[1] >= 0 and not text[limit:end].strip(f"{opening.ticks[0]}> \t\r"):
+            limit = end
+            break
+        limit = min(end + 1, len(text))
     body_end, end, inline = _closing(text, opening, body, limit)
     closed = end >= 0
     if not closed:
@@ -133,16 +137,6 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     start = match.start() if marker else line_start
     indent = 0 if quoted else match.start() - line_start
     return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
-
-
-def _quoted_end(text: str, opening: Opening, position: int) -> int:
-    """The end of the quoted lines from ``position`` on, or of the line that closes the fence."""
-    while position < len(text) and QUOTE.match(text, position):
-        end = _line_end(text, position)
-        if _closing(text, opening, position, end)[1] >= 0 and not text[position:end].strip(f"{opening.ticks[0]}> \t\r"):
-            return end
-        position = min(end + 1, len(text))
-    return position
 
 
 def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
@@ -278,20 +272,15 @@ def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 @dataclass  # no slots, because of the cached properties
 class MarkupPage:
-    """The text, the dialect and the definitions of a pass, and the edits and faults it collected."""
+    """The text and the definitions of a pass, and the edits and faults it collected."""
 
     text: str
-    dialect: Dialect
+    is_mrkdwn: bool = True  # else the page stays standard Markdown
     references: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     footnotes: set[str] = field(default_factory=set)
     edits: list[Edit] = field(default_factory=list)
     faults: list[FormFault] = field(default_factory=list)
-
-    @cached_property
-    def is_mrkdwn(self) -> bool:
-        """True unless the page stays standard Markdown."""
-        return self.dialect == "mrkdwn"
 
     def edit(self, start: int, end: int, text: str) -> None:
         """Note one replacement."""
