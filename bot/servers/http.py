@@ -181,7 +181,8 @@ async def serve(
     """Serve until the block ends and yield the bound port (0 picks a free one). Raises ``OSError`` if it is in use."""
     limits = limits or ConnectionLimits()
     application.middlewares.append(limits.track)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=3)
+    # Slack compresses nothing, and unpacking a megabyte of zeros would block this process for seconds.
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=3, auto_decompress=False)
     await runner.setup()
     handlers = runner.server
     assert handlers is not None  # noqa: S101 - set up above

@@ -1,6 +1,7 @@
 """The HTTP pages, Slack's endpoint, and the limits on connections."""
 
 import asyncio
+import gzip
 import json
 import logging
 import resource
@@ -108,16 +109,18 @@ async def test_the_three_pages_exist_in_every_mode(shown: Shown, status: int) ->
 
 
 CHALLENGE = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
+PACKED = gzip.compress(event())
 
 
 @pytest.mark.parametrize(
     ("body", "status", "text", "count"),
-    [(event(), 200, "", 1), (event("fail"), 500, "", 0), (CHALLENGE, 200, "c-1", 0)],
-    ids=["heard", "the listener fails, so Slack sends again", "challenge"],
+    [(event(), 200, "", 1), (event("fail"), 500, "", 0), (CHALLENGE, 200, "c-1", 0), (PACKED, 401, "", 0)],
+    ids=["heard", "the listener fails, so Slack sends again", "challenge", "compressed, so not unpacked"],
 )
 async def test_signed_request_is_answered(body: bytes, status: int, text: str, count: int) -> None:
     heard: list[dict[str, Any]] = []
-    async with door(heard) as session, session.post("/slack/events", data=body, headers=headers(body)) as answer:
+    sent = {**headers(event()), "Content-Encoding": "gzip"} if body is PACKED else headers(body)
+    async with door(heard) as session, session.post("/slack/events", data=body, headers=sent) as answer:
         assert (answer.status, text in await answer.text(), len(heard)) == (status, True, count)
 
 
