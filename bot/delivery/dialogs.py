@@ -11,16 +11,7 @@ from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS
 from agent.texts.catalogue import LANGUAGES, say, truncate
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelSettings, Mode
-from bot.delivery.blocks import (
-    button,
-    confirmation,
-    dialog,
-    escape,
-    initial_value,
-    input_block,
-    plain_text,
-    section,
-)
+from bot.delivery.blocks import button, confirmation, dialog, escape, initial_value, input_block, plain_text, section
 from bot.delivery.rich_text import Block
 from bot.slack.history import sort_key
 
@@ -34,11 +25,10 @@ MAX_COMMENT_LENGTH: Final = 1_000
 def feedback_modal(about: str, language: str | None = None) -> Block:
     """Return the dialog as a view; ``about`` is returned with the submission."""
     options = [{"text": plain_text(say(f"wrong_{reason}", language)), "value": reason} for reason in REASONS]
+    reasons = {"type": "checkboxes", "options": options}
     comment = {"type": "plain_text_input", "multiline": True, "max_length": MAX_COMMENT_LENGTH}
     inputs = [
-        input_block(
-            REASONS_FIELD, say("wrong_which", language), {"type": "checkboxes", "options": options}, optional=True
-        ),
+        input_block(REASONS_FIELD, say("wrong_which", language), reasons, optional=True),
         input_block(COMMENT_FIELD, say("wrong_said", language), comment, optional=True),
     ]
     send = plain_text(say("wrong_send", language))
@@ -71,8 +61,8 @@ def channel_blocks(channels: Mapping[str, ChannelSettings], language: str | None
         line = truncate(" · ".join(filter(None, parts)), _MAX_LINE_CHARS)
         change = button(say("save_edit", language), EDIT_CHANNEL, channel)
         blocks.append(section(f"<#{channel}> · {escape(line)}") | {"accessory": change})
-    if more := len(channels) - _MAX_LISTED_CHANNELS:
-        blocks += [section(say("and_more", language, n=str(more)))] if more > 0 else []
+    if (more := len(channels) - _MAX_LISTED_CHANNELS) > 0:
+        blocks.append(section(say("and_more", language, n=str(more))))
     add = button(say("channel_add", language), EDIT_CHANNEL, "new")
     return [*blocks, {"type": "actions", "elements": [add]}]
 
@@ -93,16 +83,14 @@ def channel_dialog(channel: str, settings: ChannelSettings, language: str | None
         LANGUAGE: _select(languages, settings.language or _ASKERS),
     }
     optional = {DOCUMENTS, INSTRUCTION, HANDOFF}
-    blocks = [section(f"<#{channel}>")] if channel else []
-    blocks += [
+    blocks = [
         input_block(name, say(f"channel_{name}", language), element, optional=name in optional)
         for name, element in inputs.items()
-        if not (channel and name == WHICH)
     ]
-    submit = plain_text(say("save_submit", language))
-    return dialog(
-        "channel_title", blocks, language, callback_id=CHANNEL_DIALOG, private_metadata=channel, submit=submit
-    )
+    if channel:
+        blocks[0] = section(f"<#{channel}>")
+    carried = {"callback_id": CHANNEL_DIALOG, "private_metadata": channel}
+    return dialog("channel_title", blocks, language, **carried, submit=plain_text(say("save_submit", language)))
 
 
 def read_channel_dialog(body: object) -> tuple[str, dict[str, Any]]:
@@ -141,10 +129,6 @@ class SaveRequest:
     link: str = ""
     turn_id: str = ""
     replaces: str = ""
-
-    def to_json(self) -> str:
-        """Return the JSON for the dialog's metadata."""
-        return json.dumps(asdict(self))
 
 
 def audiences_at(place: ThreadKey, user: str, channel: str, language: str | None) -> dict[str, str]:
@@ -185,7 +169,7 @@ def save_dialog(
         REVIEW: {"type": "datepicker", "initial_date": (answer.confirmed + REVIEW_AFTER).isoformat()},
     }
     blocks = [input_block(name, say(f"save_{name}", language), element) for name, element in inputs.items()]
-    carried = {"callback_id": SAVE_DIALOG, "private_metadata": request.to_json()}
+    carried = {"callback_id": SAVE_DIALOG, "private_metadata": json.dumps(asdict(request))}
     return dialog("save_title", blocks, language, submit=plain_text(say("save_submit", language)), **carried)
 
 
@@ -205,13 +189,9 @@ def read_submission(body: object, today: date) -> tuple[SaveRequest, SavedAnswer
             question=" ".join(string(values, QUESTION, QUESTION, "value").split()),
             answer=string(values, ANSWER, ANSWER, "value").replace("\r\n", "\n").strip(),
             audience=string(values, AUDIENCE, AUDIENCE, "selected_option", "value"),
-            owner=string(values, OWNER, OWNER, "selected_user"),
-            name="",
-            confirmed=today,
-            review=date.fromisoformat(picked) if picked else None,
-            link=request.link,
-            turn_id=request.turn_id,
-        )
+            owner=string(values, OWNER, OWNER, "selected_user"), name="", confirmed=today, link=request.link,
+            review=date.fromisoformat(picked) if picked else None, turn_id=request.turn_id,
+        )  # fmt: skip
     except (ValueError, TypeError, KeyError):
         return None
 

@@ -25,30 +25,23 @@ _HEADER: Final[Block] = {"type": "header", "text": {"type": "plain_text", "text"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeFigures:
-    """Figures for App Home; ``stats`` are of the last ``days`` days.
+    """Figures for App Home of one person."""
 
-    ``documents`` are the newest of ``total`` that the person may see; ``size`` is in bytes, 0 if unknown; ``synced`` in
-    seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model. ``disliked``
-    and ``failures`` are turn records with ``at``, only for admins and None for others. So are ``channels`` with their
-    settings, and ``unread``, which says what was not read and why. ``refusal`` names the text for a person without
-    access, who sees nothing else.
-    """
-
-    documents: Sequence[Document] = ()
+    documents: Sequence[Document] = ()  # the newest of ``total`` that the person may see
     total: int = 0
-    size: int = 0
-    synced: float | None = None
-    questions: tuple[str, ...] = ()
-    stats: Summary = field(default_factory=Summary)
+    size: int = 0  # bytes; 0 if unknown
+    synced: float | None = None  # seconds since 1970
+    questions: tuple[str, ...] = ()  # some that the documents answer
+    stats: Summary = field(default_factory=Summary)  # of the last ``days`` days
     days: int = 14
     paused: bool = False
-    quotes: bool = False
-    disliked: Sequence[Mapping[str, Any]] | None = None
+    quotes: bool = False  # there is no model
+    disliked: Sequence[Mapping[str, Any]] | None = None  # like ``failures``, turn records with ``at``; None: no admin
     failures: Sequence[Mapping[str, Any]] | None = None
-    channels: Mapping[str, ChannelSettings] = field(default_factory=dict)
-    unread: Sequence[str] = ()
+    channels: Mapping[str, ChannelSettings] = field(default_factory=dict)  # for admins
+    unread: Sequence[str] = ()  # for admins: what was not read, and why
     answers: AnswerList = field(default_factory=AnswerList)
-    refusal: str = ""
+    refusal: str = ""  # the text for a person without access, who sees nothing else
 
 
 def home_view(figures: HomeFigures, today: date, language: str | None = None) -> Block:

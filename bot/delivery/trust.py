@@ -37,11 +37,7 @@ _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 def trust_modal(
     record: Mapping[str, Any] | None, today: date, language: str | None = None, *, missing: str = "trust_unknown"
 ) -> Block:
-    """Return the dialog as a view. For a record from an older version, show the fields that it has.
-
-    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``). If it is
-    None the text ``missing`` says why.
-    """
+    """Return the dialog as a view of a stored turn, of which fields may be missing. For None, ``missing`` says why."""
     blocks = [section(say(missing, language))] if record is None else _record_blocks(record, today, language)
     return dialog("trust_title", blocks, language, close=plain_text(say("trust_close", language)))
 
@@ -76,14 +72,15 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 def _join_neighbours(claims: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Join quotations that follow each other in one passage, so that the passage is shown once."""
     joined: list[Mapping[str, Any]] = []
+    last: list[str] = []
     for claim in claims:
-        passages = [string(named_passage, "text") for named_passage in objects(claim, "passages")]
-        if joined and passages == [string(named_passage, "text") for named_passage in objects(joined[-1], "passages")]:
-            both = f"{string(joined[-1], 'text')} {string(claim, 'text')}"
-            if any(_words(both) in _readable(passage) for passage in passages):
-                joined[-1] = {**claim, "text": both}
-                continue
-        joined.append(claim)
+        passages = [string(passage, "text") for passage in objects(claim, "passages")]
+        both = f"{string(joined[-1], 'text')} {string(claim, 'text')}" if joined and passages == last else ""
+        if both and any(_words(both) in _shown_passage(passage).replace("`", "") for passage in passages):
+            joined[-1] = {**claim, "text": both}
+        else:
+            joined.append(claim)
+        last = passages
     return joined
 
 
@@ -91,22 +88,19 @@ def _words(text: str) -> str:
     return truncate(" ".join(_without_signs(strip_mrkdwn(text)).split()), _MAX_CLAIM_LENGTH)
 
 
-def _readable(passage: str) -> str:
-    return _without_signs(mask_secrets(passage[:_MAX_PASSAGE_LENGTH])).replace("`", "")
+def _shown_passage(passage: str) -> str:
+    return _without_signs(mask_secrets(passage[:_MAX_PASSAGE_LENGTH]))
 
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     """Yield the claim and its passages with the common words highlighted. A quotation is only in its passage."""
-    text = _words(string(claim, "text"))
-    if not text:
+    if not (text := _words(string(claim, "text"))):
         return
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
     quotes: list[Block] = []
     for named_passage in objects(claim, "passages")[:MAX_PASSAGES]:
-        passage = _without_signs(mask_secrets(string(named_passage, "text")[:_MAX_PASSAGE_LENGTH]))
-        highlights = named_passage.get("marks")
-        plain = passage.replace("`", "")
-        if text in plain:
+        passage, highlights = _shown_passage(string(named_passage, "text")), named_passage.get("marks")
+        if text in (plain := passage.replace("`", "")):
             start = plain.index(text)
             passage, highlights = plain, [] if text == plain.strip() else [[start, start + len(text)]]
             stated = []
@@ -139,15 +133,13 @@ def _highlighted_parts(passage: str, highlights: object) -> Iterable[tuple[str, 
                 yield passage[position:start], False
                 yield passage[start:end], True
                 position = end
-            case _:
-                continue
     yield passage[position:], False
 
 
 def _rich_words(parts: Iterable[tuple[str, bool]]) -> list[Block]:
     """Return plain text elements for a rich text block: nothing in them is markup."""
-    style = {True: {"style": {"bold": True}}, False: {}}
-    return [{"type": "text", "text": text, **style[marked]} for text, marked in parts if text]
+    bold = {"style": {"bold": True}}
+    return [{"type": "text", "text": text, **(bold if marked else {})} for text, marked in parts if text]
 
 
 def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:

@@ -22,6 +22,7 @@ from bot.events.home import HomePage
 from bot.events.intake import Intake
 from bot.gates.access import Visit, find_refusal
 from bot.install.workspaces import Workspaces
+from bot.slack.directory import Person
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Listening
@@ -89,15 +90,19 @@ class Click:
             log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
             return "unknown_person"
 
-    async def language(self, user: str = "") -> str | None:
-        """Return this person's language in Slack, or another ``user``'s; None if Slack does not reply soon."""
+    async def person(self, user: str = "") -> Person:
+        """Return the facts about this person, or another ``user``; none if Slack does not reply soon."""
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 people = (await self.services.workspaces.of(self.team)).people
-                return (await people.find_person(self.team, user or self.user)).language or None
+                return await people.find_person(self.team, user or self.user)
         except (DeliveryFailed, TimeoutError) as failure:
-            log.warning("language_unknown", reason=getattr(failure, "reason", "slow"))
-            return None
+            log.warning("person_unknown", reason=getattr(failure, "reason", "slow"))
+            return Person()
+
+    async def language(self, user: str = "") -> str | None:
+        """Return the language in which they use Slack, if it is known."""
+        return (await self.person(user)).language or None
 
     def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
         """Do work for which Slack need not wait, or a modal's trigger cannot wait."""

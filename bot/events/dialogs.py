@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import structlog
@@ -39,7 +38,7 @@ from bot.delivery.dialogs import (
     save_dialog,
 )
 from bot.delivery.rich_text import Block
-from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, ClickHandler, Services
+from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, Services
 from bot.slack.history import is_direct
 from bot.slack.web_api import DeliveryFailed
 
@@ -55,16 +54,6 @@ class Saving:
     """One method for each kind of event. Without a folder for answers, people are told why nothing is saved."""
 
     services: Services
-
-    @property
-    def decisions(self) -> dict[str, ClickHandler]:
-        """The buttons of App Home, by the end of their ids."""
-        return {
-            "edit": self.on_edit,
-            "withdraw": self.on_withdraw,
-            "approve": partial(self.on_decide, approved=True),
-            "reject": partial(self.on_decide, approved=False),
-        }
 
     async def on_save(self, click: Click) -> None:
         """Open the dialog for the shortcut, or for a button whose value is the turn's id and the thread's ts."""
@@ -106,8 +95,7 @@ class Saving:
         draft = replace(draft, question=string(record, "question"))
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                question, answer = await _read_draft(delivery, place, click.ts, draft.question, draft.answer)
-                draft = replace(draft, question=question, answer=answer)
+                draft = await _read_draft(delivery, place, click.ts, draft)
                 linked = click.ts if is_direct(place) else place.thread_ts
                 request = replace(request, link=await delivery.reader.permalink(place.channel, linked))
                 people = (await self.services.workspaces.of(place.team)).people
@@ -121,11 +109,11 @@ class Saving:
 
     async def on_submit(self, click: Click) -> dict[str, str]:
         """Write the answer, or propose it to its owner, before the ack. Return its faults, by block."""
-        submission = read_submission(click.body, today_utc())
-        if not (submission and self.services.saved_answers):
+        submission, saved = read_submission(click.body, today_utc()), self.services.saved_answers
+        if not (submission and saved):
             return {}
         language = await click.language()
-        wrong = await self._carry_out(self.services.saved_answers, *submission, click)
+        wrong = await self._carry_out(saved, *submission, click)
         return {block: say(text, language) for block, text in wrong.items()}
 
     async def _carry_out(
@@ -150,7 +138,7 @@ class Saving:
         if wrong := {block: text for passes, block, text in checks if not passes}:
             return wrong
         language = await click.language()
-        answer = replace(answer, name=await self._name(team, user))
+        answer = replace(answer, name=(await click.person()).name or user)
 
         async def thank(delivery: Delivery, committed: bool) -> None:  # noqa: FBT001 - the one thing to report
             text = say("save_done", language) + ("" if committed else f" {say('save_not_committed', language)}")
@@ -185,22 +173,13 @@ class Saving:
         click.after_ack(publish)
         return {}
 
-    async def _name(self, team: str, user: str) -> str:
-        """Return this person's display name, or their id if Slack does not reply soon."""
-        with suppress(DeliveryFailed, TimeoutError):
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                people = (await self.services.workspaces.of(team)).people
-                return (await people.find_person(team, user)).name or user
-        return user
-
     async def on_edit(self, click: Click) -> None:
         """Open the dialog with a saved answer."""
 
         async def edit(delivery: Delivery) -> None:
             language = await click.language()
-            answer = await self._editable(click)
             view = notice_dialog(say("save_gone", language), language)
-            if answer:
+            if answer := await self._editable(click):
                 place = ThreadKey(team=click.team, channel="", thread_ts="")
                 request = SaveRequest(place=place, link=answer.link, turn_id=answer.turn_id, replaces=click.value)
                 draft = replace(answer, confirmed=today_utc(), owner=answer.owner or click.user)
@@ -247,7 +226,8 @@ class Saving:
         if not approved:
             click.after_ack(report)
             return
-        answer = replace(proposal.answer, name=await self._name(click.team, click.user), confirmed=today_utc())
+        name = (await click.person()).name or click.user
+        answer = replace(proposal.answer, name=name, confirmed=today_utc())
         if wrong := await self._write(saved, answer, "", click, report):
             text = say(next(iter(wrong.values())), await click.language())
             click.after_ack(lambda delivery: delivery.send_direct_message(click.user, text))
@@ -273,16 +253,18 @@ class Saving:
         click.after_ack(offer)
 
 
-async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, question: str, answer: str) -> tuple[str, str]:
-    """Return question and answer from the thread. Raises ``DeliveryFailed``, also if the answer is gone."""
+async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, draft: SavedAnswer) -> SavedAnswer:
+    """Return the draft with the thread's question and answer. Raises ``DeliveryFailed``, also if the answer is gone."""
     if is_direct(place):  # outside a thread the question may be anywhere
-        if answer and not (await delivery.reader.find_message(place, ts))[0]:
-            raise DeliveryFailed(_DELETED, permanent=True)
-        return question, answer
-    messages = (await delivery.reader.read_conversation(place)).messages
-    if answer and all(message.ts != ts for message in messages):
+        exists = not draft.answer or bool((await delivery.reader.find_message(place, ts))[0])
+    else:
+        messages = (await delivery.reader.read_conversation(place)).messages
+        exists = not draft.answer or any(message.ts == ts for message in messages)
+        question, answer = draft_of(messages, ts, draft.question)
+        draft = replace(draft, question=question, answer=answer)
+    if not exists:
         raise DeliveryFailed(_DELETED, permanent=True)
-    return draft_of(messages, ts, question)
+    return draft
 
 
 async def _notify(delivery: Delivery, place: ThreadKey, user: str, text: str) -> None:

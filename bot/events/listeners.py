@@ -92,7 +92,10 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
         re.compile(TRY_ACTION): listeners.on_try,
         EDIT_CHANNEL: channels.on_edit,
         SAVE_ACTION: saving.on_save,
-        **{f"{DECISIONS}{name}": handle for name, handle in saving.decisions.items()},
+        f"{DECISIONS}edit": saving.on_edit,
+        f"{DECISIONS}withdraw": saving.on_withdraw,
+        f"{DECISIONS}approve": partial(saving.on_decide, approved=True),
+        f"{DECISIONS}reject": partial(saving.on_decide, approved=False),
         HAND_OFF_ACTION: partial(listeners.store_click, "hand_off"),
     }
     shortcuts: dict[str | re.Pattern[str], ClickHandler] = {

@@ -33,7 +33,7 @@ class PrivateAsking:
         shortcut, attached = read_shortcut(click.body), attached_files(mapping(click.body, "message"))
 
         async def ask(delivery: Delivery) -> None:
-            if shortcut is None:
+            if not shortcut:
                 return
             place, user = shortcut.thread, shortcut.user
             if refusal := await click.refusal(place.channel):

@@ -13,16 +13,7 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import (
-    CHANNEL,
-    DIRECT,
-    MENTION,
-    Setting,
-    answers,
-    running,
-    settings_in,
-    shown,
-)
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.scripted_orion import DRAFTS, LIMIT, with_model, with_server
 from tests.support.waiting import wait_until
 

@@ -211,10 +211,7 @@ async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
 
 
 REDIS_AWAY = Failure(
-    needs=frozenset({"redis"}),
-    before=redis_dies,
-    after=redis_comes_back,
-    strictness=replace(SOON, ack_seconds=1.0),
+    needs=frozenset({"redis"}), before=redis_dies, after=redis_comes_back, strictness=replace(SOON, ack_seconds=1.0)
 )
 NEVER = asyncio.Event()
 NOW = format_datetime(datetime.now(UTC), usegmt=True)

@@ -67,12 +67,7 @@ async def test_the_first_question_of_the_readme_is_answered_at_the_top(handbook:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Who painted the Mona Lisa?",
-        "Wie hoch ist der Eiffelturm?",
-        "What rhymes with orange?",
-    ],
+    "text", ["Who painted the Mona Lisa?", "Wie hoch ist der Eiffelturm?", "What rhymes with orange?"]
 )
 async def test_what_no_document_is_about_is_refused(handbook: KnowledgeIndex, text: str) -> None:
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}

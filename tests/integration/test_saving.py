@@ -21,17 +21,7 @@ from bot.local.model.roster import VISITOR
 from bot.reports.weekly import latest_due
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
-from tests.support.orion_running import (
-    CHANNEL,
-    DIRECT,
-    MENTION,
-    Setting,
-    filled,
-    posts,
-    running,
-    settings_in,
-    shown,
-)
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, filled, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 ANN, BOB, GROUP = "U0PEOPLE", "U0ONCALL", "S0TEAM"

@@ -15,18 +15,7 @@ from bot.slack.web_api import SlackCalls
 from tests.support.openai_server import says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
 from tests.support.scripted_orion import LIMIT
-from tests.support.stream_stage import (
-    APPEND,
-    FIRST,
-    START,
-    STOP,
-    THIRD,
-    WRONG,
-    body,
-    draft,
-    pieces,
-    stage,
-)
+from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, body, draft, pieces, stage
 from tests.support.waiting import wait_until
 
 SECOND = "Bursts of up to 50 requests a second are accepted [1]."
