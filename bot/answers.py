@@ -48,8 +48,7 @@ class AnswerBook:
     def write(self, answer: SavedAnswer, *, replaces: str = "") -> list[Path]:
         """Write an answer in place of the one with the key ``replaces``. Return the changed files.
 
-        Raises ``FileExistsError`` if another answer to this question has the same audience. An identical answer is
-        written again.
+        Raises ``FileExistsError`` if another answer to this question has the same audience.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self._file(answer.key)
@@ -61,7 +60,7 @@ class AnswerBook:
                 stream.flush()
                 os.fsync(stream.fileno())
             part.chmod(0o644)
-            if replaces == answer.key or self.find(answer.key) == answer:
+            if replaces == answer.key or self.answers().get(answer.key) == answer:
                 part.replace(file)
                 return [file]
             file.hardlink_to(part)  # only one of two workers writes
@@ -85,10 +84,6 @@ class AnswerBook:
         found = AnswerFolder(folder=self.folder).answers()
         return {file.stem: answer for file, answer in found if isinstance(answer, SavedAnswer)}
 
-    def find(self, key: str) -> SavedAnswer | None:
-        """Return one answer."""
-        return self.answers().get(key)
-
     def overdue(self, today: date) -> list[SavedAnswer]:
         """Return the answers whose review is due, the longest overdue first."""
         due = [answer for answer in self.answers().values() if answer.is_overdue(today)]
@@ -98,10 +93,7 @@ class AnswerBook:
         return self.folder / f"{Path(key).name}.md"
 
     def commit(self, subject: str, files: list[Path]) -> bool:
-        """Commit only these files; other changes in the working tree stay as they are.
-
-        Return False if Git refuses the commit.
-        """
+        """Commit only these files. Return False if Git refuses the commit."""
         git = which("git")
         if git is None or not files or not self._git(git, "rev-parse", "--is-inside-work-tree"):
             return True
@@ -118,16 +110,11 @@ class AnswerBook:
 
     def _git(self, git: str, *command: str) -> bool:
         try:
-            ended = subprocess.run(  # noqa: S603 - arguments are ours, paths come after --
-                [git, "-C", str(self.folder), *command],
-                capture_output=True,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                timeout=GIT_TIMEOUT_S,
-            )
-        except (OSError, subprocess.TimeoutExpired):
+            arguments = [git, "-C", str(self.folder), *command]  # paths come after --
+            subprocess.run(arguments, capture_output=True, check=True, stdin=subprocess.DEVNULL, timeout=GIT_TIMEOUT_S)  # noqa: S603 - arguments are ours
+        except (OSError, subprocess.SubprocessError):
             return False
-        return ended.returncode == 0
+        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +124,6 @@ class Proposal:
     answer: SavedAnswer
     proposer: str
     replaces: str = ""
-
-    def to_json(self) -> str:
-        """Return one line of JSON."""
-        return json.dumps(asdict(self), default=date.isoformat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +143,7 @@ class Proposals:
         if await self.redis.hlen(key) >= MAX_PROPOSALS and not await self.redis.hexists(key, name):
             return False
         async with self.redis.pipeline(transaction=True) as pipe:
-            pipe.hset(key, name, proposal.to_json())
+            pipe.hset(key, name, json.dumps(asdict(proposal), default=date.isoformat))
             pipe.expire(key, PROPOSAL_TTL_S)
             await pipe.execute()
         return True

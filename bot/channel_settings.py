@@ -36,11 +36,7 @@ _WISHES: Final = {
 
 
 class ChannelSettings(BaseModel):
-    """Settings of one channel.
-
-    ``documents`` are prefixes of document paths or sources; empty means all. ``instruction`` says how an admin wants
-    answers, and is never a source. ``handoff`` replaces ORION_HANDOFF. ``language`` is the one that Orion uses there.
-    """
+    """Settings of one channel. ``documents`` are prefixes of document paths or sources; empty means all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -71,9 +67,8 @@ class ChannelFile:
     """The file, and ORION_LISTEN, in whose channels Orion listens unless the file says otherwise."""
 
     def __init__(self, path: Path, listen: frozenset[str] = frozenset()) -> None:
-        self.path = path
+        self.path, self._listen = path, listen
         self.faults: tuple[str, ...] = ()
-        self._listen = listen
         self._channels: dict[str, ChannelSettings] = {}
         self._stamp: tuple[int, int, int] | None = None
 
@@ -98,10 +93,7 @@ class ChannelFile:
         return {channel: self.of(team, channel) for channel in sorted(ids)}
 
     def save(self, team: str, channel: str, settings: ChannelSettings) -> None:
-        """Replace a channel's settings; the rest of the file stays as it is.
-
-        Raises ``OSError``, and ``ChannelSettingsError`` if the file cannot be changed.
-        """
+        """Replace a channel's settings in the file. Raises ``OSError``, and ``ChannelSettingsError``."""
         self._refresh()
         key = channel if channel in self._channels else f"{team}/{channel}"
         text = _replace_table(self._read() if self._stamp else "", key, settings.model_dump(exclude_defaults=True))
@@ -171,8 +163,9 @@ def _replace_table(text: str, key: str, values: Mapping[str, Any]) -> str:
         tables = tomllib.loads(text)
     except ValueError as error:
         raise ChannelSettingsError(why=str(error)) from None
-    lines = [f'["{key}"]', *(f"{name} = {_toml_value(value)}" for name, value in values.items())]
-    table = "\n".join(lines) + "\n"
+    # JSON's strings and lists are valid TOML except for one control character (TOML 1.0, "String").
+    fields = {name: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for name, value in values.items()}
+    table = "\n".join([f'["{key}"]', *(f"{name} = {value}" for name, value in fields.items())]) + "\n"
     if key not in tables:
         return f"{text.rstrip()}\n\n{table}" if text.strip() else table
     wanted = {**tables, key: {name: list(value) if name == "documents" else value for name, value in values.items()}}
@@ -189,8 +182,3 @@ def _replace_table(text: str, key: str, values: Mapping[str, Any]) -> str:
                 if tomllib.loads(new) == wanted:
                     return new
     raise ChannelSettingsError(why=f"[{key}] is not a table that begins on a line of its own.")
-
-
-def _toml_value(value: str | tuple[str, ...]) -> str:
-    # JSON's strings and lists are valid TOML except for one control character (TOML 1.0, "String").
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

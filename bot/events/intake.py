@@ -21,8 +21,8 @@ from bot.install.workspaces import Workspaces
 from bot.queue.lease import Cancel, Cancellation
 from bot.slack.history import is_own
 from bot.slack.message import (
+    ADDRESSES_ORION,
     Access,
-    AccessDenied,
     Addressed,
     BotIdentity,
     Command,
@@ -100,6 +100,8 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming 
 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
     """Decide by the mode of the thread: a follow-up counts if Orion was addressed there and not muted."""
+    if incoming.refused:
+        return incoming
     is_new = thread_mode in {"unknown", "lost"}
     if incoming.addressed == "mention":  # an edit that mentions Orion for the first time is a question
         return replace(incoming, kind="question") if incoming.kind == "edit" and is_new else incoming
@@ -137,7 +139,12 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
     external = shared and not access.allow_external
     refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
-    return AccessDenied(reason=refusal, incoming=incoming) if refusal else incoming
+    if not refusal:
+        return incoming
+    if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
+        return Ignored(reason=refusal)
+    # The person gets a notice. What they wrote must not be stored.
+    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), action_token="")
 
 
 def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:

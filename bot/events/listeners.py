@@ -60,7 +60,7 @@ from bot.install.installations import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.client import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT
-from bot.slack.message import AccessDenied, BotIdentity, Ignored, Incoming
+from bot.slack.message import BotIdentity, Ignored, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
@@ -129,9 +129,7 @@ class Listeners:
     async def store_event(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, including one that was looked up. Return when it is durable, or raise."""
         incoming = parse_event(body, own, self.services.access)
-        if isinstance(incoming, AccessDenied):
-            incoming = incoming.without_content()
-        elif isinstance(incoming, Incoming) and incoming.addressed == "overheard":
+        if isinstance(incoming, Incoming) and incoming.addressed == "overheard":
             incoming = incoming if self._listens(incoming) else Ignored(reason="not_addressed")
         elif isinstance(incoming, Incoming) and (incoming.addressed != "mention" or incoming.kind == "edit"):
             # Any other mention counts in every mode of the thread.

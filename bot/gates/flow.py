@@ -148,7 +148,6 @@ async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
 
 Gate = Callable[[Job, TeamServices], Awaitable[Ending | None]]
 """Returns the message's ending, or None to let it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
-
 _MAY_ANSWER: Final = (check_access, check_allowance)
 GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
     "question": (check_thread_member, check_access, check_pending, check_replay, check_allowance),
@@ -239,9 +238,9 @@ def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: 
     """Give the message back, uncounted, if it or its thread's state has a newer schema, as during a deploy."""
     if message_schema <= MESSAGE_SCHEMA and state_schema <= SCHEMA:
         return None
-    about = {"message_id": claimed.id, "message_schema": message_schema, "state_schema": state_schema}
-    if claimed.waited_s > MAX_NEWER_WAIT_S:
-        log.warning("newer_schema_read_as_far_as_known", thread=claimed.thread, **about)
-        return None
-    log.warning("left_for_newer_version", thread=claimed.thread, **about, again_in_s=NEWER_RETRY_S)
-    return give_back(NEWER_RETRY_S)
+    gives_back = claimed.waited_s <= MAX_NEWER_WAIT_S
+    log.warning(
+        "left_for_newer_version" if gives_back else "newer_schema_read_as_far_as_known", thread=claimed.thread,
+        message_id=claimed.id, message_schema=message_schema, state_schema=state_schema,
+    )  # fmt: skip
+    return give_back(NEWER_RETRY_S) if gives_back else None

@@ -7,7 +7,6 @@ The user group's mention, from the configured id, is the only mention that Orion
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
@@ -35,26 +34,13 @@ _MAX_QUESTION_CHARS: Final = 2_500
 _CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")  # Slack would show half an entity as it is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HumanRequest:
-    """One click."""
-
-    job: Job
-    at: TeamServices
-    incoming: Incoming  # its text is the id of the turn
-    record: Mapping[str, Any]  # of that turn; empty if it is gone or belongs to another conversation
-    handoff: HandOffPlace  # where people are asked from this channel
-    language: str | None  # of the question
-
-
 async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
     """Ask people. The message is a click on the button."""
     incoming = job.incoming
     record = await at.observers.records.load_for(incoming.text, incoming.thread) or {}
     language, handoff = detect_language(string(record, "question")), at.handoff.in_channel(incoming.thread)
-    request = HumanRequest(job=job, at=at, incoming=incoming, record=record, handoff=handoff, language=language)
     try:
-        await _ask_people(request)
+        await _ask_people(job, at, record, handoff, language)
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
         if not failure.permanent and job.claimed.waited_s < MAX_WAIT_S:
@@ -73,37 +59,38 @@ async def notify_failure(job: Job, at: TeamServices, language: str | None = None
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
-async def _ask_people(request: HumanRequest) -> None:
-    job, at, incoming = request.job, request.at, request.incoming
-    name = f"handed:{incoming.text}"
-    place = await request.handoff.find(incoming.thread)
+async def _ask_people(
+    job: Job, at: TeamServices, record: Mapping[str, Any], handoff: HandOffPlace, language: str | None
+) -> None:
+    incoming, name = job.incoming, f"handed:{job.incoming.text}"  # the click's text is the turn's id
+    place = await handoff.find(incoming.thread)
+    group = f"<!subteam^{handoff.name}>" if handoff.is_group else ""
     if not await at.stores.mailbox.has_mark(job.claimed.thread, name):
-        blocks, text = await _build_post(request, place)
+        blocks, text = await _build_post(incoming, at, record, place, group)
         await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
         await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=MARK_TTL_S)
         log.info("handed_off", answered_turn=incoming.text)
-        people = {incoming.user, string(request.record, "user")}
+        people = {incoming.user, string(record, "user")}
         await at.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
         await at.stores.thread_modes.set(incoming.thread, "muted")  # from now on messages there are for people
     with suppress(DeliveryFailed):  # people were asked, so it does not matter if the button stays as it is
-        await _mark_button(request)
+        await _mark_button(job, at, language)
     with suppress(DeliveryFailed):
-        where = f"<!subteam^{request.handoff.name}>" if request.handoff.is_group else f"<#{place.channel}>"
-        text = say("handed_off", request.language, where=where)
+        text = say("handed_off", language, where=group or f"<#{place.channel}>")
         await at.delivery.post_ephemeral(incoming.thread, incoming.user, text)
 
 
-async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Block], str]:
+async def _build_post(
+    incoming: Incoming, at: TeamServices, record: Mapping[str, Any], place: ThreadKey, group: str
+) -> tuple[list[Block], str]:
     """Build the post with asker, question, place and findings. All of it is escaped, so it mentions no one else."""
-    at, incoming, language = request.at, request.incoming, request.language
-    head = say("hand_off_head", language, who=f"<@{incoming.user}>")
-    if request.handoff.is_group:
-        head = f"<!subteam^{request.handoff.name}> {head}"
-    question = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_MAX_QUESTION_CHARS])
+    language = detect_language(string(record, "question"))
+    head = f"{group} {say('hand_off_head', language, who=f'<@{incoming.user}>')}".lstrip()
+    question = _CUT_ENTITY.sub("", escape(string(record, "question"))[:_MAX_QUESTION_CHARS])
     blocks = [section(head), *([section(question)] if question else [])]
     today = at.delivery.today()
     readers = Viewers(team=place.team, channel=place.channel)
-    sources = await at.visibility.visible_sources(sources_of(request.record), readers)
+    sources = await at.visibility.visible_sources(sources_of(record), readers)
     if near := [source_line(source, today, language) for source in sources]:
         blocks.append(context([say("nearest", language), *near], language))
     if place != incoming.thread:  # the channel may be the same one, but readers still look for the thread
@@ -115,11 +102,10 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
     return blocks, join_lines([head, question], _MAX_QUESTION_CHARS + 200, language).rstrip()
 
 
-async def _mark_button(request: HumanRequest) -> None:
+async def _mark_button(job: Job, at: TeamServices, language: str | None) -> None:
     """Show the answer again, with a button that says that people were asked."""
-    incoming, calls = request.incoming, request.at.delivery.calls
-    answer, _ = await request.at.delivery.reader.find_message(incoming.thread, incoming.ts)
-    asked = say("human_asked", request.language)
+    incoming, asked = job.incoming, say("human_asked", language)
+    answer, _ = await at.delivery.reader.find_message(incoming.thread, incoming.ts)
     blocks = [dict(block) for block in objects(answer, "blocks")]
     for block in blocks:
         if elements := objects(block, "elements"):
@@ -132,4 +118,4 @@ async def _mark_button(request: HumanRequest) -> None:
     if blocks != list(objects(answer, "blocks")):
         unchanged = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
         body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **unchanged}
-        await calls.write("chat.update", body, lease_check=request.job.lease.require)
+        await at.delivery.calls.write("chat.update", body, lease_check=job.lease.require)

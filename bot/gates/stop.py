@@ -57,7 +57,7 @@ async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, acces
         return
     # At the top of a direct chat the word opens its own thread, but it means the one before.
     before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts) if incoming.text else None
-    stop = replace(incoming, thread=before) if before else incoming
+    stop = replace(incoming, thread=before or incoming.thread)
     if not (await _may_stop(stop, stores, access) and await cancel_thread(stop, stores, cancel)):
         # It has its own mailbox, because after the turn that it should stop it would come too late.
         keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)

@@ -39,20 +39,17 @@ class HandOffPlace:
         return self.name.startswith("S")
 
     async def label(self, thread: ThreadKey, language: str | None = None) -> str:
-        """Return the name of the place to show before the click; empty if people cannot be asked from this thread.
-
-        A user group cannot be mentioned in a direct chat.
-        """
-        if not self.name or (self.is_group and thread.channel.startswith("D")):
+        """Return the name of the place to show before the click; empty if people cannot be asked from this thread."""
+        if not self.name or (self.is_group and thread.channel.startswith("D")):  # no one else is in a direct chat
             return ""
+        label = self.name if self.name.startswith("#") else ""
         try:
             look = self.people.group_name if self.is_group else self.people.channel_name
-            known = "" if self.name.startswith("#") else await look(thread.team, self.name)
+            label = label or await look(thread.team, self.name)
         except DeliveryFailed as failure:
             log.warning("hand_off_place_not_named", reason=failure.reason)
-            known = ""
         unnamed = say("hand_off_group" if self.is_group else "hand_off_private", language)
-        return (known or (self.name if self.name.startswith("#") else unnamed))[:MAX_LABEL_CHARS]
+        return (label or unnamed)[:MAX_LABEL_CHARS]
 
     async def find(self, thread: ThreadKey) -> ThreadKey:
         """Return where to post: the thread itself for a user group, else the channel. Raises ``DeliveryFailed``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from agent.json_data import compact_json, parse_json
@@ -139,17 +139,3 @@ class Incoming:
 def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
     """Return the turn's id of the message with this ts, as it was edited last."""
     return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessDenied(Ignored):
-    """A message from a person or place without access. It must not be stored as it is."""
-
-    incoming: Incoming
-
-    def without_content(self) -> Incoming | Ignored:
-        """Return the message without its text, for the notice; ``Ignored`` if it did not address Orion."""
-        incoming = self.incoming
-        if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
-            return Ignored(reason=self.reason)
-        return replace(incoming, refused=self.reason, text="", mentioned=frozenset(), action_token="")

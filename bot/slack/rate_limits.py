@@ -1,7 +1,6 @@
-"""Rate limits for calls of Slack's Web API: one per workspace, method and channel, shared by all workers.
+"""Rate limits for calls of Slack's Web API: one per workspace and method, and for posts per channel.
 
-Slack counts an app's calls per workspace, and posts per channel. In its documentation each method has a tier of so many
-calls a minute. Other limits show only as refusals (HTTP 429).
+All workers share them. Limits that Slack does not document show only as refusals (HTTP 429).
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -54,7 +54,7 @@ class SlackSearch:
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + ttl_s
         return self._granted
 
-    async def find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
+    async def find(self, incoming: Incoming, query: str, limit: int) -> list[Source]:
         """Return at most ``limit`` messages for a query. Raises ``SlackSearchFailed``."""
         body = {
             "query": query,
@@ -73,14 +73,11 @@ class SlackSearch:
         evidence = [one for one in objects(reply, "results", "messages") if _is_evidence(one, incoming)]
         return [
             message_source(
-                plain_text(string(message, "content")),
-                string(message, "permalink"),
-                author=string(message, "author_name"),
-                channel=string(message, "channel_name"),
-                at=_time(string(message, "message_ts")),
+                plain_text(string(one, "content")), string(one, "permalink"), author=string(one, "author_name"),
+                channel=string(one, "channel_name"), at=_time(string(one, "message_ts")),
             )
-            for message in evidence[:limit]
-        ]
+            for one in evidence[:limit]
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def test_a_working_tree_in_conflict_keeps_the_file_and_says_so(tmp_path: Path) -
     git(tmp_path, "commit", "-am", "c")
     subprocess.run(["git", "merge", "other"], cwd=tmp_path, check=False, capture_output=True)
     assert not save(tmp_path / "answers", ANSWER)
-    assert AnswerBook(folder=tmp_path / "answers").find(ANSWER.key) == ANSWER
+    assert AnswerBook(folder=tmp_path / "answers").answers().get(ANSWER.key) == ANSWER
 
 
 async def test_a_proposal_is_taken_once_and_too_many_are_refused(redis_client: Redis) -> None:
