@@ -191,7 +191,8 @@ def each_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Knowl
     url, schema = request.getfixturevalue("postgres_url"), f"test_{uuid4().hex[:12]}"
     shared = PostgresIndex(url, schema=schema)
     yield shared
-    shared.erase()
+    with shared.session() as session:
+        session.execute(f"DROP SCHEMA {schema} CASCADE")
     shared.close()
 
 

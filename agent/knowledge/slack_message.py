@@ -69,10 +69,7 @@ def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
 
 
 def plain_text(wire: str, reader: str = "") -> str:
-    """Return wire text as a person reads it: plain links, decoded entities, no mention of the reader.
-
-    People, channels and groups without a name stay ids (``<@U…>``) for ``with_names``.
-    """
+    """Return wire text as a person reads it, without the reader's mention. Ids without a name stay."""
     quoted = [found.span() for found in _QUOTED.finditer(wire)] if reader else []
 
     def plain(token: re.Match[str]) -> str:

@@ -181,10 +181,7 @@ class DocumentSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredSource:
-    """A source that this run skips. Its documents stay in the index if they still have this ``audience``.
-
-    Without an ``audience`` each document keeps its own.
-    """
+    """A source that this run skips: documents with this ``audience``, or of any if it is empty, stay in the index."""
 
     key: str
     part: str = ""

@@ -34,8 +34,7 @@ from agent.turn.events import ModelEnd, TurnEvent
 from bot.cli.ask import listen, result_json
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
-from bot.evals.files import verdict_json
-from bot.evals.rows import SourceRow, sources_of
+from bot.evals.files import SourceRow, sources_of, verdict_json
 from bot.evals.verify import verdict_on
 from bot.gates.access import Visit, find_refusal
 from bot.install.identity import find_prefix

@@ -28,11 +28,7 @@ SYNC_LOCK: Final = "lock"  # name of the lock for syncing an index; with SQLite 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """Folders and sources of documents, and the index for them. ``docs_url`` is the prefix of a document's link.
-
-    ``database`` is the address of a shared PostgreSQL; without one the index is the SQLite file ``index_path``.
-    ``sources`` are repositories, exports and web sites.
-    """
+    """Folders and sources of documents, and the index for them: in the PostgreSQL ``database`` if there is one."""
 
     roots: tuple[Path, ...]
     index_path: Path

@@ -42,11 +42,7 @@ class SourceFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeFigures:
-    """All sources, sorted by kind and place, and their totals.
-
-    ``size`` is in bytes. ``failures`` counts documents that the last run could not read. ``synced`` is the
-    oldest of the sources' last syncs, in seconds since 1970; None if a source was never synced or there are no sources.
-    """
+    """All sources and their totals. ``synced`` is the oldest last sync in seconds since 1970; None if one never was."""
 
     sources: tuple[SourceFigures, ...]
     documents: int

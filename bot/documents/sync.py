@@ -39,10 +39,7 @@ _RETRY_S: Final = 60.0  # minimum time before a run that did nothing is repeated
 
 
 class SyncOrder(NamedTuple):
-    """Corpus to sync, unless it was synced in the last ``every_s`` seconds, and how to log. See ``sync_index``.
-
-    The process reads it, pickled, from its standard input, which stays open.
-    """
+    """Arguments of ``sync_index``, and how to log. The process reads it, pickled, from its standard input."""
 
     corpus: Corpus
     every_s: float

@@ -24,7 +24,7 @@ from agent.turn.events import TurnEvent
 from bot.documents.meaning import make_vectors
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
-from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share, validate
+from bot.evals.files import Row, Text, by_kind, percentile, read_rows, share, validate
 from bot.evals.verify import verdict_on
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder
@@ -43,11 +43,7 @@ FROM_LANGFUSE: Final = "langfuse:"  # before the name of a dataset
 
 
 class LabelledQuestion(Row):
-    """One labelled question. Rows of one ``thread`` form a conversation.
-
-    ``reference`` is a correct answer in whole sentences: the reply must say the same. Without it and without ``expect``
-    Orion should refuse.
-    """
+    """One labelled question. The reply must say the same as ``reference``, and contain the texts of ``expect``."""
 
     question: str
     expect: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None
@@ -118,10 +114,7 @@ class EvalRun:
 
 
 async def ask_all(settings: Settings, path: Path, docs: Path) -> EvalRun:
-    """Ask every question of a file, or of the dataset ``langfuse:NAME``, about the documents in ``docs``.
-
-    Raises ``WrongUse`` for a bad row, or a dataset that cannot be read.
-    """
+    """Ask every question of a file, or of the dataset ``langfuse:NAME``, about ``docs``. Raises ``WrongUse``."""
     corpus, began, tracer = corpus_of(settings, [docs]), datetime.now(UTC), open_tracer(settings, _USER)
     name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
     replies: list[EvalReply] = []

@@ -134,10 +134,7 @@ class Gathering:
     documents: tuple[str, ...] = ()  # prefixes, where the channel has only some of the documents
 
     async def report(self, until: datetime) -> Report:
-        """Return the report of the seven days (UTC) before the day of ``until``.
-
-        Raises ``RedisError`` and ``KnowledgeAwayError``.
-        """
+        """Return the report of the last seven days (UTC). Raises ``RedisError`` and ``KnowledgeAwayError``."""
         viewers = self.places.viewers
         end = datetime.combine(until.astimezone(UTC).date(), datetime.min.time(), UTC)
         records = [

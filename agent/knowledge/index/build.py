@@ -115,8 +115,7 @@ class IndexBuilder:
             self._read, self._size = self._read + 1, self._size + unchanged.size
             self._counts["unchanged"] += 1
             self._kept.add(file.key)
-            _, _, cut = self._notes.get(f"{UNREAD}{file.key}", "").partition(" ")
-            self._run.failed += [(file.id, cut)] if cut else []
+            self._run.failed += [(file.id, cut)] if (cut := self._note_of(file)) else []
         except ReadError as error:
             self._run.failed.append((file.id, error.reason))
             self._unreadable.add(file.id)
@@ -145,9 +144,9 @@ class IndexBuilder:
         if len(self._batch) >= _BATCH_DOCUMENTS or self._chars >= _BATCH_CHARS:
             self._write_batch()
 
-    def _note_of(self, file: Readable, digest: str) -> str:
+    def _note_of(self, file: Readable, digest: str = "") -> str:
         noted, _, reason = self._notes.get(f"{UNREAD}{file.key}", "").partition(" ")
-        return reason if noted == digest else ""
+        return reason if digest in {"", noted} else ""
 
     def _write_batch(self) -> None:
         if self._batch:

@@ -162,10 +162,7 @@ class KnowledgeIndex(ABC):
 
     @contextmanager
     def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-        """Hold the lock of this name during the block; yield False if another process keeps it for ``wait_s`` seconds.
-
-        The kernel or the database server releases it no matter how its holder dies. Reading needs no lock.
-        """
+        """Hold the lock of this name during the block; yield False if another keeps it for ``wait_s`` seconds."""
         deadline = time.monotonic() + wait_s
         with self._lock(name) as take:
             while not (mine := take()) and time.monotonic() < deadline:

@@ -23,14 +23,9 @@ _SCHEMA: Final = SCHEMA.format(
 )
 _STATEMENT_MS: Final = 15_000  # less than a tool's time-out in a turn, so that a hanging database is reported as such
 _OPTIONS: Final[dict[str, Any]] = {
-    "autocommit": True,
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-    "application_name": "orion",
-}
+    "autocommit": True, "application_name": "orion", "connect_timeout": 5, "tcp_user_timeout": 20_000,
+    "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+}  # fmt: skip
 
 
 class _PostgresSession:
@@ -61,12 +56,10 @@ class _PostgresSession:
 class PostgresIndex(KnowledgeIndex):
     """A ``KnowledgeIndex`` in a schema of a database. It connects later. Raises ``ValueError`` without an address."""
 
+    # Tables are missing if another version of Orion has replaced them.
     failures = (
-        psycopg.OperationalError,
-        psycopg.InterfaceError,
-        # another version of Orion has replaced the tables
-        psycopg.errors.UndefinedTable,
-        psycopg.errors.UndefinedColumn,
+        *(psycopg.OperationalError, psycopg.InterfaceError),
+        *(psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn),
     )
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:
@@ -79,11 +72,6 @@ class PostgresIndex(KnowledgeIndex):
         self._url = url
         self._schema = schema
         self._prepared = False
-
-    def erase(self) -> None:
-        """Remove everything that this index has stored. Raises ``KnowledgeAwayError``."""
-        with self._building() as session:
-            session.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
 
     def _prepare(self, session: _PostgresSession) -> None:
         with session.transaction():

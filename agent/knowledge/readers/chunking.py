@@ -34,10 +34,7 @@ _INLINE: Final = MarkdownIt("commonmark")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document. ``heading`` is the nearest one, ``path`` joins all of them; ``page`` 0 means none.
-
-    ``anchor`` is the heading's fragment, empty without a heading.
-    """
+    """A piece of a document. ``heading`` is the last of the ``path``, ``anchor`` its fragment. ``page`` 0: no pages."""
 
     text: str
     heading: str = ""

@@ -163,10 +163,7 @@ class _Body:
         return f" {raise_or_lower(str(self._numbers.notes), 'sup')}"
 
     def _table(self, table: Any) -> str:
-        """Return rows of equal width.
-
-        A cell across columns is followed by empty ones; a cell across rows is repeated.
-        """
+        """Return rows of equal width. A cell across columns is followed by empty ones, one across rows is repeated."""
         rows: list[list[str]] = []
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:  # of a table inside a cell

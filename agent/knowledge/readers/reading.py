@@ -107,9 +107,8 @@ def format_of_type(media_type: str) -> Format | None:
 
 
 def advice_for(suffix: str) -> str:
-    """Return the advice for files of a format that is not read; empty for a suffix without advice."""
-    found = _BY_SUFFIX.get(suffix)
-    return found.advice if found else ""
+    """Return the advice for files of a format that is not read, or an empty text."""
+    return _BY_SUFFIX[suffix].advice if suffix in _BY_SUFFIX else ""
 
 
 # Labels of a document's age in seven languages.
@@ -138,16 +137,15 @@ _NOT_PROSE: Final = re.compile(
 
 
 def date_of(fields: Mapping[str, str], text: str, *, committed: float, changed: float) -> str:
-    """Return an ISO 8601 date or an empty string. ``committed`` and ``changed`` are seconds since 1970, 0 if unknown.
-
-    The first one available counts: front matter (modified before created), the last commit, a label near the top of the
-    text, the file.
-    """
+    """Return a document's ISO 8601 date or an empty string. The times are seconds since 1970, 0 if unknown."""
     named = [(name.replace("_", " "), value) for name, value in fields.items()]
     values = [value for label in _LABELS for name, value in named if label.fullmatch(name)]
     labelled = [found["rest"] for found in _HEAD_DATE.finditer(_NOT_PROSE.sub("", text[:_HEAD_CHARS]))]
-    dates = (*(_iso(value) or _read_date(value) for value in values), _day(committed), *map(_read_date, labelled))
-    return next(filter(None, (*dates, _day(changed))), "")
+    by_commit, by_change = (
+        datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else "" for seconds in (committed, changed)
+    )
+    dates = (*(_iso(value) or _read_date(value) for value in values), by_commit, *map(_read_date, labelled), by_change)
+    return next(filter(None, dates), "")
 
 
 def parse_timestamp(text: str) -> float:
@@ -179,10 +177,6 @@ def _iso(text: str) -> str:
         return ""
 
 
-def _day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else ""
-
-
 # A level-one heading, or a block of code, in which a comment looks like a heading.
 _HEADING: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^[ \t]*(?P=fence)|\Z)"
@@ -205,10 +199,7 @@ def check_size(name: str, size: int) -> None:
 
 
 def read_bytes(path: Path) -> tuple[bytes, float]:
-    """Return the bytes of a regular file and the time of its last change (seconds since 1970).
-
-    A file that changes while it is read is read again; if it keeps changing, it is refused for now.
-    """
+    """Return the bytes of a regular file and the time of its last change. Refuse one that keeps changing, for now."""
     try:
         for _ in range(_READ_TRIES):
             before = path.stat()

@@ -98,23 +98,20 @@ def read_rst(data: bytes, _: ReadLimits) -> Content:
     return Content(title=one_line(underlined["text"]) if underlined else "", parts=whole(text))
 
 
-def read_markdown(data: bytes, _: ReadLimits) -> Content:
-    """Read Markdown without front matter, comments and template code. Line numbers stay true."""
-    return _markdown(data, _TEMPLATE_COMMENT, *_TEMPLATE_CODE)
-
-
-def read_mdx(data: bytes, _: ReadLimits) -> Content:
+def read_mdx(data: bytes, limits: ReadLimits) -> Content:
     """Read MDX: Markdown without imports and component tags."""
-    return _markdown(data, _TEMPLATE_COMMENT, *_TEMPLATE_CODE, *_MDX_CODE)
+    return read_markdown(data, limits, *_MDX_CODE)
 
 
-def _markdown(data: bytes, *unseen: Unseen) -> Content:
+def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
+    """Read Markdown without front matter, comments, template code and ``unseen``. Line numbers stay true."""
     text, fields = decode(data), {}
     if front := _FRONT_MATTER.match(text) or _TOML_MATTER.match(text):
         pairs = list(_FIELD.finditer(front["fields"]))[:MAX_FIELDS]
         fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' \t") for m in pairs}
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
+    code: tuple[Unseen, ...] = (_TEMPLATE_COMMENT, *_TEMPLATE_CODE, *unseen)
+    text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *code))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
 
 
@@ -240,8 +237,7 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
     def replace_link(found: re.Match[str]) -> str:
         label, target = found["label"], found["url"]
         if target is None:
-            key = (found["reference"] or label).casefold()
-            target = definitions.get(key)
+            target = definitions.get((found["reference"] or label).casefold())
         number = _NUMBER.fullmatch(label)
         if number and not found["image"]:  # a number in brackets would be read as a citation
             label = f"({number[1]})"

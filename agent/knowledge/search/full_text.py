@@ -87,10 +87,7 @@ def words_of(query: str) -> list[str]:
 
 
 def query_terms(query: str) -> list[str]:
-    """Return the terms of a query: a word, the words of an identifier in order, or a pair of characters.
-
-    Function words are left out, unless there is nothing else.
-    """
+    """Return a query's words, the words of its identifiers, and pairs of characters; function words only if alone."""
     query = _APOSTROPHE.sub("", query)
     language, about_something = detect_language(query), subject_tokens(query)
     terms: dict[str, None] = {}
@@ -205,10 +202,7 @@ def _unpack(data: bytes) -> tuple[array[int], bytes]:
 
 
 def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int, float]]:
-    """Return at most ``most`` places with their scores, best first, from the blocks of a query's words.
-
-    ``passages`` is the total number of passages: the fewer of them contain a word, the more it counts.
-    """
+    """Return at most ``most`` places with their scores, best first. ``passages`` is the number of all passages."""
     words: dict[str, list[tuple[int, array[int], bytes]]] = {}
     for word, block, data in found:
         words.setdefault(word, []).append((block * BLOCK, *_unpack(data)))

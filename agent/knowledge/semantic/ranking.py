@@ -124,24 +124,17 @@ class SemanticRanker:
 
 
 def scale_cosines(near: Mapping[int, float], usual: float) -> dict[int, float]:
-    """Return how far each cosine is above the ``usual`` one, as a share of the best.
-
-    The cosine of unrelated texts is .05 with some models and .75 with others.
-    """
+    """Return how far each cosine is above the ``usual`` one (.05 with some models, .75 with others), as a share."""
     reach = max(near.values(), default=usual) - usual
     return {number: (cosine - usual) / reach if reach > 0 else 0.0 for number, cosine in near.items()}
 
 
 def fuse_scores(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[Ranked]:
-    """Return all passages of both lists with combined scores, best first, ties by number.
-
-    A passage without a vector gets the average similarity of the passages found by words, so it keeps its place among
-    them.
-    """
+    """Return all passages of both lists with combined scores, best first, ties by number."""
     best = max((score for _, score in by_words), default=0.0)
     words = {number: score / best for number, score in by_words} if best > 0 else {}
     known = [near[number] for number in words if number in near]
-    average = fmean(known) if known else 0.0
+    average = fmean(known) if known else 0.0  # of a passage without a vector, which so keeps its place
     scores = {
         number: (1 - MEANING_SHARE) * words.get(number, 0.0) + MEANING_SHARE * near.get(number, average)
         for number in {*words, *near}

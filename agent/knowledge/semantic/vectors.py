@@ -47,10 +47,7 @@ DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT di
 
 
 class EmbedderError(Exception):
-    """The embedding server is down or refuses. The text tells the admin why.
-
-    ``is_unset``: neither the settings nor the server's list names a model.
-    """
+    """The embedding server is down or refuses. The text tells the admin why. ``is_unset``: no model is named."""
 
     def __init__(self, reason: str, *, is_unset: bool = False) -> None:
         super().__init__(reason)
@@ -181,11 +178,7 @@ class VectorStore:
         return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
 
     def _current(self) -> _Loaded:
-        """Return the vectors; while one thread reads new ones, the others use the earlier ones.
-
-        While many are being computed they change every few seconds, so at most a tenth of the time is spent on reading
-        them.
-        """
+        """Return the vectors. At most a tenth of the time is spent on reading new ones, in one thread."""
         if time.monotonic() < self._reload_at:
             return self._loaded
         stamp = self._stamp()

@@ -77,10 +77,7 @@ class SavedAnswer:
 
 
 def parse_saved_answer(text: str) -> SavedAnswer:
-    """Return the saved answer in a file. Raises ``ValueError`` with the reason.
-
-    An audience that Orion does not know hides the answer from everyone.
-    """
+    """Return the saved answer in a file; an unknown audience hides it. Raises ``ValueError`` with the reason."""
     found = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
     heading = _HEADING.match(found["body"]) if found else None
     if found is None or heading is None:

@@ -45,10 +45,7 @@ Pipes = tuple[IO[bytes], IO[bytes]]  # into a running `cat-file --batch`, and ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSource:
-    """A repository (a work tree or a bare one), a ref, and the folder inside that contains the documents.
-
-    ``url`` is where a file can be viewed: ``{repository}``, ``{ref}`` and ``{path}`` are filled in.
-    """
+    """A repository, a ref, and the folder of the documents. ``url`` (with placeholders) shows a file."""
 
     repository: Path
     ref: str = "HEAD"

@@ -33,10 +33,7 @@ _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/g
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSource:
-    """One site (``https://docs.acme.com``) and its configured ``entries``: pages and sitemaps.
-
-    ``hosts`` are all hosts that may be contacted; ``private_hosts`` may be in a private network.
-    """
+    """One site with its pages and sitemaps. Only ``hosts`` are contacted; ``private_hosts`` may be internal."""
 
     site: str
     entries: tuple[str, ...]
@@ -100,7 +97,12 @@ class _Visit:
                 done.add(url)
                 yield from self._page(url)
             self._read_maps()
-        self._note_left_out(len(done))
+        failed, other = self._run.failed, self._other_hosts
+        failed += [(url, "is on a host that ORION_WEB_DOCS does not name") for url in other[:_MAX_NAMED]]
+        if len(other) > _MAX_NAMED:
+            failed.append((self._source.site, f"lists {len(other) - _MAX_NAMED} more pages of other hosts"))
+        if self._more or len(self._pages) > len(done):
+            failed.append((self._source.site, f"has more pages; {len(done)} are read (ORION_WEB_DOCS_PAGES)"))
 
     def _read_maps(self) -> None:
         read: set[str] = set()
@@ -134,14 +136,6 @@ class _Visit:
         self._other_hosts.append(url)
         return False
 
-    def _note_left_out(self, done: int) -> None:
-        failed = self._run.failed
-        failed += [(url, "is on a host that ORION_WEB_DOCS does not name") for url in self._other_hosts[:_MAX_NAMED]]
-        if len(self._other_hosts) > _MAX_NAMED:
-            failed.append((self._source.site, f"lists {len(self._other_hosts) - _MAX_NAMED} more pages of other hosts"))
-        if self._more or len(self._pages) > done:
-            failed.append((self._source.site, f"has more pages; {done} are read (ORION_WEB_DOCS_PAGES)"))
-
     def _page(self, url: str) -> Iterator[Readable]:
         """Yield the page, unless it turns out to be a sitemap. A failure is raised when the page is read."""
         source, memory = self._source, self._memory(url)
@@ -164,10 +158,7 @@ class _Visit:
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
     def _page_reader(self, url: str, page: WebReply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
-        """Return the page's ``read``, and remember it for the next run.
-
-        Raises ``ReadError`` and ``NotModifiedError``.
-        """
+        """Return the page's ``read``, and remember it. Raises ``ReadError`` and ``NotModifiedError``."""
         if page.status == HTTPStatus.NOT_MODIFIED:
             self._remember(url, before)
             raise NotModifiedError(before.size)
@@ -240,10 +231,7 @@ _ROOTS: Final = (b"<urlset", b"<sitemapindex")
 
 @dataclass(slots=True, kw_only=True)
 class Sitemap:
-    """Contents of a sitemap. ``pages`` maps addresses to the time of change (seconds since 1970, 0 if unknown).
-
-    ``maps`` are addresses of further sitemaps. ``more``: there are more pages than requested.
-    """
+    """Pages with times of change (seconds since 1970, 0 if unknown), and sitemaps. ``more`` pages are left out."""
 
     pages: dict[str, float] = field(default_factory=dict)
     maps: list[str] = field(default_factory=list)

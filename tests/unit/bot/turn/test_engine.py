@@ -161,7 +161,8 @@ async def test_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postg
         assert (engine.report.added, engine.shared) == (1, True)
         outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
         assert isinstance(engine.index, PostgresIndex)
-        await asyncio.to_thread(engine.index.erase)
+        with engine.index.session() as session:
+            session.execute("DROP SCHEMA orion CASCADE")
     assert isinstance(outcome, Answered)
     assert not settings.index_path.exists()
     assert corpus_of(settings, [docs]).database == ""

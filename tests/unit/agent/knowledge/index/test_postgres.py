@@ -23,7 +23,8 @@ def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
     schema = f"test_{uuid4().hex[:12]}"
     with closing(PostgresIndex(postgres_url, schema=schema)) as opened:
         yield opened, schema
-        opened.erase()
+        with opened.session() as session:
+            session.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 def test_tables_of_another_version_beneath_a_process_are_told(
