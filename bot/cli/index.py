@@ -163,7 +163,7 @@ def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -
             "overdue_answers": [answer.question for answer in overdue],
         })  # fmt: skip
         return
-    for document in documents:  # as lines, because a table folds or truncates long paths, so that nobody can copy them
+    for document in documents:  # as lines, because a table folds long paths, which then cannot be copied
         dated = f", updated {document.updated_at}" if document.updated_at else ""
         counted = f"{document.passages:,} passage{'' if document.passages == 1 else 's'}"
         output.print_text(f"{document.id}\n  {document.title}{dated}, for {document.audience}, {counted}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -260,9 +260,19 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
         return "not configured, or turned off by LANGFUSE_TRACING_ENABLED: no traces are sent"
     if missing := next((key for key, value in keys.items() if not value), None):
         return Problem(f"{missing} is not set: no traces are sent", "Set both keys, or neither.")
-    host = settings.langfuse_url
+    # Use plain HTTP: the SDK takes a third of a second to import, and retries for longer than a person waits.
+    host, version = settings.langfuse_url, ""
+    headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
+    timeout = aiohttp.ClientTimeout(total=within_s)
     try:
-        status, version = await _ask_langfuse(settings, within_s)
+        async with (
+            aiohttp.ClientSession(trust_env=not is_loopback(host), timeout=timeout, headers=headers) as session,
+            session.get(f"{host}/api/public/projects") as reply,
+            session.get(f"{host}/api/public/health") as health,
+        ):
+            status = reply.status
+            with suppress(ValueError, LookupError, TypeError):  # it does not say
+                version = str((await health.json(content_type=None))["version"])
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
         return Problem(f"{host} cannot be reached ({type(error).__name__})", _LANGFUSE)
     if status >= HTTPStatus.BAD_REQUEST:
@@ -272,20 +282,3 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
         detail = f"{host} runs version {version}: it takes traces, but refuses scores"
         return Problem(detail, "Update Langfuse to 4.59 or newer for the pass rate, feedback and other scores.")
     return f"{host} accepts the keys" + (f" (version {version})" if version else "")
-
-
-async def _ask_langfuse(settings: Settings, within_s: float) -> tuple[int, str]:
-    """Return the status for these keys, and the server's version, empty if it does not say."""
-    # Use plain HTTP: the SDK takes a third of a second to import, and retries for longer than a person waits.
-    host, secret = settings.langfuse_url, settings.langfuse_secret_key.get_secret_value()
-    headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
-    timeout = aiohttp.ClientTimeout(total=within_s)
-    async with (
-        aiohttp.ClientSession(trust_env=not is_loopback(host), timeout=timeout, headers=headers) as session,
-        session.get(f"{host}/api/public/projects") as reply,
-        session.get(f"{host}/api/public/health") as health,
-    ):
-        try:
-            return reply.status, str((await health.json(content_type=None))["version"])
-        except (ValueError, LookupError, TypeError):
-            return reply.status, ""

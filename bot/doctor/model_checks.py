@@ -65,9 +65,13 @@ async def check_context(settings: Settings, within_s: float) -> Finding:
 
     async def ask(opened: OpenAIModel) -> None:
         nonlocal length
-        length = await opened.context_length(replace(_DECIDE, sources=(long,)), CONTEXT_NEEDED)
+        try:
+            length = await opened.context_length(replace(_DECIDE, sources=(long,)), CONTEXT_NEEDED)
+        except ModelError as error:
+            if error.kind != "TokenLimitError":
+                raise
 
-    finding = await _ask_model(settings, within_s, ask, too_long_is_ok=True)
+    finding = await _ask_model(settings, within_s, ask)
     if isinstance(finding, Problem) or length >= CONTEXT_NEEDED:
         return ""  # the check of the model itself says what is wrong
     detail = f"{settings.model_name} reads {length:,} tokens of a prompt" if length else "long prompts are refused"
@@ -84,7 +88,7 @@ async def check_write_model(settings: Settings, within_s: float) -> Finding:
             async for _ in pieces:
                 pass
 
-    return await _ask_model(_with_model(settings, settings.write_model), within_s, ask)
+    return await _ask_model(settings, within_s, ask, settings.write_model)
 
 
 async def check_judge(settings: Settings, within_s: float) -> Finding:
@@ -103,7 +107,7 @@ async def check_judge(settings: Settings, within_s: float) -> Finding:
         if not (await opened.judge(_JUDGE)).judgements:
             raise ModelError(kind="MalformedControlError", detail="its verdict on a claim could not be read")
 
-    return await _ask_model(_with_model(settings, settings.judge_model), within_s, ask)
+    return await _ask_model(settings, within_s, ask, settings.judge_model)
 
 
 async def check_embedding(settings: Settings, within_s: float) -> Finding:
@@ -139,24 +143,17 @@ async def _vector_counts(settings: Settings) -> str:
     return f"{having:,} of {every:,} passages have a vector{later if having < every else ''}"
 
 
-def _with_model(settings: Settings, name: str) -> Settings:
-    return settings.model_copy(update={"model": name, "write_model": ""})
-
-
 async def _ask_model(
-    settings: Settings,
-    within_s: float,
-    ask: Callable[[OpenAIModel], Awaitable[object]],
-    *,
-    too_long_is_ok: bool = False,
+    settings: Settings, within_s: float, ask: Callable[[OpenAIModel], Awaitable[object]], model: str = ""
 ) -> Finding:
+    """Ask one model, by default the deciding one."""
+    settings = settings.model_copy(update={"model": model, "write_model": ""}) if model else settings
     try:
         async with asyncio.timeout(within_s), open_model(settings) as opened:
             if isinstance(opened, OpenAIModel):
                 await ask(opened)
     except ModelError as error:
-        if not (too_long_is_ok and error.kind == "TokenLimitError"):
-            return Problem(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
+        return Problem(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
     except TimeoutError:
         return Problem(
             f"{settings.model_name} did not answer within {within_s:.0f} s",

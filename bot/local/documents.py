@@ -110,10 +110,7 @@ def safe_html(source: str) -> str:
     if _depth(source) > MAX_DEPTH:
         return f'<pre class="plain">{html.escape(source)}</pre>'
     clean = nh3.clean(
-        source,
-        clean_content_tags=_DROPPED_WHOLE,
-        attributes=_ATTRIBUTES,
-        url_schemes={"http", "https", "mailto"},
+        source, clean_content_tags=_DROPPED_WHOLE, attributes=_ATTRIBUTES, url_schemes={"http", "https", "mailto"}
     )
     seen: Counter[str] = Counter()
 

@@ -20,9 +20,9 @@ from bot.queue.lease import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
 from bot.queue.worker import Turns
 from bot.redis.client import client_of
-from tests.support.handlers import UnusedHandler
 from tests.support.orion_running import settings_in
 from tests.support.redis_fleet import follows, free_port, node
+from tests.support.services import UnusedHandler
 from tests.support.waiting import wait_until
 
 

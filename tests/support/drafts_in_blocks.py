@@ -9,8 +9,6 @@ SOURCES = (
 
 
 BASE = Draft(text="", question="How many requests may a key send?", sources=SOURCES)
-
-
 BLOCKS = (
     "Each key may send 600 requests a minute [1].",
     "The **build** runs on Tuesday at 14:00 [2].",

@@ -121,8 +121,4 @@ SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 def headers(body: bytes, *, stamp: str | None = None, secret: str = SECRET) -> dict[str, str]:
     when = stamp if stamp is not None else str(int(time.time()))
     digest = hmac.new(secret.encode(), b"v0:" + when.encode() + b":" + body, hashlib.sha256).hexdigest()
-    return {
-        "X-Slack-Request-Timestamp": when,
-        "X-Slack-Signature": f"v0={digest}",
-        "Content-Type": "application/json",
-    }
+    return {"X-Slack-Request-Timestamp": when, "X-Slack-Signature": f"v0={digest}", "Content-Type": "application/json"}

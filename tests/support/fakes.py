@@ -11,16 +11,7 @@ from typing import Any
 
 from agent.actions import Action, Respond
 from agent.budget import Budget, Usage
-from agent.model.protocol import (
-    DecideContext,
-    Decision,
-    Generated,
-    Model,
-    ModelError,
-    Piece,
-    WriteContext,
-    WriteStream,
-)
+from agent.model.protocol import DecideContext, Decision, Generated, Model, ModelError, Piece, WriteContext, WriteStream
 from agent.outcome import TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState

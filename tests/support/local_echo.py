@@ -71,10 +71,7 @@ def answer_blocks(text: str) -> list[dict[str, Any]]:
         {"type": "button", "action_id": name, "value": name, "text": {"type": "plain_text", "text": label}}
         for name, label in (("open", "Details"), ("vote", "Not helpful"))
     ]
-    return [
-        {"type": "section", "text": {"type": "mrkdwn", "text": text}},
-        {"type": "actions", "elements": buttons},
-    ]
+    return [{"type": "section", "text": {"type": "mrkdwn", "text": text}}, {"type": "actions", "elements": buttons}]
 
 
 class EchoApp:

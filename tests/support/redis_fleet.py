@@ -195,34 +195,18 @@ async def _replicates(replica: Node, master_id: str) -> bool:
     return bool(await replica.ask("CLUSTER", "REPLICATE", master_id))
 
 
-async def _seen_by(one: Node) -> dict[str, str]:
-    """``CLUSTER INFO`` of one node, empty where it does not answer."""
-    info = await one.ask("CLUSTER", "INFO") or ""
-    return dict(line.split(":", 1) for line in info.split())
-
-
-async def _cluster_ok(one: Node) -> bool:
-    return (await _seen_by(one)).get("cluster_state") == "ok"
-
-
-async def _sees_all(one: Node, count: int) -> bool:
-    seen = await _seen_by(one)
-    return seen.get("cluster_state") == "ok" and seen["cluster_known_nodes"] == str(count)
+async def _sees_all(one: Node, count: int = 0) -> bool:
+    """Whether the cluster is whole for this node, with ``count`` nodes in it (0: any number)."""
+    info = await one.ask("CLUSTER INFO") or {}
+    return info.get("cluster_state") == "ok" and count in {0, int(info["cluster_known_nodes"])}
 
 
 async def _owner_by(witness: Node, slot: int) -> int | None:
     """The port of the primary that holds a slot, as one node sees it."""
-    for row in await witness.ask("CLUSTER", "SHARDS") or []:
-        shard = dict(zip(row[::2], row[1::2], strict=True)) if isinstance(row, list) else row
-        ranges = shard["slots"]
-        spans = (
-            ranges
-            if ranges and isinstance(ranges[0], list | tuple)
-            else list(zip(ranges[::2], ranges[1::2], strict=True))
-        )
-        if any(int(first) <= slot <= int(last) for first, last in spans):
-            members = [dict(zip(m[::2], m[1::2], strict=True)) if isinstance(m, list) else m for m in shard["nodes"]]
-            return next((int(m["port"]) for m in members if m["role"] == "master" and m["health"] == "online"), None)
+    for address, facts in (await witness.ask("CLUSTER NODES") or {}).items():
+        spans = [(int(span[0]), int(span[-1])) for span in facts["slots"]]
+        if "master" in facts["flags"] and any(first <= slot <= last for first, last in spans):
+            return None if "fail" in facts["flags"] else int(address.rpartition(":")[2])
     return None
 
 
@@ -234,11 +218,10 @@ async def _slot_owner(nodes: list[Node], key: str) -> Node:
 
 async def _agreed(nodes: list[Node], dead: Node) -> bool:
     """Whether all that live see the cluster whole again, without the dead one."""
-    living = [one for one in nodes if one.alive]
-    for one in living:
-        if not await _cluster_ok(one):
+    for one in nodes:
+        if one.alive and not await _sees_all(one):
             return False
-        if dead.port in {await _owner_by(one, slot) for slot in (0, SLOTS // 2, SLOTS - 1)}:
+        if one.alive and dead.port in {await _owner_by(one, slot) for slot in (0, SLOTS // 2, SLOTS - 1)}:
             return False
     return True
 

@@ -18,6 +18,7 @@ from agent.turn.progress import Policy
 from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID
+from bot.queue.lease import Claimed, Ending, Lease
 from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
@@ -32,7 +33,6 @@ from observability.langfuse.tracing import Connection, Tracer
 from observability.metrics import Metrics
 from observability.stats import Stats
 from tests.support.fakes import LIMITS, PassageTool
-from tests.support.handlers import UnusedHandler
 from tests.support.local_slack import Slack
 
 
@@ -40,6 +40,16 @@ def observers_over(redis: Redis) -> Observers:
     """Watchers that send no traces."""
     tracer = Tracer(Connection())
     return Observers(metrics=Metrics(), stats=Stats(redis), records=TurnRecords(redis), tracer=tracer)
+
+
+class UnusedHandler:
+    """A handler for tests in which no message is handled."""
+
+    async def handle(self, _claimed: Claimed, _lease: Lease) -> Ending:
+        raise AssertionError
+
+    async def notify_given_up(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
+        raise AssertionError(claimed.id, reason)
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,9 @@ from tests.support.scripted_orion import LIMIT, with_server
 from tests.support.waiting import wait_until
 
 FIRST = "Each API key may make 600 requests a minute [1]."
-
-
 WRONG = "Bursts of up to 900 requests a second are accepted [1]."
-
-
 THIRD = "Keys on the partner plan may make **3,000 requests** a minute [1]."
-
-
 START, APPEND, STOP = "chat.startStream", "chat.appendStream", "chat.stopStream"
-
-
 QUICK = TurnTimeouts(call_s=5.0, request_s=1.0, first_pause_s=0.01, pause_least_s=0.05, pause_most_s=0.1, rest_s=0.05)
 
 

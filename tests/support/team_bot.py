@@ -32,8 +32,6 @@ from tests.support.services import services_in, workspaces_of
 from tests.support.waiting import wait_until
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
-
-
 ASKED = "How many requests may a key send a minute?"
 
 

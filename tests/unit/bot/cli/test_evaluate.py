@@ -89,16 +89,8 @@ def test_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) 
     ids=" ".join,
 )
 def test_bad_file_is_reported_with_exit_code_2(arguments: list[str], said: str, terminal: Terminal) -> None:
-    good = {
-        "id": 1,
-        "source": "x",
-        "claim": "x",
-        "supported": 1,
-        "text": "x",
-        "passes": True,
-        "question": "x?",
-        "expect": None,
-    }
+    good = {"id": 1, "supported": 1, "passes": True, "question": "x?", "expect": None}
+    good |= dict.fromkeys(("source", "claim", "text"), "x")
     content = json.dumps(good) + "\n{}\n"
     terminal.write("good.jsonl", json.dumps(good))
     terminal.write("bad.jsonl", content)

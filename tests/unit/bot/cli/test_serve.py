@@ -36,15 +36,7 @@ from bot.local.server import LocalWorkspace
 from bot.redis.server import MIN_FREE_BYTES
 from bot.settings import Settings
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import (
-    CHANNEL,
-    MENTION,
-    answers,
-    serve_environment,
-    settings_in,
-    shown,
-    text_pages,
-)
+from tests.support.orion_running import CHANNEL, MENTION, answers, serve_environment, settings_in, shown, text_pages
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 

@@ -49,6 +49,14 @@ async def silent_port() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
+def all_at(url: str, home: Path, redis_url: str) -> Settings:
+    """Settings whose servers are all at one address."""
+    slack = {"slack_bot_token": SecretStr("xoxb-1"), "slack_app_token": SecretStr("xapp-1")}
+    langfuse = {"langfuse_public_key": "pk", "langfuse_secret_key": SecretStr("sk"), "langfuse_host": url}
+    more = {"slack_api_url": f"{url}/api/", "openai_base_url": f"{url}/v1"}
+    return settings_in(home, redis_url, **slack, **langfuse, **more)
+
+
 async def checks(settings: Settings, within_s: float = REPLY_TIMEOUT_S) -> dict[str, Check]:
     """By name; whatever is wrong comes with a remedy."""
     found = {check.name: check for check in await examine(settings, within_s=within_s)}
@@ -91,20 +99,10 @@ async def test_everything_right(tmp_path: Path) -> None:
         ScriptedOpenAI(decisions=[replace(RESPOND, usage=(10_000, 1))] * 2) as server,
         LangfuseReceiver() as langfuse,
     ):
-        settings = settings_for(
-            settings_in(
-                tmp_path,
-                "",
-                docs=(text_pages(),),
-                openai_base_url=server.url,
-                model="m",
-                langfuse_public_key="pk",
-                langfuse_secret_key=SecretStr("sk"),
-                langfuse_host=langfuse.url,
-            ),
-            slack,
+        settings = all_at(langfuse.url, tmp_path, "").model_copy(
+            update={"docs": (text_pages(),), "openai_base_url": server.url, "model": "m"}
         )
-        found = await checks(settings)
+        found = await checks(settings_for(settings, slack))
     names = ["Slack", "Slack events", "Redis", "Knowledge", "Search by meaning", "Model", "Langfuse"]
     assert list(found) == names
     assert all(check.ok for check in found.values())
@@ -170,17 +168,7 @@ async def test_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("redis_home", ["", "redis://127.0.0.1:9"])
 async def test_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    settings = settings_in(
-        tmp_path / "file",
-        redis_home,
-        slack_bot_token=SecretStr("xoxb-1"),
-        slack_app_token=SecretStr("xapp-1"),
-        slack_api_url="http://127.0.0.1:9/api/",
-        openai_base_url="http://127.0.0.1:9/v1",
-        langfuse_public_key="pk",
-        langfuse_secret_key=SecretStr("sk"),
-        langfuse_host="http://127.0.0.1:9",
-    )
+    settings = all_at("http://127.0.0.1:9", tmp_path / "file", redis_home)
     found = await checks(settings)
     assert [check.ok for check in found.values()] == [False] * 7
 
@@ -213,18 +201,7 @@ async def test_redis_that_can_lose_questions_is_reported(tmp_path: Path, redis_u
 async def test_doctor_ends_even_if_no_server_answers(tmp_path: Path) -> None:
     assert REPLY_TIMEOUT_S < IN_ALL_S
     async with silent_port() as port:
-        url = f"http://127.0.0.1:{port}"
-        settings = settings_in(
-            tmp_path,
-            f"redis://127.0.0.1:{port}",
-            slack_bot_token=SecretStr("xoxb-1"),
-            slack_app_token=SecretStr("xapp-1"),
-            slack_api_url=f"{url}/api/",
-            openai_base_url=f"{url}/v1",
-            langfuse_public_key="pk",
-            langfuse_secret_key=SecretStr("sk"),
-            langfuse_host=url,
-        )
+        settings = all_at(f"http://127.0.0.1:{port}", tmp_path, f"redis://127.0.0.1:{port}")
         found = await checks(settings, within_s=1)
     assert [(check.name, check.ok) for check in found.values() if check.ok] == []
     assert "did not answer within 1 s" in found["Model"].detail

@@ -45,8 +45,8 @@ from bot.slack.client import NotAuthorized, SlackWorkspace, open_client
 from bot.slack.directory import SlackDirectory
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from tests.support.handlers import UnusedHandler
 from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown, text_pages
+from tests.support.services import UnusedHandler
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
 from tests.support.waiting import wait_until
 

@@ -29,10 +29,9 @@ from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
 from observability.stats import Stats, TurnFigures
-from tests.support.handlers import UnusedHandler
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.support.orion_running import settings_in
-from tests.support.services import observers_over
+from tests.support.services import UnusedHandler, observers_over
 from tests.support.waiting import wait_until
 
 DUE = latest_due(datetime.now(UTC), "UTC")

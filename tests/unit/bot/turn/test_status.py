@@ -18,10 +18,23 @@ from bot.turn.status import BEHIND, Pace, QueueNotices, WorkingStatus
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.posted_answers import answer, answers, texts
 from tests.support.services import workspaces_of
-from tests.support.shown_statuses import cleared, shown
 
 QUICK = Pace(change_s=0.01, remind_s=0.05)
 SLOW = Pace(change_s=0.01, remind_s=60)
+
+
+def shown(slack: Slack) -> list[str]:
+    return [
+        call.arguments["status"]
+        for call in slack.server.calls
+        if call.method == "assistant.threads.setStatus" and call.done and "status" in call.arguments
+    ]
+
+
+def cleared(slack: Slack) -> bool:
+    """Whether no status shows, and no Stop button."""
+    threads = slack.server.workspace.threads
+    return not threads.status_payloads() and {one.status for one in threads.sessions.values()} == {"active"}
 
 
 async def test_status_is_shown_changed_and_cleared(slack: Slack) -> None:
