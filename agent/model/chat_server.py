@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -233,7 +233,7 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            async with time_limit(_LAST_CHUNK_S if reply.finish else None):
+            async with time_limit(_LAST_CHUNK_S) if reply.finish else nullcontext():  # cheap: once for each chunk
                 chunk = await anext(chunks, None)
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
@@ -306,7 +306,7 @@ class ChatServer(ModelServer):
 
 
 @asynccontextmanager
-async def time_limit(seconds: float | None) -> AsyncGenerator[None]:
+async def time_limit(seconds: float) -> AsyncGenerator[None]:
     """Raise ``ModelError`` if the block takes longer."""
     try:
         async with asyncio.timeout(seconds):
