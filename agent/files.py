@@ -26,13 +26,12 @@ def file_sources(question: Question) -> tuple[Source, ...]:
     for file in question.files:
         place = question.thread.channel
         whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=place)
-        if len(file.text) > MAX_WHOLE_CHARS:
-            found += (
-                replace(whole, title=f"{file.name} › {part.path or f'line {part.line}'}", text=part.text)
-                for part in _nearest(file.parts, question.text)
-            )
-        elif file.text.strip():
-            found.append(whole)
+        if len(file.text) <= MAX_WHOLE_CHARS:
+            found += [whole] if file.text.strip() else []
+            continue
+        for part in _nearest(file.parts, question.text):
+            title = f"{file.name} › {part.path or f'line {part.line}'}"
+            found.append(replace(whole, title=title, text=part.text))
     return tuple(found)
 
 

@@ -17,7 +17,6 @@ from agent.model.protocol import (
     Decision,
     Generated,
     ModelError,
-    ModelErrorKind,
     Piece,
     WriteContext,
     WriteStream,
@@ -81,8 +80,7 @@ class ExtractiveModel:
         """Raise ``ModelError`` of kind ``ConfigurationError``: this needs a language model."""
         detail = "no language model is configured; the quoting engine cannot write text of its own"
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
-        kind: ModelErrorKind = "ConfigurationError"
-        raise ModelError(kind, detail, hints=(hint,))
+        raise ModelError(kind="ConfigurationError", detail=detail, hints=(hint,))
 
 
 async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import Final
+from typing import Any, Final
 
 from agent.files import ORIGIN as FILE
 from agent.knowledge.search.full_text import impacts, words_of
@@ -56,8 +56,7 @@ def best_passages(
 ) -> tuple[RankedPassage, ...]:
     """Return the passages to show, the one with the closest sentence first; none if even the best covers too little.
 
-    From search results take the best passage of each of the first sources, because the search ranks better than these
-    scores. From attached files take any section that covers enough.
+    Of search results show the best passage of each of the first sources: the search ranks better than these scores.
     """
     searched: dict[str, RankedPassage] = {}
     attached: dict[str, RankedPassage] = {}
@@ -86,15 +85,10 @@ def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) 
     shares = [_share(weights, (unit,)) for unit in section]
     ranked: list[tuple[float, int, int, RankedPassage]] = []
     for start, units in enumerate(windows(section)):
-        end = start + len(units)
-        at = max(range(start, end), key=shares.__getitem__)
-        passage = RankedPassage(
-            units=tuple(units),
-            best=section[at],
-            covered=_share(weights, units),
-            closest=shares[at],
-            is_excerpt=len(units) < len(section),
-        )
+        at = max(range(start, start + len(units)), key=shares.__getitem__)
+        parts: dict[str, Any] = {"covered": _share(weights, units), "closest": shares[at]}
+        is_excerpt = len(units) < len(section)
+        passage = RankedPassage(units=tuple(units), best=section[at], is_excerpt=is_excerpt, **parts)
         ranked.append((passage.score, -at, start, passage))
     return max(ranked, key=itemgetter(0, 1, 2))[3]
 
@@ -190,10 +184,7 @@ def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
 
 
 def _bold(text: str) -> str:
-    """Make a sentence bold, except for its final punctuation: the citation after it belongs to the sentence.
-
-    Text with markup stays as it is.
-    """
+    """Make a sentence bold, but not its final punctuation, which belongs to the citation, nor text with markup."""
     words = text.rstrip(".!?。！？")
     # Slack shows no bold that begins or ends with code.
     plain = words and words == words.strip("`") and not _MARKED.search(words)

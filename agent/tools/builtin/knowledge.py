@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Final
 
 import structlog
@@ -117,7 +118,10 @@ class ListDocumentsTool(_KnowledgeTool):
             documents = await asyncio.to_thread(self.index.documents)
         if not documents:
             return ToolResult(content=NO_DOCUMENTS)
-        text = "\n".join(_truncate_list([f"- {each.title} ({each.id}){_age_of(each)}" for each in documents]))
+        lines = [f"- {each.title} ({each.id}){_age_of(each)}" for each in documents]
+        sizes = accumulate(len(line) + 1 for line in lines)
+        shown = [line for line, size in zip(lines, sizes, strict=True) if size <= MAX_TEXT_CHARS][:MAX_LISTED]
+        text = "\n".join([*shown, *([f"- and {len(lines) - len(shown)} more"] if len(shown) < len(lines) else [])])
         source = Source(id=0, title=LIST_TITLE, text=text)
         return ToolResult(content=f"{len(documents)} documents:\n{text}", sources=(source,))
 
@@ -160,15 +164,6 @@ def _age_of(found: FoundPassage | Document) -> str:
     return f", updated {found.updated_at}" if found.updated_at else ""
 
 
-def _truncate_list(lines: Sequence[str]) -> list[str]:
-    size = 0
-    for number, line in enumerate(lines):
-        size += len(line) + 1
-        if number == MAX_LISTED or size > MAX_TEXT_CHARS:
-            return [*lines[:number], f"- and {len(lines) - number} more"]
-    return list(lines)
-
-
 SLACK_SEARCH: Final = "slack_search"
 SLACK_SEARCH_ORIGIN: Final = f"tool:{SLACK_SEARCH}"
 MAX_MESSAGE_CHARS: Final = 4_000
@@ -184,17 +179,15 @@ class SlackSearchFailed(ToolFailed):
 def message_source(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:
     """Return a message as a source. ``at`` is an ISO 8601 timestamp or empty."""
     title = f"{author or 'Someone'} in #{channel}" if channel else author or "Someone"
-    return Source(
-        id=0, title=title, url=permalink, text=text[:MAX_MESSAGE_CHARS], origin=SLACK_SEARCH_ORIGIN, updated_at=at
-    )
+    text = text[:MAX_MESSAGE_CHARS]
+    return Source(id=0, title=title, url=permalink, text=text, origin=SLACK_SEARCH_ORIGIN, updated_at=at)
 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
     """Return the sources as a thread may store them: results of Slack's search without text and title."""
-    stored = map(without_slack_text, sources)  # Slack's terms forbid storing search results
-    return tuple(
-        replace(one, title="A message in Slack") if one.origin == SLACK_SEARCH_ORIGIN else one for one in stored
-    )
+    # Slack's terms forbid storing search results.
+    stored = ((one, replace(one, title="A message in Slack", text="")) for one in sources)
+    return tuple(bare if one.origin == SLACK_SEARCH_ORIGIN else one for one, bare in stored)
 
 
 def without_slack_text(source: Source) -> Source:

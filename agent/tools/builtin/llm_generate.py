@@ -41,7 +41,7 @@ class LlmGenerate:
         """Return JSON as ``content``: ``success`` with text and token counts, or ``error``, ``type`` and ``hints``."""
         prompt, context = str(arguments["prompt"]), arguments.get("context") or ""
         if not prompt.strip():
-            raise ToolFailed(*_BLANK)
+            raise ToolFailed(*("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again."))
         data = context if isinstance(context, str) else json.dumps(context, ensure_ascii=False, indent=2, default=str)
         if len(data) > LARGE_CONTEXT:
             log.warning("llm_generate_large_context", tool=NAME, context_size=len(data), recommended=LARGE_CONTEXT)
@@ -54,8 +54,7 @@ class LlmGenerate:
             error, kind, hints = generated.detail, generated.kind, generated.hints
             log.error("llm_generate_failed", error_type=kind, error=error, latency_ms=latency_ms)
             body: dict[str, Any] = {"success": False, "error": error, "type": kind, "hints": list(hints)}
-            # A failed call counts against the turn's budget too.
-            usage = Usage(model_calls=1)
+            usage = Usage(model_calls=1)  # a failed call counts against the turn's budget too
             return ToolResult(ok=False, content=compact_json(body), error=error, hints=hints, usage=usage)
         usage = generated.usage
         counts = (usage.tokens, usage.prompt_tokens, usage.completion_tokens)
@@ -82,6 +81,3 @@ class LlmGenerate:
             return ModelError(kind="LLMError", detail=f"the model failed: {type(error).__name__}")
         text = draft_of(results[0].text).strip() if "<think" in results[0].text else results[0].text
         return replace(results[0], text=text) if text else ModelError(kind="LLMError", detail="the text is empty")
-
-
-_BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again.")

@@ -99,27 +99,22 @@ def read_servers(text: str, environment: Mapping[str, str]) -> tuple[McpServer, 
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
     # Not validated, because a disabled server may be incomplete, or meant for another program.
     off = [name for name, given in servers.items() if isinstance(given, dict) and given.get("disabled") is True]
-    return tuple(
-        _server(name, _expand(given, environment, f"Server {name!r}"))
-        for name, given in servers.items()
-        if name not in off
-    )
+    read = {name: given for name, given in servers.items() if name not in off}
+    return tuple(_server(name, _expand(given, environment, f"Server {name!r}")) for name, given in read.items())
 
 
 def _expand(value: Any, environment: Mapping[str, str], place: str) -> Any:
     """Replace ``${NAME}`` in all texts of a value. Raises ``ValueError`` for a name that is not set."""
-    match value:
-        case dict():
-            return {key: _expand(item, environment, f"{place}, {key}") for key, item in value.items()}
-        case list():
-            return [_expand(item, environment, place) for item in value]
-        case str():
-            if unset := [name for name in _VARIABLE.findall(value) if name not in environment]:
-                message = f"{place}: {unset[0]} is not set in the environment."
-                raise ValueError(message)
-            return _VARIABLE.sub(lambda found: environment[found[1]], value)
-        case _:
-            return value
+    if isinstance(value, dict):
+        return {key: _expand(item, environment, f"{place}, {key}") for key, item in value.items()}
+    if isinstance(value, list):
+        return [_expand(item, environment, place) for item in value]
+    if not isinstance(value, str):
+        return value
+    if unset := [name for name in _VARIABLE.findall(value) if name not in environment]:
+        message = f"{place}: {unset[0]} is not set in the environment."
+        raise ValueError(message)
+    return _VARIABLE.sub(lambda found: environment[found[1]], value)
 
 
 def _server(name: str, given: object) -> McpServer:
