@@ -101,10 +101,7 @@ class _Chunks(openai.AsyncStream[object]):
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         # Closed here: left to the event loop, each generator would cost a task of its own.
-        async with (
-            aclosing(self.response.aiter_bytes()) as chunks,
-            aclosing(_event_bytes(chunks)) as body,
-        ):
+        async with aclosing(self.response.aiter_bytes()) as chunks, aclosing(_event_bytes(chunks)) as body:
             async for event in self._decoder.aiter_bytes(body):
                 if event.event == "error" and (error := named_error(event.json(), event="error")):
                     raise error

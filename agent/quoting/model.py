@@ -12,15 +12,7 @@ from agent.actions import NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.files import ORIGIN
 from agent.model.prompts import NOT_FOUND
-from agent.model.protocol import (
-    DecideContext,
-    Decision,
-    Generated,
-    ModelError,
-    Piece,
-    WriteContext,
-    WriteStream,
-)
+from agent.model.protocol import DecideContext, Decision, Generated, ModelError, Piece, WriteContext, WriteStream
 from agent.quoting.passages import (
     RankedPassage,
     best_passages,
@@ -30,13 +22,7 @@ from agent.quoting.passages import (
     windows,
     word_weights,
 )
-from agent.quoting.small_talk import (
-    asks_for_documents,
-    earlier_subjects,
-    is_question,
-    search_query,
-    small_talk_reply,
-)
+from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk_reply
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.conversation import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH

@@ -137,25 +137,17 @@ async def test_the_call_is_counted_and_traced() -> None:
     assert done.usage.model_calls == 3  # type: ignore[union-attr]  # a Done by its name
 
 
-async def test_not_supported_goes_back_to_the_model_with_the_reason() -> None:
-    told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [verdicts("It says nothing of impatience.")])
+@pytest.mark.parametrize("word", [False, "partly", "Partially", "partial"])
+async def test_not_or_partly_supported_goes_back_to_the_model_with_the_reason(word: object) -> None:
+    half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
+    judgement = says(json.dumps({"verdicts": [half], "reply": "answered"}))
+    told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [judgement])
     assert isinstance(told.outcome, Answered)
-    assert told.outcome.answer.attempts == 2
+    assert (told.outcome.answer.text, told.outcome.answer.attempts) == (SURE, 2)
     assert told.verdicts == [False, True]
     feedback = told.server.requests[-1]["messages"][-1]["content"]
     assert "It says nothing of impatience" in feedback
     assert DOUBTFUL in feedback
-
-
-@pytest.mark.parametrize("word", ["partly", "Partially", "partial"])
-async def test_claim_that_is_partly_supported_is_not_supported_and_written_again(word: str) -> None:
-    half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
-    told = await turn(
-        [answers(SURE, DOUBTFUL), answers(SURE)], [says(json.dumps({"verdicts": [half], "reply": "answered"}))]
-    )
-    assert isinstance(told.outcome, Answered)
-    assert (told.outcome.answer.text, told.verdicts) == (SURE, [False, True])
-    assert "It says nothing of impatience" in told.server.requests[-1]["messages"][-1]["content"]
 
 
 FAILURES = {
