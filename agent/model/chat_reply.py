@@ -183,7 +183,12 @@ class Reply:
         if message.get("refusal") or (failure and failure.kind == "RefusalError"):
             raise failure or ModelError(kind="RefusalError", detail="the server refused to reply")
         for call in objects(message, "tool_calls"):
-            self.calls.append(_read_call(call, len(self.calls) + 1))
+            function = mapping(call, "function")
+            arguments, name = function.get("arguments"), _NAME.match(_string(function.get("name")))
+            # Some servers send an object where the protocol has a string.
+            text = json.dumps(arguments) if isinstance(arguments, dict) else _string(arguments)
+            call_id = _string(call.get("id")) or f"call_{len(self.calls) + 1}"
+            self.calls.append((ToolCall(call_id=call_id, tool=name[1] if name else ""), join_surrogates(text)))
         reasoning = _string(message.get("reasoning_content") or message.get("reasoning"))  # two names for it
         content = _string(message.get("content") or choice.get("text"))
         return [*self._add_text("reasoning", reasoning), *self._add_text("content", content)]
@@ -297,16 +302,6 @@ def join_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
-
-
-def _read_call(wire: Mapping[str, Any], position: int) -> tuple[ToolCall, str]:
-    function = mapping(wire, "function")
-    arguments = function.get("arguments")
-    if isinstance(arguments, dict):  # some servers send an object where the protocol has a string
-        arguments = json.dumps(arguments)
-    name = _NAME.match(_string(function.get("name")))
-    call = ToolCall(call_id=_string(wire.get("id")) or f"call_{position}", tool=name[1] if name else "")
-    return call, join_surrogates(_string(arguments))
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:

@@ -153,13 +153,13 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
 def _without_quoted_messages(state: ThreadState) -> ThreadState:
     """Return the state without quotations from messages and their files, and without anything derived from them."""
     # They may come from the deleted message. An edit of the latest question must not bring them back either.
-    findings = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
+    sources, found = (
+        tuple(each for each in sources if each.origin not in {"thread", "file"})
+        for sources in (state.sources, state.found.sources if state.found else ())
+    )
+    findings = state.found and replace(state.found, results=(), sources=found)
     undo = to_json(_without_quoted_messages(from_json(state.undo))) if state.undo else ""
-    return replace(state, sources=_not_from_messages(state.sources), found=findings, undo=undo)
-
-
-def _not_from_messages(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    return tuple(source for source in sources if source.origin not in {"thread", "file"})
+    return replace(state, sources=sources, found=findings, undo=undo)
 
 
 def with_edited_message(state: ThreadState, ts: str, text: str) -> ThreadState:

@@ -85,7 +85,8 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
         attempts.append(attempt)
         if attempt.verdict.passed:
             return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
-        if only_unconfirmed(attempt.verdict) or _has_nothing_to_cite(progress):
+        # No other draft can pass if the documents are unavailable and nothing else was found.
+        if only_unconfirmed(attempt.verdict) or (DOCUMENTS in progress.places_away and not progress.sources):
             return await _keep_verified_part(progress, attempt, number)
     return await _end_without_pass(progress, attempts)
 
@@ -125,11 +126,6 @@ def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
     note = missing_note(progress)
     shown = to_answer(progress, progress.live.shown.verdict, attempts=attempts, label="partial", note=note)
     return Partial(answer=shown)
-
-
-def _has_nothing_to_cite(progress: Progress) -> bool:
-    """Return True if no draft can pass, because the documents are unavailable and nothing else was found."""
-    return DOCUMENTS in progress.places_away and not progress.sources
 
 
 def _refuse(progress: Progress, reason: str) -> TurnOutcome:
@@ -184,7 +180,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
 
 async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
     """Return the verified part of the attempt; without one, say what could not be verified."""
-    if _has_nothing_to_cite(progress):  # the draft is not at fault
+    if DOCUMENTS in progress.places_away and not progress.sources:  # the draft is not at fault
         return knowledge_failure(progress)
     salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)
     partial = partial_answer(progress, attempts)

@@ -132,7 +132,7 @@ class AttemptJudge:
         verdicts = [judgement.supported for n, judgement in opinion.judgements.items() if 1 <= n <= claims]
         if len(verdicts) < claims and not error:
             log.warning("judge_incomplete", **facts, claims=claims, judged=len(verdicts))
-        yes, no = sum(verdicts), len(verdicts) - sum(verdicts)
+        yes, no = verdicts.count(True), verdicts.count(False)
         output = f"{claims} claims: {yes} supported, {no} not supported; reply: {opinion.reply}"
         end = ModelEnd(phase="judge", output=output, usage=opinion.usage, error=error, call=opinion.call)
         progress.record_model_call(replace(end, call_id=call_id))

@@ -57,10 +57,9 @@ class FileReadTool:
         """Read the file, and return one source with its exact text."""
         title, excerpt, changed = await asyncio.to_thread(self._read, arguments)
         note = " There is more of it: ask for other lines." if excerpt.is_cut else ""
-        return ToolResult(
-            content=f"{title}: {len(excerpt.text)} characters.{note}" if excerpt.text else f"{title} is empty.",
-            sources=(Source(id=0, title=title, text=excerpt.text, origin=f"tool:{FILE_READ}", updated_at=changed),),
-        )
+        content = f"{title}: {len(excerpt.text)} characters.{note}" if excerpt.text else f"{title} is empty."
+        source = Source(id=0, title=title, text=excerpt.text, origin=f"tool:{FILE_READ}", updated_at=changed)
+        return ToolResult(content=content, sources=(source,))
 
     def _read(self, arguments: Mapping[str, Any]) -> tuple[str, FileExcerpt, str]:
         """Return title, text and time of the last change (ISO 8601)."""
