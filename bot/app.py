@@ -30,8 +30,7 @@ from bot.channel_settings import ChannelFile
 from bot.delivery.answer_key import Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
-from bot.documents.corpus import Corpus, sync_now
-from bot.documents.figures import available_figures
+from bot.documents.corpus import Corpus, available_figures, sync_now
 from bot.documents.meaning import keep_vectors_current
 from bot.documents.sync import Syncing
 from bot.errors import WrongUse

@@ -19,8 +19,7 @@ from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # for annotations only: importing them takes too long
     from agent.knowledge.types import Document
-    from bot.documents.corpus import Corpus
-    from bot.documents.figures import KnowledgeFigures, SourceFigures
+    from bot.documents.corpus import Corpus, KnowledgeFigures, SourceFigures
     from bot.settings import Settings
 
 app = typer.Typer()
@@ -87,7 +86,7 @@ async def _sources_to_remove(corpus: Corpus) -> list[str]:
 
 
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
-    from bot.documents.figures import figures_of
+    from bot.documents.corpus import figures_of
     from bot.documents.meaning import make_vectors, open_meaning
     from bot.documents.open import open_index
 
@@ -178,7 +177,7 @@ def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -
 
 
 async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, ...], KnowledgeFigures]:
-    from bot.documents.figures import figures_of
+    from bot.documents.corpus import figures_of
     from bot.documents.open import corpus_of, local_corpus, open_index
 
     corpus = corpus_of(settings) if local is None else local_corpus(settings, local)

@@ -263,14 +263,14 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds: takes seconds, but is less precise.")] = False,
 ) -> None:
     """Measure Orion's own cost next to the smallest useful bot's, in one run."""
-    from bot.evals.bench import QUICK, Sizes, bench_json, bench_table
+    from bot.evals.bench import QUICK, Sizes, bench_table
     from bot.evals.bench import bench as run_bench
     from observability.logging import configure
 
     configure(json=False, debug=False, level="ERROR")
     results = output.run(run_bench(QUICK if quick else Sizes()))
     if as_json:
-        output.print_json(bench_json(results))
+        output.print_json([row._asdict() for row in results])
     else:
         output.print_table(bench_table(results))
 

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from agent.json_data import string
 from agent.knowledge.types import KnowledgeAwayError
 from bot.channel_settings import ChannelFile
-from bot.documents.figures import figures_of
+from bot.documents.corpus import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.install.identity import find_prefix, list_orions

@@ -1,12 +1,14 @@
-"""The documents of the index, and functions that open and sync it.
+"""The documents of the index, functions that open and sync it, and its figures by source.
 
 The background sync loads little more than this module, so do not import a model, Slack or Redis here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,8 +17,17 @@ import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.readers.reading import advice_for
 from agent.knowledge.sources.feed import FeedSource
-from agent.knowledge.types import DeferredSource, DocumentSource, IndexReport, KnowledgeAwayError, due_at
+from agent.knowledge.types import (
+    DeferredSource,
+    DocumentSource,
+    Holding,
+    IndexReport,
+    KnowledgeAwayError,
+    SourceState,
+    due_at,
+)
 from bot.errors import WrongUse
 
 log = structlog.get_logger()
@@ -24,6 +35,7 @@ log = structlog.get_logger()
 ONE_SOURCE_WAIT_S: Final = 30.0
 SYNC_WAIT_S: Final = 10.0  # wait for a sync by this or another process: enough for folders, not for web sites
 SYNC_LOCK: Final = "lock"  # name of the lock for syncing an index; with SQLite also a file suffix
+_KINDS: Final = ("answers", "feed", "git", "slack", "web")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +103,71 @@ def index_for(corpus: Corpus) -> KnowledgeIndex:
     except ValueError:
         message = "ORION_KNOWLEDGE_URL is not the address of a PostgreSQL database. An example: postgresql://user:password@host/name."
         raise WrongUse(message) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFigures:
+    """One source. ``kind`` is ``folder`` or the part of its name before the colon, ``where`` its path or address."""
+
+    kind: str
+    where: str
+    held: Holding
+    state: SourceState
+
+    @property
+    def unread_lines(self) -> tuple[str, ...]:
+        """Describe what was not read: documents with reasons, then files by suffix, those with advice first."""
+        state = self.state
+        more = state.failures - len(state.failed)
+        skipped = sorted(state.skipped, key=lambda files: (not advice_for(files[0]), -files[1]))
+        return (
+            *(f"{name}: {reason}" for name, reason in state.failed),
+            *([f"{more:,} more of {self.where}"] if more else []),
+            *(
+                f"{number:,} file{'' if number == 1 else 's'} {suffix or 'without a suffix'} in {self.where}: "
+                f"{advice_for(suffix) or 'a format that is not read'}"
+                for suffix, number in skipped
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeFigures:
+    """All sources and their totals. ``synced`` is the oldest last sync in seconds since 1970; None if one never was."""
+
+    sources: tuple[SourceFigures, ...]
+    documents: int
+    passages: int
+    size: int
+    failures: int
+    synced: float | None
+
+
+def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFigures:
+    """Return the figures of the index, including empty sources of these ``names``. Raises ``KnowledgeAwayError``."""
+    holdings = {holding.source: holding for holding in index.holdings()}
+    states = index.states()
+    sources = []
+    for name in {*holdings, *states, *names}:
+        prefix, _, rest = name.partition(":")
+        kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
+        held = holdings.get(name) or Holding(source=name)
+        sources.append(
+            SourceFigures(kind=kind, where=where, held=held, state=states.get(name) or SourceState(tried=0.0))
+        )
+    return KnowledgeFigures(
+        sources=tuple(sorted(sources, key=lambda source: (source.kind, source.where))),
+        documents=sum(source.held.documents for source in sources),
+        passages=sum(source.held.passages for source in sources),
+        size=sum(source.state.size for source in sources),
+        failures=sum(source.state.failures for source in sources),
+        synced=min((source.state.synced for source in sources), default=0.0) or None,
+    )
+
+
+async def available_figures(index: KnowledgeIndex) -> KnowledgeFigures | None:
+    """Return the figures without blocking the event loop; None if the index cannot be reached."""
+    try:
+        return await asyncio.to_thread(figures_of, index)
+    except KnowledgeAwayError:
+        return None

@@ -69,17 +69,13 @@ QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, thinks_s=0.2, warmin
 
 
 class BenchRow(NamedTuple):
-    """One figure, and the same figure of the smallest bot, if there is one."""
+    """One figure, the same of the smallest bot if there is one, and Orion's divided by that."""
 
     name: str
     value: float
     unit: str
     smallest: float | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """Orion's figure divided by the smallest bot's."""
-        return round(self.value / self.smallest, 2) if self.smallest else None
+    ratio: float | None = None
 
 
 class InstantModel:
@@ -319,13 +315,11 @@ class FoundTool:
 async def bench(sizes: Sizes) -> list[BenchRow]:
     """Return all figures, each with its unit."""
     ours, theirs = await compare_bots(sizes)
-    rows = [BenchRow(name, ours[key], unit, theirs.get(key)) for key, (name, unit) in _FIGURES.items()]
+    rows = []
+    for key, (name, unit) in _FIGURES.items():
+        smallest = theirs.get(key)
+        rows.append(BenchRow(name, ours[key], unit, smallest, round(ours[key] / smallest, 2) if smallest else None))
     return [*rows, BenchRow("Overhead of a tool call, median", await _tool_call_ms(), "ms")]
-
-
-def bench_json(rows: Sequence[BenchRow]) -> list[dict[str, Any]]:
-    """Return the figures as JSON-ready values."""
-    return [row._asdict() | {"ratio": row.ratio} for row in rows]
 
 
 def bench_table(rows: Sequence[BenchRow]) -> Table:

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -15,25 +15,21 @@ OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "o
 MAX_BEFORE: Final = 5  # earlier turns included with a chosen one, if not all are chosen
 
 
-class AskedTurn(NamedTuple):
-    """One record, and the number of good and bad clicks on it."""
-
-    record: dict[str, Any]
-    judged: Counter[str]
+AskedTurn = tuple[dict[str, Any], Counter[str]]  # a record, and the number of good and bad clicks on it
 
 
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
     """Return turns with these outcomes (all if empty) and the turns before them, by conversation, in order of time."""
     conversations: dict[str, list[AskedTurn]] = {}
     records = TurnRecords(redis, prefix=prefix)
-    turns = [AskedTurn(record, Counter(await records.judgements(record))) async for record in records.scan()]
-    for turn in sorted(turns, key=lambda turn: float(turn.record["at"])):
-        conversations.setdefault(str(turn.record.get("thread") or turn.record["turn_id"]), []).append(turn)
+    turns = [(record, Counter(await records.judgements(record))) async for record in records.scan()]
+    for record, judged in sorted(turns, key=lambda turn: float(turn[0]["at"])):
+        conversations.setdefault(str(record.get("thread") or record["turn_id"]), []).append((record, judged))
 
-    def chosen(turn: AskedTurn) -> bool:
-        return (not outcomes or turn.record["outcome"] in outcomes) and (turn.judged["bad"] > 0 or not bad_only)
+    def is_chosen(record: dict[str, Any], judged: Counter[str]) -> bool:
+        return (not outcomes or record["outcome"] in outcomes) and (judged["bad"] > 0 or not bad_only)
 
-    return [row for turns in conversations.values() for row in _rows(turns, list(map(chosen, turns)))]
+    return [row for turns in conversations.values() for row in _rows(turns, [is_chosen(*turn) for turn in turns])]
 
 
 def _rows(turns: Sequence[AskedTurn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
@@ -49,7 +45,7 @@ def _rows(turns: Sequence[AskedTurn], chosen: Sequence[bool]) -> Iterator[dict[s
             "sources": sources,
             "judged": {"good": judged["good"], "bad": judged["bad"]},
         }
-        yield row | ({"thread": selected[0].record["turn_id"]} if len(selected) > 1 else {})
+        yield row | ({"thread": selected[0][0]["turn_id"]} if len(selected) > 1 else {})
 
 
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:

@@ -14,7 +14,7 @@ from bot.answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.dialogs import AnswerList
 from bot.delivery.home import HomeFigures
-from bot.documents.figures import available_figures
+from bot.documents.corpus import available_figures
 from bot.stores.limits import Pausing
 from bot.turn.engine import Engine
 from bot.turn.observer import Observers

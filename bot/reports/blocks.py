@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import islice
@@ -11,7 +12,7 @@ from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import button, context, escape, join_lines, link, section, with_age
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
-from bot.reports.report import Hidden, Report, ReportedQuestion, Topic
+from bot.reports.report import Report, ReportedQuestion, Topic
 from observability.stats import Tally, percent
 from verification.markup.mrkdwn import strip_mrkdwn
 
@@ -92,7 +93,9 @@ def _topic_block(topic: Topic, language: str | None, *, can_save: bool) -> Block
     return block | ({"accessory": button(say("save_title", language), SAVE_ACTION, newest)} if can_save else {})
 
 
-def _section(name: str, lines: Sequence[str], language: str | None, elsewhere: Hidden | None = None) -> Iterable[Block]:
+def _section(
+    name: str, lines: Sequence[str], language: str | None, elsewhere: Counter[str] | None = None
+) -> Iterable[Block]:
     """Return a section with its heading, without one if there is nothing to say."""
     shown = list(lines[:MAX_LINES])
     if rest := len(lines) - len(shown):
@@ -106,9 +109,8 @@ def _question_link(asked: ReportedQuestion) -> str:
     return link(asked.link, truncate(asked.question, _MAX_QUESTION_CHARS))
 
 
-def _elsewhere(hidden: Hidden, language: str | None) -> list[str]:
-    counts = {"report_direct": hidden.direct, "report_private": hidden.private}
-    return [say(name, language, n=str(count)) for name, count in counts.items() if count]
+def _elsewhere(hidden: Counter[str], language: str | None) -> list[str]:
+    return [say(f"report_{place}", language, n=str(hidden[place])) for place in ("direct", "private") if hidden[place]]
 
 
 def _spent(tally: Tally, cost: float | None) -> str:

@@ -56,14 +56,6 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hidden:
-    """Numbers of questions that are not shown: in direct chats, and in channels that readers may not be in."""
-
-    direct: int = 0
-    private: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StaleDocument:
     """An old document that answers cited. ``updated_at`` is an ISO 8601 date."""
 
@@ -75,7 +67,10 @@ class StaleDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The report. Its week is from ``first`` to ``last``, both included, as days in UTC. Costs are in US dollars."""
+    """The report. Its week is from ``first`` to ``last``, both included, as days in UTC. Costs are in US dollars.
+
+    ``…_elsewhere`` count what is not shown: ``direct`` chats, and ``private`` channels that readers may not be in.
+    """
 
     first: date
     last: date
@@ -84,9 +79,9 @@ class Report:
     cost: float | None
     cost_before: float | None
     topics: Sequence[Topic] = ()
-    unanswered_elsewhere: Hidden = field(default_factory=Hidden)
+    unanswered_elsewhere: Counter[str] = field(default_factory=Counter)
     disliked: Sequence[ReportedQuestion] = ()
-    disliked_elsewhere: Hidden = field(default_factory=Hidden)
+    disliked_elsewhere: Counter[str] = field(default_factory=Counter)
     overdue: Sequence[SavedAnswer] = ()
     stale: Sequence[StaleDocument] = ()
 
@@ -169,7 +164,7 @@ class Gathering:
             stale=await self._stale(records, viewers, last),
         )
 
-    async def _visible(self, records: Sequence[Record]) -> tuple[list[ReportedQuestion], Hidden]:
+    async def _visible(self, records: Sequence[Record]) -> tuple[list[ReportedQuestion], Counter[str]]:
         """Return the questions that may be shown, and count the others."""
         shown: list[ReportedQuestion] = []
         hidden: Counter[str] = Counter()
@@ -182,7 +177,7 @@ class Gathering:
                 shown.append(ReportedQuestion(turn_id=record["turn_id"], question=question, link=link))
             else:
                 hidden["private"] += 1
-        return shown, Hidden(**hidden)
+        return shown, hidden
 
     async def _topics(self, asked: Sequence[ReportedQuestion]) -> list[Topic]:
         """Return the questions by their closest document, the largest topic first."""

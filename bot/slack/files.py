@@ -19,7 +19,7 @@ from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.readers.process import ATTACHMENT_LIMITS, DocumentReader, FileToRead, TimeLeft, TooSlowError
-from agent.knowledge.readers.reading import format_of, format_of_type
+from agent.knowledge.readers.reading import FORMATS_BY_TYPE, format_of
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
 from agent.thread.conversation import AttachedFile, FilePart, FileTrouble, ThreadKey
@@ -205,7 +205,7 @@ def _name_by_type(known: Mapping[str, Any]) -> str:
         raise FileUnavailable(trouble="away")
     if mode == "email" or string(known, "filetype") == "email":
         return f"{name}.html"
-    by_type = format_of_type(kind) or format_of(f"file.{string(known, 'filetype')}")
+    by_type = FORMATS_BY_TYPE.get(kind) or format_of(f"file.{string(known, 'filetype')}")
     if by_type and kind != "text/plain":  # also Slack's type for programs and tables
         return name if format_of(name) == by_type else f"{name}{by_type.suffixes[0]}"
     if format_of(name) or kind in {"", "application/octet-stream"}:

@@ -85,7 +85,7 @@ FORMATS: Final = (
     Format(name="not read", suffixes=(".epub", ".mobi"), advice="convert it to HTML or PDF"),
 )  # fmt: skip
 _BY_SUFFIX: Final = {suffix: each for each in FORMATS for suffix in each.suffixes}
-_BY_TYPE: Final = {kind: each for each in FORMATS for kind in each.types}
+FORMATS_BY_TYPE: Final = {kind: each for each in FORMATS for kind in each.types}
 _TEMPLATES: Final = (".erb", ".j2", ".jinja", ".jinja2", ".njk", ".liquid", ".tmpl", ".tpl", ".hbs", ".ejs", ".in")
 
 
@@ -99,11 +99,6 @@ def format_of(name: str) -> Format | None:
     """Return the format of a file name; None if it is not read."""
     found = _BY_SUFFIX.get(suffix_of(name))
     return None if found is None or found.advice else found
-
-
-def format_of_type(media_type: str) -> Format | None:
-    """Return the format of a media type; None if it is not read."""
-    return _BY_TYPE.get(media_type)
 
 
 def advice_for(suffix: str) -> str:

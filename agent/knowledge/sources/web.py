@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
-from agent.knowledge.readers.reading import digest_of, format_of, format_of_type, parse_timestamp
+from agent.knowledge.readers.reading import FORMATS_BY_TYPE, digest_of, format_of, parse_timestamp
 from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, WebReply, decompress
 from agent.knowledge.sources.public_address import Resolve, resolve_host
 from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
@@ -206,7 +206,7 @@ def _unsupported_type(kind: str) -> ReadError:
 
 def _suffix(kind: str, url: str) -> str:
     """Return the suffix of the page's format; empty if it is not read."""
-    of_type, own = format_of_type(kind), PurePosixPath(_path(url)).suffix.lower()
+    of_type, own = FORMATS_BY_TYPE.get(kind), PurePosixPath(_path(url)).suffix.lower()
     if kind not in _UNSPECIFIED:
         return of_type.suffixes[0] if of_type else ""
     of_name = format_of(f"x{own}")

@@ -17,9 +17,8 @@ from structlog.testing import capture_logs
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.sources.fetch import CrawlPolicy
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import KnowledgeAwayError, SourceState
-from bot.documents.corpus import SYNC_LOCK, Corpus, index_for, sync_index
-from bot.documents.figures import available_figures, figures_of
+from agent.knowledge.types import KnowledgeAwayError, SourceState, due_at
+from bot.documents.corpus import SYNC_LOCK, Corpus, available_figures, figures_of, index_for, sync_index
 from bot.documents.open import open_index
 from bot.documents.sync import ELSEWHERE, FAILED, Syncing, SyncOrder, _log_crash, run_order
 from tests.support.waiting import wait_until
@@ -174,3 +173,10 @@ def test_crash_is_reported_without_its_text() -> None:
     with capture_logs() as logs:
         _log_crash(ValueError, ValueError("a secret sentence"), None)
     assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]
+
+
+def test_sources_are_due_when_the_first_of_them_is() -> None:
+    states = {"a": SourceState(tried=100.0), "b": SourceState(tried=50.0)}
+    assert due_at(states, ["a", "b"], 10.0) == 60.0
+    assert due_at(states, ["a", "new"], 10.0) == 0.0
+    assert due_at(states, [], 10.0) == float("inf")

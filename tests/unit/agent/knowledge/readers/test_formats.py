@@ -16,7 +16,6 @@ from openpyxl import Workbook
 from openpyxl.styles import Font
 from pptx import Presentation
 
-from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.readers.reading import FORMATS, Format, format_of, parse_document, suffix_of
 
 PAGE = Path(__file__).parents[5] / "docs" / "knowledge.md"
@@ -81,15 +80,11 @@ SAMPLES = {
 }
 
 
-def read(name: str, data: bytes) -> ReadDocument:
-    return parse_document(name, data)
-
-
 @pytest.mark.parametrize("known", READ, ids=lambda known: known.name)
 def test_one_file_of_each_format_is_read(known: Format) -> None:
     for suffix in known.suffixes:
         name = f"file.tsv{suffix}" if suffix == ".none" else f"file{suffix.upper()}"
-        document = read(name, SAMPLES.get(known.name, SAYS.encode()))
+        document = parse_document(name, SAMPLES.get(known.name, SAYS.encode()))
         assert SAYS in document.text
         assert document.form == known.form
 
@@ -107,7 +102,7 @@ def test_a_template_is_read_as_what_it_makes() -> None:
 
 
 def test_slides_have_titles_tables_and_notes() -> None:
-    document = read("deck.pptx", SAMPLES["PowerPoint"])
+    document = parse_document("deck.pptx", SAMPLES["PowerPoint"])
     assert document.title == "Plans"
     assert [part.page for part in document.parts] == [1, 2]
     assert document.parts[0].text == "# Plans\n\n- Forty seats\n- and more"
@@ -116,12 +111,12 @@ def test_slides_have_titles_tables_and_notes() -> None:
 
 def test_sheets_have_their_names_and_values_as_they_are_shown() -> None:
     table = "| Plan | Price | Share |\n| --- | --- | --- |\n| Team | 3 | 15% |\n| Forty seats |  |  |\n"
-    assert read("prices.xlsx", SAMPLES["Excel"]).text == f"## Plans\n\nPrice list\n\n{table}"
+    assert parse_document("prices.xlsx", SAMPLES["Excel"]).text == f"## Plans\n\nPrice list\n\n{table}"
 
 
 def test_each_part_of_a_long_table_has_its_header() -> None:
     rows = "".join(f"{n},plan {n}\n" for n in range(450))
-    parts = read("a.csv", f"id,name\n{rows}".encode()).parts
+    parts = parse_document("a.csv", f"id,name\n{rows}".encode()).parts
     assert [part.text.split("\n", 1)[0] for part in parts] == ["| id | name |"] * 3
     assert sum(part.text.count("| plan ") for part in parts) == 450
 
@@ -142,7 +137,7 @@ def test_slides_are_read_as_they_look() -> None:
     table.cell(1, 0).merge(table.cell(2, 0))
     for row, (first, second) in enumerate((("Region", "Plan"), ("North", "Team"), ("", "Solo"))):
         table.cell(row, 0).text, table.cell(row, 1).text = first, second
-    text = read("a.pptx", bytes_of(presentation.save)).text
+    text = parse_document("a.pptx", bytes_of(presentation.save)).text
     assert "40 for 10⁶ [our wiki](https://wiki.example)" in text
     assert "Old" not in text
     assert "| North | Solo |" in text
@@ -183,7 +178,7 @@ def test_cell_with_a_link_shows_its_address() -> None:
     sheet["B1"].hyperlink.ref = "#REF!"  # of a cell that was deleted
 
     last_result = (('<c r="B2"><f>', '<c r="B2" t="str"><f>'), ("</f><v></v>", "</f><v>The page</v>"))
-    assert read("a.xlsx", rewritten(bytes_of(workbook.save), *last_result)).text.split("\n")[4:6] == [
+    assert parse_document("a.xlsx", rewritten(bytes_of(workbook.save), *last_result)).text.split("\n")[4:6] == [
         "| [Team](https://a.example/a%28b%29?x=1&y=2) | [The page](https://b.example/?x=1&y=2) |",
         "| https://c.example | A1 |",
     ]
@@ -204,7 +199,7 @@ def test_sheets_are_read_as_they_look() -> None:
     sheet["B4"].font = sheet["C4"].font = Font(strike=True)
     shared = (('t="inlineStr"><is><t>rich</t></is>', 't="s"><v>0</v>'), ("</Types>", SHARED))
     data = rewritten(bytes_of(workbook.save), *shared, **{"xl/sharedStrings.xml": RICH})
-    text = read("a.xlsx", data).text
+    text = parse_document("a.xlsx", data).text
     assert "| North | Team | 1234.5 € | 10⁶ users |\n| North | Solo | $5 |  |" in text
     assert "Old" not in text
 
@@ -215,7 +210,7 @@ def test_cell_merged_across_rows_counts_below_an_empty_row_too() -> None:
     for row in (["Region", "Plan"], ["North", "Team"], ["", ""], ["", "Solo"], ["South", "Team"]):
         sheet.append(row)
     sheet.merge_cells("A2:A4")
-    assert "| North | Solo |\n| South | Team |" in read("a.xlsx", bytes_of(workbook.save)).text
+    assert "| North | Solo |\n| South | Team |" in parse_document("a.xlsx", bytes_of(workbook.save)).text
 
 
 @pytest.mark.parametrize(
@@ -232,4 +227,4 @@ def test_number_is_read_at_the_scale_that_its_format_shows(number_format: str, v
     sheet = workbook.worksheets[0]
     sheet.append(["Revenue", value])
     sheet["B1"].number_format = number_format
-    assert f"| Revenue | {shown} |" in read("a.xlsx", bytes_of(workbook.save)).text
+    assert f"| Revenue | {shown} |" in parse_document("a.xlsx", bytes_of(workbook.save)).text

@@ -75,10 +75,6 @@ def test_equal_passages_come_in_their_order() -> None:
     assert [place for place, _ in found] == [2, 5]
 
 
-def test_what_no_passage_has_is_not_looked_for() -> None:
-    assert best([], passages=0, most=3) == []
-
-
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())
 def test_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
