@@ -1,11 +1,9 @@
 """Files made to take all time and memory: attached five at once, while a sync reads others in a folder of documents."""
 
 import asyncio
-import io
 import re
 import signal
 import time
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -19,6 +17,7 @@ from pptx import Presentation
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
+from tests.support.documents import bytes_of, replace_in_package
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, answers, process, serve_environment, shown
 from tests.support.waiting import wait_until
 
@@ -28,36 +27,24 @@ SLOW = b"<meta " * 1_000_000  # minutes for a parser of HTML
 MANY = 1_100_000  # elements; a million may be read
 
 
-def replace_in_package(package: bytes, name: str, old: bytes, new: bytes) -> bytes:
-    """An Office file with one of its members changed."""
-    result = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(package)) as source, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target:
-        for member in source.namelist():
-            content = source.read(member)
-            assert member != name or old in content
-            target.writestr(member, content.replace(old, new) if member == name else content)
-    return result.getvalue()
-
-
 def word(paragraphs: int) -> bytes:
-    stream = io.BytesIO()
-    Document().save(stream)
-    return replace_in_package(stream.getvalue(), "word/document.xml", b"<w:body>", b"<w:body>" + b"<w:p/>" * paragraphs)
+    return replace_in_package(
+        bytes_of(Document().save), "word/document.xml", b"<w:body>", b"<w:body>" + b"<w:p/>" * paragraphs
+    )
 
 
 def workbook() -> bytes:
-    stream = io.BytesIO()
-    Workbook().save(stream)
     rows = b'<sheetData><row r="1">' + b'<c t="inlineStr"><is><t>a</t></is></c>' * MANY + b"</row></sheetData>"
-    return replace_in_package(stream.getvalue(), "xl/worksheets/sheet1.xml", b"<sheetData></sheetData>", rows)
+    return replace_in_package(bytes_of(Workbook().save), "xl/worksheets/sheet1.xml", b"<sheetData></sheetData>", rows)
 
 
 def slides() -> bytes:
-    presentation, stream = Presentation(), io.BytesIO()
+    presentation = Presentation()
     presentation.slides.add_slide(presentation.slide_layouts[5])
-    presentation.save(stream)
     text = b"<a:p/>" * 300_000
-    return replace_in_package(stream.getvalue(), "ppt/slides/slide1.xml", b"</p:txBody>", text + b"</p:txBody>")
+    return replace_in_package(
+        bytes_of(presentation.save), "ppt/slides/slide1.xml", b"</p:txBody>", text + b"</p:txBody>"
+    )
 
 
 def pdf() -> bytes:

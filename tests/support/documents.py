@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,3 +37,21 @@ def attached_file(name: str, text: str) -> AttachedFile:
     document = ReadDocument(title=name, form=known.form if known else "text", parts=parts, updated_at="")
     cut = tuple(FilePart(chunk.path, chunk.line, chunk.text) for chunk in chunk_document(document))
     return AttachedFile(name=name, text=text, parts=cut)
+
+
+def bytes_of(save: Callable[[io.BytesIO], object]) -> bytes:
+    """What an Office document, a workbook or a presentation saves."""
+    stream = io.BytesIO()
+    save(stream)
+    return stream.getvalue()
+
+
+def replace_in_package(package: bytes, name: str, old: bytes, new: bytes) -> bytes:
+    """An Office file with one of its members changed."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(package)) as source, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target:
+        for member in source.namelist():
+            content = source.read(member)
+            assert member != name or old in content
+            target.writestr(member, content.replace(old, new) if member == name else content)
+    return result.getvalue()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agent.knowledge.readers.document import ReadLimits
 from agent.knowledge.readers.docx import read_docx
 from agent.knowledge.types import ReadError
-from tests.support.documents import read_document
+from tests.support.documents import bytes_of, read_document
 
 
 def travel_rules() -> bytes:
@@ -33,9 +33,7 @@ def travel_rules() -> bytes:
     for row, (city, price) in zip(table.rows, (("City", "Euros"), ("Bern", "190"), ("", "")), strict=True):
         row.cells[0].text, row.cells[1].text = city, price
     document.add_paragraph("")
-    stream = io.BytesIO()
-    document.save(stream)
-    return stream.getvalue()
+    return bytes_of(document.save)
 
 
 def text_of(data: bytes) -> str:
@@ -78,10 +76,7 @@ def test_numbered_list_counts_as_word_shows_it() -> None:
     for text, level in (("Ring", 0), ("twice", 1), ("Wait", 0)):
         listed = document.add_paragraph(text, style="List Paragraph")._p.get_or_add_pPr().get_or_add_numPr()
         listed.get_or_add_numId().val, listed.get_or_add_ilvl().val = again.numId, level
-    stream = io.BytesIO()
-    document.save(stream)
-    text = text_of(stream.getvalue())
-    assert text == "1. Open\n2. Close\n\nThen:\n\n3. Leave\n1. Ring\n    - twice\n2. Wait\n"
+    assert text_of(bytes_of(document.save)) == "1. Open\n2. Close\n\nThen:\n\n3. Leave\n1. Ring\n    - twice\n2. Wait\n"
 
 
 def test_package_that_unpacks_to_too_much_is_refused() -> None:
@@ -154,7 +149,7 @@ BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxC
     ],
 )
 def test_word_is_read_as_it_is_printed(xml: str, text: str) -> None:
-    document, stream = Document(), io.BytesIO()
+    document = Document()
     rels = document.part.rels
     rels.add_relationship(
         "http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink",
@@ -164,10 +159,9 @@ def test_word_is_read_as_it_is_printed(xml: str, text: str) -> None:
     )
     body = xml.format(run="<w:t>C</w:t>")
     document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w', 'r')}>{body}</w:body>")[0])
-    document.save(stream)
     note = "<w:footnote w:id='2'><w:p><w:r><w:t>For a year.</w:t></w:r></w:p></w:footnote>"
     notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
-    assert text_of(with_footnotes(stream.getvalue(), notes)).replace("\xa0", " ").strip() == text
+    assert text_of(with_footnotes(bytes_of(document.save), notes)).replace("\xa0", " ").strip() == text
 
 
 def with_footnotes(data: bytes, notes: str) -> bytes:
@@ -184,16 +178,15 @@ def with_footnotes(data: bytes, notes: str) -> bytes:
 
 
 def test_merged_cells_keep_their_columns() -> None:
-    document, stream = Document(), io.BytesIO()
+    document = Document()
     table = document.add_table(rows=3, cols=3)
     for cell, text in zip(table.rows[0].cells, ("Plan", "Seats", "Price"), strict=True):
         cell.text = text
     table.cell(1, 0).merge(table.cell(2, 0)).text = "Team"
     table.cell(1, 1).merge(table.cell(1, 2)).text = "3"
     table.cell(2, 2).text = "9"
-    document.save(stream)
     rows = "| Plan | Seats | Price |\n| --- | --- | --- |\n| Team | 3 |  |\n| Team |  | 9 |\n"
-    assert text_of(stream.getvalue()) == rows
+    assert text_of(bytes_of(document.save)) == rows
 
 
 def test_strict_open_xml_and_a_missing_picture_are_not_damage() -> None:
@@ -208,12 +201,11 @@ def test_strict_open_xml_and_a_missing_picture_are_not_damage() -> None:
 
 
 def test_table_inside_a_cell_is_read_with_it() -> None:
-    document, stream = Document(), io.BytesIO()
+    document = Document()
     cell = document.add_table(rows=1, cols=1).cell(0, 0)
     cell.text = "Bern"
     cell.add_table(rows=1, cols=1).cell(0, 0).text = "190"
-    document.save(stream)
-    assert text_of(stream.getvalue()) == "| Bern 190 |\n| --- |\n"
+    assert text_of(bytes_of(document.save)) == "| Bern 190 |\n| --- |\n"
 
 
 @settings(max_examples=30)

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,16 +16,11 @@ from openpyxl.styles import Font
 from pptx import Presentation
 
 from agent.knowledge.readers.reading import FORMATS, Format, format_of, parse_document, suffix_of
+from tests.support.documents import bytes_of
 
 PAGE = Path(__file__).parents[5] / "docs" / "knowledge.md"
 SAYS = "Forty seats"
 READ = [known for known in FORMATS if not known.advice]
-
-
-def bytes_of(save: Callable[[io.BytesIO], object]) -> bytes:
-    stream = io.BytesIO()
-    save(stream)
-    return stream.getvalue()
 
 
 def word() -> bytes:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import threading
 import time
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,20 +20,16 @@ from agent.knowledge.readers.process import (
     TooSlowError,
 )
 from agent.knowledge.types import ReadError
+from tests.support.documents import bytes_of, replace_in_package
 
 SLOW = FileToRead("slow.html", b"<meta " * 1_000_000)  # minutes
 LONG = FileToRead("long.txt", b"Forty seats. " * MAX_HERE_BYTES)
 
 
 def word(body: str = "") -> bytes:
-    document, stream, result = Document(), io.BytesIO(), io.BytesIO()
+    document = Document()
     document.add_paragraph("Forty seats")
-    document.save(stream)
-    with zipfile.ZipFile(stream) as package, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as changed:
-        for name in package.namelist():
-            xml = package.read(name)
-            changed.writestr(name, xml.replace(b"</w:body>", f"{body}</w:body>".encode()) if body else xml)
-    return result.getvalue()
+    return replace_in_package(bytes_of(document.save), "word/document.xml", b"</w:body>", f"{body}</w:body>".encode())
 
 
 def child_of(reader: DocumentReader) -> Any:
