@@ -126,21 +126,6 @@ async def test_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(intake: Int
     assert len(intake.ledger.messages) == 1
 
 
-async def test_fifty_mentions_are_one_question(intake: Intake) -> None:
-    people = " ".join(f"<@U{number:05}>" for number in range(50))
-    assert await intake.event({**MENTION, "text": f"<@{BOT_USER}> " * 50 + people}) == 200
-    (incoming,) = intake.ledger.messages
-    assert len(incoming.mentioned) == 50
-    assert BOT_USER not in incoming.mentioned
-
-
-async def test_unknown_subtypes_are_acknowledged_and_ignored(intake: Intake) -> None:
-    for subtype in ("no_such_subtype", "channel_join", "bot_message", "huddle_thread", "x" * 10_000):
-        assert await intake.event({**MENTION, "type": "message", "subtype": subtype}) == 200
-        assert await intake.event({"type": "no_such_event", "subtype": subtype}) == 200
-    assert intake.ledger.messages == []
-
-
 async def test_replayed_request_is_recognised_by_its_keys(intake: Intake) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one."""
     body = json.dumps(enveloped(MENTION)).encode()

@@ -283,10 +283,6 @@ def test_lists_keep_their_nesting_and_their_numbers() -> None:
     ]
 
 
-def test_a_list_numbered_by_ones_counts() -> None:
-    assert lists("1. a\n1. b\n1. c") == [("ordered", 0, 0, ["a", "b", "c"])]
-
-
 def test_a_heading_and_nested_marks_become_styles() -> None:
     found = list(leaves(rich_text("*Steps*\n\n_*both*_ and `a*b`, snake_case 2 * 3")))
     assert [(one["text"], sorted(one.get("style", {}))) for one in found] == [

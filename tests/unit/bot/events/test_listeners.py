@@ -121,16 +121,6 @@ def opening(mode: Mode, redis_client: Redis, index: KnowledgeIndex) -> Opened:
     return running
 
 
-async def test_mention_is_stored_once_though_it_arrives_twice(in_both_modes: Opened) -> None:
-    async with in_both_modes() as running:
-        place, ts = running.slack.ask()
-        (incoming,) = await running.heard()
-        assert (incoming.kind, incoming.thread, incoming.ts) == ("question", place, ts)
-        sent = running.slack.server.workspace.deliveries.log
-        assert sorted(record.event["type"] for record in sent) == ["app_mention", "message"]
-        assert [record.attempts for record in sent] == [1, 1]
-
-
 async def test_the_ack_waits_for_the_store(in_both_modes: Opened) -> None:
     async with in_both_modes(gate=False) as running:
         running.slack.ask("how?", CHAT)
@@ -181,24 +171,6 @@ async def test_follow_up_counts_where_orion_was_addressed(opened: Opened) -> Non
             "are you there?",
         ]
         assert all(incoming.thread == place for incoming in running.ledger.messages)
-
-
-async def test_edits_deletions_and_stops_arrive(in_both_modes: Opened) -> None:
-    async with in_both_modes() as running:
-        server = running.slack.server
-        _, ts = running.slack.ask()
-        await running.heard()
-        server.edit(CHANNEL, ts, "<@U0ORION> how do we roll back?")
-        await running.heard(2)
-        server.stop_session(CHANNEL, ts)
-        await running.heard(3)
-        server.delete(CHANNEL, ts)
-        await running.heard(4)
-        unasked = server.post("U0YOU", CHANNEL, "how do we release?")
-        server.edit(CHANNEL, unasked, "<@U0ORION> how do we release?")
-        messages = await running.heard(5)
-        assert [incoming.kind for incoming in messages] == ["question", "edit", "stop", "delete", "question"]
-        assert [incoming.thread.thread_ts for incoming in messages] == [*[ts] * 4, unasked]
 
 
 async def test_refused_channel_is_acknowledged_and_only_gets_a_notice(opened: Opened, redis_client: Redis) -> None:

@@ -360,15 +360,6 @@ async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis, 
     assert len(at.through) == 1
 
 
-async def test_an_unreadable_message_is_given_up_silently(at: GateScene) -> None:
-    await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
-    (claimed,) = await at.mailbox.claim("w", 1)
-    ending = await at.flow.handle(claimed, Lease(claimed.leased_until))
-    assert (ending.verb, ending.reason) == ("dead", "unreadable message")
-    await at.flow.notify_given_up(claimed, Lease(claimed.leased_until), "why")
-    assert (at.through, at.dead) == ([], [])
-
-
 async def test_help_and_mute_speak_the_threads_language_or_the_persons(setting: Setting) -> None:
     roster = setting.workspace.workspace.roster
     roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")

@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from bot.slack.client import NotAuthorized, TokenCheck, build_app, library_logger, open_client
-from bot.slack.web_api import DeliveryFailed
+from bot.slack.client import TokenCheck, build_app, library_logger, open_client
 from observability.loopback import proxy_for
 from tests.support.local_slack import Slack, local_slack
 
@@ -39,14 +38,6 @@ async def test_orion_asks_once_who_it_is(slack: Slack) -> None:
     result = await slack.workspace.authorize()
     assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
     assert slack.made("auth.test") == 1
-
-
-async def test_refused_token_is_an_error_not_a_silent_ack(slack: Slack) -> None:
-    slack.server.faults.fail("auth.test", "invalid_auth", times=2)
-    with pytest.raises(NotAuthorized, match="invalid_auth"):
-        await slack.workspace.authorize()
-    with pytest.raises(DeliveryFailed, match="invalid_auth"):
-        await slack.workspace.identity()
 
 
 def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,13 +18,6 @@ NEEDED = {
 }
 
 
-def test_socket_mode_needs_no_url() -> None:
-    made = manifest()
-    assert made["settings"]["socket_mode_enabled"] is True
-    assert "request_url" not in made["settings"]["event_subscriptions"]
-    assert made["settings"]["interactivity"] == {"is_enabled": True}
-
-
 def test_http_mode_names_its_url_for_events_and_clicks() -> None:
     settings = manifest(url="https://orion.example/")["settings"]
     assert settings["socket_mode_enabled"] is False

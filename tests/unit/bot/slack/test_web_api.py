@@ -117,16 +117,6 @@ async def test_the_lease_is_checked_before_each_attempt(slack: Slack) -> None:
     assert checks == [0, 1, 2]
 
 
-async def test_call_that_hangs_is_given_up_and_repeated() -> None:
-    async with (
-        LocalWorkspace(strictness=LENIENT) as server,
-        open_client(server.bot_token, api_url=server.api_url) as client,
-    ):
-        calls = SlackCalls(client, request_s=0.2, first_pause_s=0.01)
-        server.faults.hang("auth.test")
-        assert (await calls.read("auth.test"))["user_id"] == "U0ORION"
-
-
 async def test_call_made_once_is_not_repeated(slack: Slack) -> None:
     slack.server.faults.fail("views.open", times=2)
     with pytest.raises(DeliveryFailed, match="internal_error"):
@@ -227,13 +217,6 @@ async def test_list_that_never_ends_counts_as_an_outage() -> None:
     async with answering(body, 200, "application/json") as (calls, _):
         with pytest.raises(DeliveryFailed, match="malformed_reply"):
             assert [one async for one in calls.read_pages("conversations.list")]
-
-
-async def test_server_without_a_method_refuses_it_for_good() -> None:
-    async with answering("<html>no such page</html>", 404, "text/html") as (calls, _):
-        with pytest.raises(DeliveryFailed) as failed:
-            await calls.read("auth.test")
-        assert (failed.value.reason, failed.value.permanent) == ("http_404", True)
 
 
 @pytest.mark.parametrize(("off_s", "lines"), [(-400, 1), (400, 1), (5, 0)])
