@@ -14,16 +14,17 @@ from agent.files import ORIGIN
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import DecideContext, Decision, Generated, ModelError, Piece, WriteContext, WriteStream
 from agent.quoting.passages import (
+    QuotableUnit,
     RankedPassage,
     best_passages,
     closest_sentence,
     render_passages,
     render_units,
+    units_of,
     windows,
     word_weights,
 )
 from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk_reply
-from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.conversation import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 

@@ -16,8 +16,7 @@ from mcp import Client, MCPError, types
 
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
-from agent.tools.mcp.results import Pages
-from agent.tools.mcp.sanitize import to_one_line, to_tool_spec
+from agent.tools.mcp.outside_text import Pages, to_one_line, to_tool_spec
 from agent.tools.mcp.transport import STREAM_CLOSED, ServerLink, open_transport
 from agent.tools.tool import ToolFailed, ToolSpec, error_of
 

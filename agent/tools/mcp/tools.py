@@ -16,8 +16,7 @@ from agent.tasks import background_tasks
 from agent.thread.conversation import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
-from agent.tools.mcp.results import REFUSALS, Record, failure_in, read_records, values_in
-from agent.tools.mcp.sanitize import to_one_line
+from agent.tools.mcp.outside_text import REFUSALS, Record, failure_in, read_records, to_one_line, values_in
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 
 _NO_TEXT: Final = ("The resource is not a text.", "Go on without it.")

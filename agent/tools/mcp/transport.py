@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
-from agent.tools.mcp.sanitize import to_one_line
+from agent.tools.mcp.outside_text import to_one_line
 from observability.loopback import is_loopback, trusted_at
 
 MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would use up the memory

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from itertools import groupby, pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.actions import ToolCall
-from agent.model.chat_reply import Reply
+from agent.model.chat_reply import MAX_TAG, Reply, TagStream, TypedText, draft_of
 from agent.model.protocol import ModelError
 
 FIELDS = ("choices", "index", "message", "delta", "content", "tool_calls", "function", "usage", "error", "text")
@@ -33,3 +36,157 @@ def test_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
     assert reply.content == "hi"
     assert reply.calls == [(ToolCall(tool="a", call_id="call_1"), '{"x": 1}')]
     assert reply.usage is None
+
+
+def typed(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]]:
+    """The typed text, adjacent pieces of one section joined."""
+    stream = TagStream()
+    edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts or []), len(text)]
+    pieces: list[TypedText] = []
+    for begin, end in pairwise(edges):
+        pieces += stream.feed(text[begin:end])
+    pieces += stream.close()
+    groups = groupby(pieces, key=lambda piece: (piece.kind, piece.section))
+    return [(kind, "".join(piece.text for piece in group), section) for (kind, section), group in groups]
+
+
+FRAGMENTS = st.sampled_from([
+    "<thinking>", "</thinking>", "<think>", "</think>", "<answer>", "</answer>", "<ANSWER>", "</ answer >", "< Think >",
+    '<answer lang="en">', "<answer a=b c='d e'>", "<answer a = b", "<", "<<", ">", "/", "</", "<thin", "king>", "think",
+    "<answers>", "<b>", " ", "\n", "text", "äß漢", "=", '"', "'", "<answer " + "x" * MAX_TAG + ">",
+    "<answer x=" + "y" * MAX_TAG + ">",
+])  # fmt: skip
+TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".join)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
+def test_it_does_not_matter_where_the_stream_is_cut(text: str, cuts: list[int]) -> None:
+    assert typed(text, cuts) == typed(text) == typed(text, list(range(len(text))))
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_nothing_but_tags_is_lost(text: str) -> None:
+    kept = "".join(part for _, part, _ in typed(text))
+    remaining = iter(text)
+    assert all(character in remaining for character in kept)
+    assert len(kept) == len(text) or "<" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<thinking>a</thinking><answer>b</answer>", [("thinking", "a"), ("answer", "b")]),
+        ("before <answer>b", [("untagged", "before "), ("answer", "b")]),
+        ("<thinking>never closed", [("thinking", "never closed")]),
+        ("no tags", [("untagged", "no tags")]),
+        ("<THINK>a</Think><Answer lang='en'>b</ANSWER >", [("thinking", "a"), ("answer", "b")]),
+        ("<think>a</thinking>c", [("thinking", "a"), ("untagged", "c")]),
+        ("<thinking>I use <answer> now</thinking>c", [("thinking", "I use "), ("thinking", " now"), ("untagged", "c")]),
+        ("<answer>a <think>b</think> c</answer>", [("answer", "a "), ("thinking", "b"), ("answer", " c")]),
+        ("<answer>a<think>b</answer>c", [("answer", "a"), ("thinking", "b"), ("untagged", "c")]),
+        ("<answer>a</thinking>b<answer>c", [("answer", "a"), ("answer", "b"), ("answer", "c")]),
+        ("<thinking>a</answer>b</thinking>c", [("thinking", "a"), ("thinking", "b"), ("untagged", "c")]),
+        ("<answer>a<think><think>c</think>d", [("answer", "a"), ("thinking", "c"), ("answer", "d")]),
+        ("<answer>x<thinking>y</answer></thinking>z", [("answer", "x"), ("thinking", "y"), ("untagged", "z")]),
+        ("x < answer and y > z", [("untagged", "x < answer and y > z")]),
+        ("<answers>", [("untagged", "<answers>")]),
+        ("<answer" + " " * MAX_TAG + ">", [("untagged", "<answer" + " " * MAX_TAG + ">")]),
+    ],
+)  # fmt: skip
+def test_each_character_is_classified(text: str, expected: list[tuple[str, str]]) -> None:
+    stream = TagStream()
+    assert [(piece.kind, piece.text) for piece in [*stream.feed(text), *stream.close()]] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "draft", "fallback"),
+    [
+        ("<thinking>a</thinking><answer> b </answer> c", "b", False),
+        ("<answer>unclosed", "unclosed", False),
+        ("all of it", "all of it", True),
+        ("<thinking>a</thinking>rest", "rest", True),
+        ("<thinking>a</thinking>one<thinking>b</thinking>two", "two", True),
+        ("reasoning without an opening tag</think>reply", "reply", True),
+        ("</thinking>reply<thinking>and then cut off", "reply", True),
+        ("preamble<thinking>cut off", "", True),
+        ("Hello</answer>", "Hello", True),
+        ("<answer></answer>after", "", False),
+        ("<answer>one</answer><thinking>x</thinking><answer>two</answer>", "one\n\ntwo", False),
+        ("", "", True),
+        ("<answer>five <", "five <", False),
+        ("five </answ", "five </answ", True),
+        ("<answer>a <ans", "a <ans", False),
+    ],
+)
+def test_the_draft_is_the_answer_or_the_untagged_text(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
+    stream = TagStream()
+    stream.feed(text)
+    assert stream.answered != fallback
+    assert draft_of(text) == draft
+
+
+@pytest.mark.parametrize("text", ["plain", "a < b", "<b>", "x <answer and then", "<thinker", "1 <2"])
+def test_text_that_cannot_be_a_tag_does_not_wait(text: str) -> None:
+    assert "".join(piece.text for piece in TagStream().feed(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["<", "</", "< ", "<thin", "</ANS", "<answer", "<answer a", "<answer a='x y", "<answer a=b "]
+)
+def test_text_that_could_be_a_tag_waits(text: str) -> None:
+    stream = TagStream()
+    assert stream.feed(text) == []
+    assert "".join(piece.text for piece in stream.close()) == text
+
+
+HOSTILE = [
+    "<", "<answer ", "<answer a=", "<a", "< ", "<answer" + " " * 100, "<answer a='", "</", "<thinking><answer>", "a=b ",
+]  # fmt: skip
+
+
+def test_hostile_megabyte_takes_linear_time_and_little_memory() -> None:
+    """Whole megabytes, and a tenth of one in pieces of seven characters. Quadratic work would take hours."""
+    began = time.process_time()
+    for piece in HOSTILE:
+        for length, step in ((1 << 20, 1 << 20), (100_000, 7)):
+            text = ("<answer " if piece == "a=b " else "") + piece * (length // len(piece))
+            stream = TagStream()
+            for start in range(0, len(text), step):
+                stream.feed(text[start : start + step])
+                assert len(stream._held) < MAX_TAG
+    assert time.process_time() - began < 60
+
+
+def tag_of(length: int) -> str:
+    """An opening tag of exactly ``length`` characters."""
+    return f'<answer a="{"x" * (length - 13)}">'
+
+
+def test_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text() -> None:
+    longest = tag_of(MAX_TAG)
+    assert len(longest) == MAX_TAG
+    for cut in (1, 2, MAX_TAG - 2, MAX_TAG - 1):
+        assert typed(f"{longest}yes", [cut]) == [("answer", "yes", 1)]
+    assert typed(f"{tag_of(MAX_TAG + 1)}no")[0][0] == "untagged"
+
+
+def test_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
+    unfinished = tag_of(MAX_TAG + 9)[:MAX_TAG]
+    stream = TagStream()
+    assert [piece.text for piece in stream.feed(unfinished)] == [unfinished]
+    held = TagStream()
+    assert held.feed(unfinished[:-1]) == []
+
+
+def test_each_tag_that_changes_something_begins_one_new_section() -> None:
+    assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
+
+
+def test_stream_closed_twice_says_nothing_twice() -> None:
+    stream = TagStream()
+    assert stream.feed("a <ans") == [TypedText(kind="untagged", text="a ")]
+    assert stream.close() == [TypedText(kind="untagged", text="<ans")]
+    assert stream.close() == []
+    assert stream.feed("b") == [TypedText(kind="untagged", text="b")]

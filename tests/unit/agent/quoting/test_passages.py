@@ -1,10 +1,109 @@
-"""Passages that fit a question, and questions that none fits."""
+"""Sources taken apart: sentences, items, steps, rows and code, each with the words above it."""
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agent.files import ORIGIN as FILE
-from agent.quoting.passages import MAX_PASSAGE_CHARS, MAX_PASSAGES, best_passages, word_weights
+from agent.quoting.passages import MAX_PASSAGE_CHARS, MAX_PASSAGES, QuotableUnit, best_passages, units_of, word_weights
 from verification.types import Source
+
+
+def units(text: str) -> tuple[QuotableUnit, ...]:
+    return units_of(Source(id=1, title="T", text=text))
+
+
+def shape(text: str) -> list[tuple[str, str, str]]:
+    return [(unit.kind, unit.text, unit.context) for unit in units(text)]
+
+
+def test_paragraphs_become_sentences_under_their_heading() -> None:
+    assert shape("## On *call*\n\nOne is\nhere. Two e.g. there!\n\nThree") == [
+        ("sentence", "One is here.", "On *call*"),
+        ("sentence", "Two e.g. there!", "On *call*"),
+        ("sentence", "Three", "On *call*"),
+    ]
+    assert [unit.block for unit in units("One is. Two are.\n\nThree.")] == [1, 1, 2]
+
+
+def test_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
+    found = units("3. Stop\n   it\n\n   And wait.\n4. Go\n    - slow\n\n- loose")
+    assert [(u.kind, u.marker, u.depth, u.text) for u in found] == [
+        ("step", "3.", 0, "Stop it And wait."),
+        ("step", "4.", 0, "Go"),
+        ("item", "-", 1, "slow"),
+        ("item", "-", 0, "loose"),
+    ]
+
+
+def test_tables_and_quotations_inside_an_item_are_read() -> None:
+    found = units("1. Choose:\n\n   | Plan | Price |\n   |---|---|\n   | A | 3 |\n\n2. Pay.\n\n   > At most 500.\n")
+    assert [(unit.kind, unit.marker, unit.text, unit.block) for unit in found] == [
+        ("step", "1.", "Choose:", 1),
+        ("row", "", "Plan: A; Price: 3", 1),
+        ("step", "2.", "Pay. At most 500.", 1),
+    ]
+
+
+def test_text_after_code_in_an_item_stays_after_it() -> None:
+    found = units("1. Stop it:\n\n   ```\n   stop\n   ```\n\n   Wait a minute.\n\n2. Start it.")
+    assert [(unit.kind, unit.marker, unit.text) for unit in found] == [
+        ("step", "1.", "Stop it:"),
+        ("code", "", "stop"),
+        ("sentence", "", "Wait a minute."),
+        ("step", "2.", "Start it."),
+    ]
+
+
+def test_rows_name_their_columns() -> None:
+    assert shape("| Code | | What |\n|---|---|---|\n| 1 | x | |\n| 2 | | `y` |") == [
+        ("row", "Code: 1; x", ""),
+        ("row", "Code: 2; What: `y`", ""),
+    ]
+
+
+def test_code_stays_one_piece() -> None:
+    assert shape("Run:\n\n```sh\na  b\n\nc\n```\n\n    indented\n") == [
+        ("sentence", "Run:", ""),
+        ("code", "a  b\n\nc", ""),
+        ("code", "indented", ""),
+    ]
+
+
+def test_short_lines_above_long_ones_are_headings_of_pages() -> None:
+    page = (
+        "Office guide\nLast updated: 2026-05-04\nOpening hours\n"
+        "The office is open from 07:00 to 21:00 on working days. On Saturdays it is open from 09:00 to\n14:00.\n"
+        "Owner: office manager"
+    )
+    assert shape(page) == [
+        ("field", "Last updated: 2026-05-04", "Office guide"),
+        ("sentence", "The office is open from 07:00 to 21:00 on working days.", "Opening hours"),
+        ("sentence", "On Saturdays it is open from 09:00 to 14:00.", "Opening hours"),
+        ("field", "Owner: office manager", "Opening hours"),
+    ]
+
+
+def test_japanese_and_chinese_fall_into_sentences_without_spaces() -> None:
+    assert [u.text for u in units("有給休暇は\n二十日です。申請します。")] == ["有給休暇は二十日です。", "申請します。"]
+
+
+@given(st.text(alphabet="ab.! \n-1#|`>", max_size=120))
+def test_no_unit_is_empty_and_none_invents_a_letter(text: str) -> None:
+    for unit in units(text):
+        assert unit.text.strip()
+    for letter in "ab":
+        assert sum(unit.text.count(letter) for unit in units(text)) <= text.count(letter) * (1 + text.count("|"))
+
+
+def test_no_sentence_ends_inside_code() -> None:
+    source = Source(id=1, title="", text="Flags are named `<team>. <feature>` here. They are set with `flagctl`. Done.")
+    assert [unit.text for unit in units_of(source)] == [
+        "Flags are named `<team>. <feature>` here.",
+        "They are set with `flagctl`.",
+        "Done.",
+    ]
 
 
 def source(number: int, title: str, text: str, *, updated: str = "", origin: str = "document") -> Source:

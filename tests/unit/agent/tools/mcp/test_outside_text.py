@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.mcp.results import failure_in, read_records
-from agent.tools.mcp.sanitize import MAX_DESCRIPTION_CHARS, MAX_LINE_CHARS, to_one_line, to_tool_spec
+from agent.tools.mcp.outside_text import (
+    MAX_DESCRIPTION_CHARS,
+    MAX_LINE_CHARS,
+    failure_in,
+    read_records,
+    to_one_line,
+    to_tool_spec,
+)
 from agent.tools.tool import faults
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)

@@ -6,18 +6,31 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from agent.knowledge.index.index import KnowledgeIndex, SeenBy
 from agent.knowledge.sources.file_rules import FILE_NAME
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import IndexRun
-from agent.thread.conversation import NOBODY, PUBLIC, Question, ThreadKey, Viewers, may_see, parse_audience, viewers_of
+from agent.thread.conversation import (
+    NOBODY,
+    PUBLIC,
+    Question,
+    ThreadKey,
+    Viewers,
+    as_markdown,
+    may_see,
+    parse_audience,
+    viewers_of,
+)
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
 from tests.support.fakes import LIMITS, PassageTool, ScriptedModel, take_turn
-from verification.types import Source
+from verification.check import check
+from verification.types import Draft, Source
 
 HR = Viewers(team="T1", channel="C0HR")
 HELP = Viewers(team="T1", channel="C0HELP")
@@ -198,3 +211,55 @@ async def test_no_source_reaches_an_answer_past_its_audience() -> None:
     assert not any(context.sources for context in model.written)
     assert [line["event"] for line in lines].count("source_withheld") == 2
     assert "900" not in str([m for m in state.history if m.role == "assistant"])
+
+
+SOURCES = (
+    Source(id=1, title="Plans", url="https://docs.example/plans", text="Solo costs 19 EUR & 3 devices > 2."),
+    Source(id=2, title="Team", text="Team costs 39 EUR."),
+)
+WRITTEN = """**Solo** is the cheaper plan, R&D says [1].
+
+| Plan | Price | Devices |
+|---|---|---|
+| Solo | 19 EUR [1] | > 2 [1] |
+| Team | 39 EUR [2] | |
+
+1. Take `a < b` first [2].
+- Then rest [1][2]."""
+READ = """**Solo** is the cheaper plan, R&D says.
+
+| Plan | Price | Devices |
+|---|---|---|
+| Solo | 19 EUR | > 2 |
+| Team | 39 EUR |  |
+
+1. Take `a < b` first.
+- Then rest."""
+
+
+def test_an_answer_comes_back_as_the_markdown_it_was_written_in() -> None:
+    sent = check(Draft(text=WRITTEN, sources=SOURCES)).text
+    assert "```" in sent
+    assert "&amp;" in sent
+    assert as_markdown(sent) == READ
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("It is 120 [3], as `limits[3]` says [1, 2]. Ask <http://x.y/4|Ann>.",
+         "It is 120, as `limits[3]` says. Ask [Ann](http://x.y/4)."),
+        ("On Tuesdays [1] (https://docs.example/plans#a). Or [2] not.", "On Tuesdays. Or not."),
+        ("```\n5 < 6 &amp; *a*\n```\n*b* and 2 * 3 * 4", "```\n5 < 6 &amp; *a*\n```\n**b** and 2 * 3 * 4"),
+        ("&amp;lt; stays what it is", "&lt; stays what it is"),
+        ("<@U1> and <https://x.y>", "<@U1> and <https://x.y>"),
+    ],
+    ids=["citations and links", "as slack has it", "code and bold", "an entity told", "tokens"],
+)  # fmt: skip
+def test_no_number_of_an_earlier_turn_and_no_markup_of_slack_stays(said: str, read: str) -> None:
+    assert as_markdown(said) == read
+
+
+@given(st.text(alphabet="ab1 [](),`*_~<>|&;\n-+•lt", max_size=80))
+def test_any_text_is_read(said: str) -> None:
+    assert len(as_markdown(said)) <= 4 * len(said) + 20
