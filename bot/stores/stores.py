@@ -1,8 +1,7 @@
-"""All stores over one Redis, records of threads, the facts that a turn begins with, and the outbox of answers.
+"""All stores over one Redis, records of threads, and the facts that a turn begins with.
 
 The facts are read in one round trip and are as old as the turn. A later stop or deletion reaches the running turn as a
-cancellation. An answer is in the outbox before it is posted, so that after a crash only the delivery is repeated, not
-the turn.
+cancellation.
 """
 
 import time
@@ -14,19 +13,17 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
-from agent.json_data import compact_json, parse_json, parse_number
-from agent.outcome import OutcomeName
+from agent.json_data import parse_number
 from agent.thread.conversation import ThreadKey
-from agent.thread.state import StateNotSaved, ThreadState, from_json, to_json
+from agent.thread.state import StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, StateFenced, ThreadStore, read_row
-from agent.tools.builtin.knowledge import without_slack_text
 from bot.queue.lease import Claimed, LeaseLost
 from bot.queue.queue import Mailbox
 from bot.slack.directory import CachedDirectory, Person, parse_person
 from bot.slack.history import sort_key
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
 from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, read_pause
-from verification.types import Answer, Repair, Source, Violation
+from bot.stores.turn_records import read_entry
 
 STRANGER_TTL_S: Final = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
 LOOKUP_TTL_S: Final = 86_400
@@ -224,38 +221,6 @@ TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
 MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
 """Marks of a turn: its answer, the start of a visible wait, a stream that may exist, its ts, the thread from Slack."""
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutboxEntry:
-    """One turn's outcome, its answer, and the thread's state afterwards."""
-
-    outcome: OutcomeName
-    answer: Answer
-    state: ThreadState
-
-    def to_json(self) -> str:
-        """One line for ``read_entry``."""
-        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
-        return compact_json({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
-
-
-def read_entry(stored: str | None) -> OutboxEntry | None:
-    """Read an entry, or None if it is missing or unreadable."""
-    if not stored:
-        return None
-    try:
-        fields = parse_json(stored)
-        kept = fields["answer"]
-        answer = Answer(**{
-            **kept, "chunks": tuple(kept["chunks"]), "claims": (),
-            "sources": tuple(Source(**source) for source in kept["sources"]),
-            "repairs": tuple(Repair(**repair) for repair in kept["repairs"]),
-            "violations": tuple(Violation(**violation) for violation in kept["violations"]),
-        })  # fmt: skip
-        return OutboxEntry(outcome=fields["outcome"], answer=answer, state=from_json(fields["state"]))
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 class Stores:

@@ -1,6 +1,7 @@
-"""Records of turns, with the passages behind each claim, for the trust dialog, the inspector and admins' lists.
+"""The outbox of answers, and records of turns with the passages behind each claim, which people look at later.
 
-They contain texts, so never log them.
+An answer is in the outbox before it is posted, so that after a crash only the delivery is repeated, not the turn.
+Records contain texts, so never log them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from agent.json_data import compact_json, compress, decompress, mapping, objects, parse_json, string
-from agent.outcome import TurnOutcome
+from agent.outcome import OutcomeName, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
-from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
+from agent.thread.state import ThreadState, from_json, to_json
+from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only, without_slack_text
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from verification.evidence.verbatim import Span, highlight_shared_words, is_quoted, text_as_read, without_citations
 from verification.judgement import Line
@@ -205,6 +207,38 @@ def sources_of(record: Mapping[str, Any]) -> list[Source]:
         )
         for source in objects(record, "sources")
     ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxEntry:
+    """One turn's outcome, its answer, and the thread's state afterwards."""
+
+    outcome: OutcomeName
+    answer: Answer
+    state: ThreadState
+
+    def to_json(self) -> str:
+        """One line for ``read_entry``."""
+        answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
+        return compact_json({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
+
+
+def read_entry(stored: str | None) -> OutboxEntry | None:
+    """Read an entry, or None if it is missing or unreadable."""
+    if not stored:
+        return None
+    try:
+        fields = parse_json(stored)
+        kept = fields["answer"]
+        answer = Answer(**{
+            **kept, "chunks": tuple(kept["chunks"]), "claims": (),
+            "sources": tuple(Source(**source) for source in kept["sources"]),
+            "repairs": tuple(Repair(**repair) for repair in kept["repairs"]),
+            "violations": tuple(Violation(**violation) for violation in kept["violations"]),
+        })  # fmt: skip
+        return OutboxEntry(outcome=fields["outcome"], answer=answer, state=from_json(fields["state"]))
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ from bot.queue.lease import OK, Ending, LeaseLost, give_back, give_up
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import OutboxEntry, mark_of, read_entry, read_facts
+from bot.stores.stores import mark_of, read_facts
+from bot.stores.turn_records import OutboxEntry, read_entry
 from bot.turn.job import Job, TeamServices, load_chat_context, load_earlier
 from bot.turn.recovery import MODEL_AWAY, delete_plan, end_streams, give_back_with_status, open_stream, retry_delay_s
 from bot.turn.status import NOTICE_AGAIN_S, THINKING, Pace, WorkingStatus

@@ -26,7 +26,7 @@ from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Incoming
 from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
-from bot.stores.stores import OutboxEntry
+from bot.stores.turn_records import OutboxEntry
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in, shown
 from tests.support.waiting import wait_until

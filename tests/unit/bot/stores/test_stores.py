@@ -18,12 +18,11 @@ from bot.stores.stores import (
     STRANGER_TTL_S,
     TOKEN_TTL_S,
     DirectChats,
-    OutboxEntry,
     Stores,
     ThreadModes,
-    read_entry,
     read_facts,
 )
+from bot.stores.turn_records import OutboxEntry, read_entry
 from tests.support.local_slack import local_slack
 from tests.support.services import workspaces_of
 from verification.types import Answer, Repair, Source, Violation

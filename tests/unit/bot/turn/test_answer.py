@@ -21,7 +21,7 @@ from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import OK, Cancellation, Lease, LeaseLost
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import OutboxEntry
+from bot.stores.turn_records import OutboxEntry
 from bot.turn import recovery
 from bot.turn.status import Pace
 from observability.stats import Stats
