@@ -7,8 +7,8 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
@@ -99,20 +99,15 @@ def with_direct_writes(connection_class: type[AnyConnection]) -> type[AnyConnect
     return type(connection_class.__name__, (DirectWrites, connection_class), {})
 
 
-@contextmanager
-def errors_as_outage() -> Iterator[None]:
-    """Turn redis-py's other errors into a connection error."""
-    try:
-        yield
-    except OUT_OF_STEP as error:
-        message = f"the cluster cannot be used: {type(error).__name__}"
-        raise RedisConnectionError(message) from error
+def raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Return the method with redis-py's other errors turned into a connection error."""
 
-
-def _raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
     async def call(*args: Any, **options: Any) -> Any:
-        with errors_as_outage():
+        try:
             return await method(*args, **options)
+        except OUT_OF_STEP as error:
+            message = f"the cluster cannot be used: {type(error).__name__}"
+            raise RedisConnectionError(message) from error
 
     return call
 
@@ -120,8 +115,8 @@ def _raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callabl
 class Cluster(RedisCluster):
     """The client. ``made_of`` keeps its nodes and settings, so that another one can be made."""
 
-    initialize = _raising_outages(RedisCluster.initialize)
-    _execute_once = _raising_outages(RedisCluster.execute_command)
+    initialize = raising_outages(RedisCluster.initialize)
+    _execute_once = raising_outages(RedisCluster.execute_command)
 
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
@@ -144,29 +139,29 @@ class Cluster(RedisCluster):
         """Subscription. Every node gets what is published on any node."""
         return Subscription(self, *args, **options)
 
+    @raising_outages
     async def holder_of(self, key: str) -> ClusterNode:
         """Return the primary that has this key, as far as the client knows."""
         if self.get_default_node() is None:  # the client has sent nothing yet, so it does not know the slots
             await self.initialize()
-        with errors_as_outage():
-            return cast("ClusterNode", self.get_node_from_key(key))
+        return cast("ClusterNode", self.get_node_from_key(key))
 
+    @raising_outages
     async def on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> list[Any]:
         """Send these commands to the primary of ``key`` over one connection and return the replies."""
         holder = await self.holder_of(key)
         sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
-        with errors_as_outage():
-            await holder.execute_pipeline(sent)
-            for each in sent:
-                if isinstance(each.result, Exception):
-                    raise each.result
+        await holder.execute_pipeline(sent)
+        for each in sent:
+            if isinstance(each.result, Exception):
+                raise each.result
         return [each.result for each in sent]
 
 
 class Pipeline(ClusterPipeline):
     """A pipeline that fails with ``RedisError``."""
 
-    _execute_once = _raising_outages(ClusterPipeline.execute)
+    _execute_once = raising_outages(ClusterPipeline.execute)
 
     async def execute(self, raise_on_error: bool = True, allow_redirections: bool = True) -> list[Any]:  # noqa: FBT001, FBT002 (the signature is redis-py's)
         """Execute the commands, and those that met a damaged key once more. Raises ``RedisError``."""
@@ -183,8 +178,8 @@ class Pipeline(ClusterPipeline):
 class Subscription(ClusterPubSub):
     """A subscription that fails with ``RedisError``."""
 
-    execute_command = _raising_outages(ClusterPubSub.execute_command)
-    get_message = _raising_outages(ClusterPubSub.get_message)
+    execute_command = raising_outages(ClusterPubSub.execute_command)
+    get_message = raising_outages(ClusterPubSub.get_message)
 
 
 @asynccontextmanager

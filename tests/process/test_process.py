@@ -100,13 +100,9 @@ async def test_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
 
     async with workspace() as opened, ScriptedOpenAI(decisions=decision, drafts=draft) as server:
         environment = serve_environment(
-            opened,
-            tmp_path,
-            OPENAI_BASE_URL=server.url,
-            OPENAI_API_KEY="sk-test-abcdefghijklmnop",
-            ORION_MODEL="m",
+            opened, tmp_path, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-test-abcdefghijklmnop", ORION_MODEL="m",
             ORION_JUDGE="off",
-        )
+        )  # fmt: skip
         log = tmp_path / "log"
         async with process(["serve", "--mode", "http"], environment, log) as served:
             opened.http.url = f"http://127.0.0.1:{await port_in(log)}/slack/events"

@@ -21,13 +21,9 @@ def at_terminal(folder: Path, *arguments: str, said: str = "", **variables: str)
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
     environment = {"PATH": os.defpath, "TERM": "xterm", "ORION_HOME": str(folder / "home"), **variables}
     started = subprocess.Popen(
-        [sys.executable, "-m", "bot", *arguments],
-        cwd=folder,
-        env=environment,
-        stdin=theirs,
-        stdout=theirs,
+        [sys.executable, "-m", "bot", *arguments], cwd=folder, env=environment, stdin=theirs, stdout=theirs,
         stderr=theirs,
-    )
+    )  # fmt: skip
     os.close(theirs)
     os.write(ours, said.encode())
     written = b""

@@ -35,14 +35,10 @@ async def in_a_storm(
     """Over one Redis or, smaller since nine more servers want their share of the machine, over a fleet."""
     began, threads = time.monotonic(), max(4, round((20 if over else 50) * scale))
     weather = Weather(
-        questions=threads * 10,
-        threads=threads,
-        ask_for_s=(40 if over else 60) * scale,
-        freezes=1 if over else max(1, round(5 * scale)),
-        redis_deaths=2 if over or scale > 0.5 else 1,
-        rages_s=(70 if over else 100) * scale,
-        streams=name == "streams",
-    )
+        questions=threads * 10, threads=threads, ask_for_s=(40 if over else 60) * scale,
+        freezes=1 if over else max(1, round(5 * scale)), redis_deaths=2 if over or scale > 0.5 else 1,
+        rages_s=(70 if over else 100) * scale, streams=name == "streams",
+    )  # fmt: skip
     after = await storm(folder, dice, weather, over(dice) if over else None)
     deaths = f"{after.redis_deaths} {'fail-overs' if over else 'Redis deaths'}"
     done = f"{after.kills} kill -9 of 3 workers, {after.freezes} freezes, {deaths}, {after.events} events"

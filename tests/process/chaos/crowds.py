@@ -116,14 +116,10 @@ async def crowd(folder: Path, dice: random.Random, what: Crowd) -> Found:
         await patiently(lambda: not left_behind(busy.workspace, busy.asked), SETTLES_S)
         calls = [call for at in (busy, quiet) for call in at.workspace.calls]
         return Found(
-            ledger=summed([await read_ledger(busy), await read_ledger(quiet)]),
-            last_s=last_s,
-            calls=len(calls),
-            refused=Counter(call.method for call in calls if call.status == 429),
-            direct=direct,
-            elsewhere=elsewhere,
+            ledger=summed([await read_ledger(busy), await read_ledger(quiet)]), last_s=last_s, calls=len(calls),
+            refused=Counter(call.method for call in calls if call.status == 429), direct=direct, elsewhere=elsewhere,
             cpu_s=sum(cpu_s(member.process.pid) for member in started),
-        )
+        )  # fmt: skip
 
 
 def _channels(at: Scene, number: int) -> Sequence[str]:

@@ -78,18 +78,14 @@ async def read_ledger(scene: Scene) -> Ledger:
     memories = await _misremembered(scene, threads)
     overlaps = at_once(scene.crew)
     return Ledger(
-        asked=len(found),
-        lost=sum(not posts for posts in found.values()),
+        asked=len(found), lost=sum(not posts for posts in found.values()),
         told=sum(bool(posts) and not any(_payload(post).get("turn_id") for post in posts) for posts in found.values()),
-        twice=sum(len(posts) > 1 for posts in found.values()),
-        out_of_order=len(reversed_),
-        overtaken=len(reversals) - len(reversed_),
-        left_behind=len(behind),
-        misremembered=len(memories),
+        twice=sum(len(posts) > 1 for posts in found.values()), out_of_order=len(reversed_),
+        overtaken=len(reversals) - len(reversed_), left_behind=len(behind), misremembered=len(memories),
         at_once=len(overlaps),
         second_posts_deleted=sum(line["event"] == "second_answer_deleted" for _, line in lines),
         notes=(*behind, *reversed_, *memories, *overlaps),
-    )
+    )  # fmt: skip
 
 
 def _by_thread(found: Mapping[Asked, Sequence[Mapping[str, Any]]]) -> dict[tuple[str, str], list[tuple[str, str]]]:

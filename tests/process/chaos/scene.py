@@ -103,11 +103,9 @@ async def scene(
         hands = stack.enter_context(crew(folder / "logs"))
         yield Scene(
             workspace=workspace,
-            settings=settings_for(settings.model_copy(update={"docs": (text_pages(),)}), workspace),
-            crew=hands,
-            dice=dice,
-            prefix=prefix,
-        )
+            settings=settings_for(settings.model_copy(update={"docs": (text_pages(),)}), workspace), crew=hands,
+            dice=dice, prefix=prefix,
+        )  # fmt: skip
 
 
 def server(model: ScriptedOpenAI) -> dict[str, Any]:

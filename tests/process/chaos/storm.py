@@ -167,9 +167,6 @@ async def storm(
                 group.create_task(part(), name=part.__name__)
         await run.settle()
         return Aftermath(
-            ledger=await read_ledger(at),
-            kills=at.crew.kills,
-            freezes=at.crew.freezes,
-            redis_deaths=run.redis_deaths,
+            ledger=await read_ledger(at), kills=at.crew.kills, freezes=at.crew.freezes, redis_deaths=run.redis_deaths,
             events=len(at.workspace.workspace.deliveries.log),
-        )
+        )  # fmt: skip

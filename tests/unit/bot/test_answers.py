@@ -18,16 +18,10 @@ from bot.answers import MAX_PROPOSALS, AnswerBook, Fault, Proposal, Proposals, f
 from bot.documents.corpus import Corpus, index_for, sync_now
 
 ANSWER = SavedAnswer(
-    question="How long is parental leave?",
-    answer="Parental leave is 26 weeks, paid in full.",
-    audience="C0HR",
-    owner="U0ANN",
-    name="Ann",
-    confirmed=date(2026, 11, 26),
-    review=date(2027, 5, 26),
-    link="https://acme.slack.example/archives/C0HR/p1",
-    turn_id="t1",
-)
+    question="How long is parental leave?", answer="Parental leave is 26 weeks, paid in full.", audience="C0HR",
+    owner="U0ANN", name="Ann", confirmed=date(2026, 11, 26), review=date(2027, 5, 26),
+    link="https://acme.slack.example/archives/C0HR/p1", turn_id="t1",
+)  # fmt: skip
 
 
 def save(folder: Path, answer: SavedAnswer, *, replaces: str = "") -> bool:

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from bot.queue.dead_letters import DeadLetters
 from bot.queue.lease import Claimed, Lease, LeaseLost, now
-from bot.queue.queue import BELL_TTL_S, EXTRA_NOTIFY_TRIES, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Depth, Mailbox
+from bot.queue.queue import BELL_TTL_S, SEEN_TTL_S, Depth, Mailbox
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 
@@ -99,51 +99,6 @@ async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_cli
     assert await mailbox.claim("w2", 1) == []
 
 
-async def test_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
-    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
-) -> None:
-    no_leaked_keys.append(STRUCTURAL)
-    await put(mailbox, "poison")
-    await put(mailbox, "next")
-    exhausted = []
-    for _ in range(MAX_TRIES + EXTRA_NOTIFY_TRIES):
-        exhausted.append((await claim_one(mailbox)).tries > MAX_TRIES)
-        await let_lease_run_out(redis_client, mailbox)
-    assert exhausted == [False] * MAX_TRIES + [True] * EXTRA_NOTIFY_TRIES
-    following = await claim_one(mailbox)  # this claim buried it
-    (incoming,) = await dead_letters(mailbox)
-    assert (incoming.thread, incoming.body, incoming.tries) == (THREAD, "poison", MAX_TRIES + EXTRA_NOTIFY_TRIES)
-    assert incoming.reason == "killed its worker each time"
-    assert (following.body, following.tries, following.tries > MAX_TRIES) == ("next", 1, False)
-    await mailbox.finish(following, "ok")
-
-
-async def test_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
-    for thread in ("poison", "bystander"):
-        await put(mailbox, "x", thread)
-    for _ in range(MAX_TRIES - SOLO_TRIES):  # their worker dies under both each time
-        assert len(await mailbox.claim("w", 10)) == 2
-        for thread in ("poison", "bystander"):
-            await let_lease_run_out(redis_client, mailbox, thread)
-    (first,) = await mailbox.claim("w", 10)  # from now on one of them at a time
-    await put(mailbox, "x", "newcomer")
-    assert [c.thread for c in await mailbox.claim("w", 10)] == ["newcomer"]
-    (second,) = await wait_for_claim(mailbox)
-    assert {first.thread, second.thread} == {"poison", "bystander"}
-
-
-async def wait_for_claim(mailbox: Mailbox) -> list[Claimed]:
-    """What was passed over is looked at again half a second later."""
-    found: list[Claimed] = []
-
-    async def some() -> bool:
-        found.extend(await mailbox.claim("another worker", 10))
-        return bool(found)
-
-    await wait_until(some, "it was claimed")
-    return found
-
-
 async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
         await put(mailbox, "x", f"thread {number}")
@@ -201,13 +156,6 @@ async def test_burst_of_one_workspace_does_not_starve_anothers_one_question(mail
     await put(mailbox, "q", "TSMALL:1")
     assert await mailbox.finish(busy[0], "ok")
     assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
-
-
-async def test_workspaces_take_turns_and_within_one_the_longest_waiting_thread_comes_first(mailbox: Mailbox) -> None:
-    for thread in ("T1:a", "T1:b", "T1:c", "T2:a", "T2:b", "T3:a"):
-        await put(mailbox, "q", thread)
-    assert await claimed_now(mailbox, 4) == ["T1:a", "T2:a", "T3:a", "T1:b"]
-    assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
 
 
 async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:

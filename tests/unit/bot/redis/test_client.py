@@ -32,9 +32,9 @@ from bot.redis.client import (
     NotReplicated,
     Replication,
     client_of,
-    errors_as_outage,
     impatient,
     plain_cause,
+    raising_outages,
     with_direct_writes,
 )
 from tests.support.redis_fleet import Node, cancellations_lost, follows, free_port, node
@@ -75,9 +75,12 @@ async def server(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 @pytest.mark.parametrize("error", [RedisClusterException("a"), AttributeError("writelines"), KeyError(1), OSError("x")])
-def test_what_redis_py_trips_over_is_an_outage_without_a_text(error: Exception) -> None:
-    with pytest.raises(RedisConnectionError, match=type(error).__name__) as raised, errors_as_outage():
+async def test_what_redis_py_trips_over_is_an_outage_without_a_text(error: Exception) -> None:
+    async def fail() -> None:
         raise error
+
+    with pytest.raises(RedisConnectionError, match=type(error).__name__) as raised:
+        await raising_outages(fail)()
     assert "writelines" not in str(raised.value)
 
 
@@ -109,6 +112,13 @@ async def test_answers_to_several_commands_come_over_one_connection(server: Node
             pipe.incr("a")
             pipe.get("a")
             assert await pipe.execute() == [3, "3"]
+        for asked in range(2):  # a key of another type is dropped
+            await client.set("b", "x")
+            async with client.pipeline(transaction=bool(asked)) as pipe:
+                pipe.hgetall("b")
+                pipe.get("b")
+                assert await pipe.execute() == [{}, "x"]
+            assert await client.hgetall("b") == {}
     finally:
         await client.aclose()
 

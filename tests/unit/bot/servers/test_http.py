@@ -38,12 +38,9 @@ async def authorize(**_: Any) -> AuthorizeResult:
 
 def bolt(heard: list[dict[str, Any]]) -> AsyncApp:
     app = AsyncApp(
-        authorize=authorize,
-        signing_secret="",
-        process_before_response=True,
-        request_verification_enabled=False,
+        authorize=authorize, signing_secret="", process_before_response=True, request_verification_enabled=False,
         ignoring_self_events_enabled=False,
-    )
+    )  # fmt: skip
 
     async def hear(body: dict[str, Any]) -> None:
         if body["event"].get("text") == "fail":

@@ -21,11 +21,9 @@ from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 
 TABLE = "Limits by plan\n\n| Plan | Requests | Price |\n|---|---|---|\n| Free | 60 | 0 |\n| Pro | 600 | 9 |\n"
 POLICY = Source(
-    id=2,
-    title="Leave",
-    updated_at="2026-11-01",
+    id=2, title="Leave", updated_at="2026-11-01",
     text="Parental leave is six weeks.\n\nAfter six years notice is three months.\n\nAsk\nyour lead about it.",
-)
+)  # fmt: skip
 PLANS = Source(id=1, title="Plans", text=TABLE)
 
 
@@ -123,11 +121,9 @@ def test_every_passage_is_one_that_the_verdict_names(
 
 
 VERDICT = Verdict(
-    passed=False,
-    text="t",
-    repairs=(Repair(kind="bold", count=2),),
+    passed=False, text="t", repairs=(Repair(kind="bold", count=2),),
     violations=(Violation(rule="cites_sources", severity="error", words="w", detail="d", remedy="r"),),
-)
+)  # fmt: skip
 
 
 def recorded(tool: str = "search") -> Recorder:

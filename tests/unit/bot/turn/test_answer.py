@@ -63,6 +63,17 @@ async def test_question_that_still_waits_is_stopped_too_and_once(at: TeamBot) ->
     assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
 
 
+async def test_stop_is_confirmed_once_slack_takes_messages_again(at: TeamBot) -> None:
+    at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
+    place, ts = await at.ask()
+    await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
+    at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
+    assert (await at.handle()).verb == "give_back"
+    at.slack.server.faults.clear()
+    assert await at.handle() == OK
+    assert [text[:7] for text in at.said(place)] == ["Stopped"]
+
+
 async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(at: TeamBot) -> None:
     """Its thread must be among those that are looked into after an absence."""
     place, ts = at.slack.ask()
