@@ -53,8 +53,7 @@ class Lease:
     def require(self) -> None:
         """Raise ``LeaseLost`` unless the lease is held."""
         if not self.is_held():
-            message = "the lease ran out or was taken over"
-            raise LeaseLost(message)
+            raise LeaseLost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -280,8 +280,7 @@ class Mailbox:
         arguments: list[str | int] = [claimed.thread, claimed.fence.token, f"{claimed.thread}:{name}", value, ttl_s]
         recorded = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
         if recorded is None:
-            message = f"the mark {name} was refused"
-            raise LeaseLost(message)
+            raise LeaseLost
         return str(recorded)
 
     async def has_mark(self, thread: str, name: str) -> bool:

@@ -347,4 +347,4 @@ class TurnRecords:
             record = parse_json(decompress(str(stored))) if stored else None
         except ValueError:
             return None
-        return record if isinstance(record, dict) else None
+        return {**record, "turn_id": turn_id} if isinstance(record, dict) else None

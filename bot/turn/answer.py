@@ -172,7 +172,12 @@ class Answering:
             if not (entry or job.facts.is_wanted):
                 return await self._drop_cancelled(job)
             if entry:
-                result: OutboxEntry | Ending = await self._deliver_decided(job, entry)
+                # Clear the status or placeholder that the earlier try may have left.
+                only_waited = await self.at.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
+                result: OutboxEntry | Ending = await self._deliver(job, entry, may_exist=not only_waited)
+                await self.at.delivery.end_session(job.place, job.lease.require)
+                if not only_waited:
+                    await self.at.recheck_later(job)
             else:
                 async with self.at.stores.budgets.reserve(job.turn_id, job.incoming) as is_reserved:
                     if not is_reserved:  # running turns may leave enough of the budget
@@ -187,15 +192,6 @@ class Answering:
             return result
         await self.at.stores.save(job.claimed, job.place, result.state)
         return replace(OK, deletes_mark=mark_of(job.turn_id, "outbox"))
-
-    async def _deliver_decided(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
-        """Deliver what an earlier try decided, and clear the status or placeholder that it may have left."""
-        only_waited = await self.at.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
-        entry = await self._deliver(job, entry, may_exist=not only_waited)
-        await self.at.delivery.end_session(job.place, job.lease.require)
-        if not only_waited:
-            await self.at.recheck_later(job)
-        return entry
 
     async def _end_stopped(self, job: Job) -> OutboxEntry | Ending:
         """End a stopped turn: deliver an answer that was already decided, else post only "stopped"."""
@@ -299,15 +295,13 @@ class Answering:
             observer.status, observer.stream = live_view.status, live_view.stream
             async with self.at.stores.budgets.count_turn(job.incoming) as observer.counter:
                 outcome, after = await self.at.engine.run(
-                    question,
-                    state,
-                    emit=observer,
+                    question, state, emit=observer,
                     save=lambda state: self.at.stores.threads.save(
                         job.place, job.without_context(state), fence=job.claimed.fence
                     ),
                     more=await self.at.search.tools(job.incoming) if job.incoming.action_token else (),
                     stage=live_view.stream,
-                )
+                )  # fmt: skip
             if isinstance(outcome, Failed) and (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
                 await live_view.stop_updates()
                 await delete_plan(self.at, job, live_view.streamed)
@@ -318,7 +312,10 @@ class Answering:
                 await observer.record_end(outcome)
                 return OK
             decided = OutboxEntry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
-            entry = await self._record_entry(job, decided)
+            written = decided.to_json()
+            # Another worker may have been first.
+            stored = await self.at.stores.mailbox.mark(job.claimed, mark_of(job.turn_id, "outbox"), written)
+            entry = decided if stored == written else read_entry(stored) or decided
             async with observer.during_delivery(outcome):
                 await live_view.stop_updates()
                 may_exist = entry is not decided or job.may_be_answered
@@ -341,12 +338,6 @@ class Answering:
         if posted := job.facts.state.posted.get(job.incoming.ts):
             await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
         await self.at.stores.save(job.claimed, job.place, state)
-
-    async def _record_entry(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
-        """Put the entry into the outbox and return the stored one, because another worker may have been first."""
-        written = entry.to_json()
-        stored = await self.at.stores.mailbox.mark(job.claimed, mark_of(job.turn_id, "outbox"), written)
-        return entry if stored == written else read_entry(stored) or entry
 
     async def _deliver(
         self, job: Job, entry: OutboxEntry, *, may_exist: bool = True, live_view: LiveView | None = None
