@@ -313,9 +313,8 @@ class Answering:
                 return OK
             decided = OutboxEntry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
             written = decided.to_json()
-            # Another worker may have been first.
             stored = await self.at.stores.mailbox.mark(job.claimed, mark_of(job.turn_id, "outbox"), written)
-            entry = decided if stored == written else read_entry(stored) or decided
+            entry = decided if stored == written else read_entry(stored) or decided  # another worker was first
             async with observer.during_delivery(outcome):
                 await live_view.stop_updates()
                 may_exist = entry is not decided or job.may_be_answered
