@@ -61,23 +61,15 @@ _TOKENS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackPeople:
-    """The people in the workspace of the bot token."""
-
-    workspace: SlackWorkspace
-    people: SlackDirectory
-    memberships: Memberships
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class McpAgent:
-    """Serves callers by their user id, or ``public``. Without a bot token ``slack`` is None."""
+    """Serves callers by their user id, or ``public``. Slack is asked about them only with a bot token."""
 
     settings: Settings
     engine: Engine
     budgets: Budgets
     pausing: Pausing
-    slack: SlackPeople | None
+    workspace: SlackWorkspace | None
+    memberships: Memberships | None
 
     async def ask(self, user: str, text: str) -> dict[str, Any]:
         """Answer one question, in the fields of `orion ask --json` and with the claims. Raises ``ToolError``."""
@@ -130,8 +122,8 @@ class McpAgent:
                 question = incoming.question()
                 if user == PUBLIC:  # not the workspace, because documents for its members are not public
                     question = replace(question, thread=replace(question.thread, team=PUBLIC))
-                elif self.slack:
-                    question = replace(question, memberships=await self.slack.memberships.of(question))
+                elif self.memberships:
+                    question = replace(question, memberships=await self.memberships.of(question))
             except (RedisError, DeliveryFailed):
                 message = "Orion cannot check now who may ask. Try again in a minute."
                 raise ToolError(message) from None
@@ -140,9 +132,9 @@ class McpAgent:
     async def _incoming(self, user: str, text: str) -> Incoming:
         """Return the call as a message: in the person's direct chat, or for the public in a channel without members."""
         team = "mcp"
-        if self.slack:
+        if self.workspace:
             try:
-                team = (await self.slack.workspace.identity()).team
+                team = (await self.workspace.identity()).team
             except DeliveryFailed:
                 message = "Slack cannot be reached to check who may ask. Try again in a minute."
                 raise ToolError(message) from None
@@ -153,9 +145,9 @@ class McpAgent:
 
     async def _refusal(self, incoming: Incoming) -> str:
         access = Access(**{name: getattr(self.settings, name) for name in Access.__slots__})
-        if self.slack is None:
+        if self.memberships is None:
             return access.refusal(incoming.user, "")
-        team, user, people = incoming.thread.team, incoming.user, self.slack.people
+        team, user, people = incoming.thread.team, incoming.user, self.memberships.people
         refusal = await find_refusal(Visit(team=team, user=user), access, people)
         # A token outlives its owner's account, which is not looked up for people who are allowed by name.
         return refusal or ("user_refused" if (await people.find_person(team, user)).deactivated else "")
@@ -208,17 +200,16 @@ async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
         redis = await stack.enter_async_context(open_redis(settings))
         prefix = await find_prefix(redis, settings)
         engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, None)))
-        slack = None
+        workspace = memberships = None
         if token := settings.slack_bot_token.get_secret_value():
             client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
-            calls = SlackCalls(client)
-            workspace = SlackWorkspace(client, calls)
+            workspace = SlackWorkspace(client, SlackCalls(client))
             people = SlackDirectory(workspace, redis, prefix=prefix)
-            memberships = Memberships(calls, people, engine.index, engine.audiences)
-            slack = SlackPeople(workspace=workspace, people=people, memberships=memberships)
-        budgets = Budgets(redis, limits_of(settings), prefix=prefix)
-        pausing = Pausing(redis, prefix=prefix)
-        yield McpAgent(settings=settings, engine=engine, budgets=budgets, pausing=pausing, slack=slack)
+            memberships = Memberships(workspace.calls, people, engine.index, engine.audiences)
+        yield McpAgent(
+            settings=settings, engine=engine, budgets=Budgets(redis, limits_of(settings), prefix=prefix),
+            pausing=Pausing(redis, prefix=prefix), workspace=workspace, memberships=memberships,
+        )  # fmt: skip
 
 
 def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:

@@ -1,7 +1,4 @@
-"""A Slack-compatible server on this machine, and the page it serves.
-
-Any Slack app can use it through its base URL, over Socket Mode or signed HTTP events.
-"""
+"""A Slack-compatible server on this machine, and the page it serves. Orion uses it as it uses Slack."""
 
 from __future__ import annotations
 

@@ -144,14 +144,6 @@ class WorkspaceState:
             event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, **facts}
             self._send(message_event(event, channel), channel)
 
-    def react(self, message: LocalMessage, user: str, name: str) -> None:
-        """Add a reaction, or remove the one that this user added before."""
-        users = message.reactions.setdefault(name, [])
-        (users.remove if user in users else users.append)(user)
-        if not users:
-            del message.reactions[name]
-        self.feed.publish("message", channel=message.channel, ts=message.ts)
-
     def remove_message(self, message: LocalMessage) -> None:
         """Delete a message; the first one of a thread leaves a tombstone behind, as in Slack."""
         before = self.log.payload_of(message, metadata=True)

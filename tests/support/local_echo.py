@@ -66,32 +66,24 @@ def modal(title: str = "Details") -> dict[str, Any]:
 
 
 def answer_blocks(text: str) -> list[dict[str, Any]]:
-    """A text with two buttons."""
-    buttons = [
-        {"type": "button", "action_id": name, "value": name, "text": {"type": "plain_text", "text": label}}
-        for name, label in (("open", "Details"), ("vote", "Not helpful"))
-    ]
-    return [{"type": "section", "text": {"type": "mrkdwn", "text": text}}, {"type": "actions", "elements": buttons}]
+    """A text with a button."""
+    button = {"type": "button", "action_id": "open", "text": {"type": "plain_text", "text": "Details"}}
+    return [{"type": "section", "text": {"type": "mrkdwn", "text": text}}, {"type": "actions", "elements": [button]}]
 
 
 class EchoApp:
     """Answers each question with its own words, in the thread; shows a status before, opens a modal on a click."""
 
-    def __init__(self, workspace: LocalWorkspace, *, signing_secret: str | None = None) -> None:
-        self.workspace = workspace
-        self.app = AsyncApp(client=client_of(workspace), signing_secret=signing_secret)
+    def __init__(self, workspace: LocalWorkspace) -> None:
+        self.app = AsyncApp(client=client_of(workspace))
         self.events: list[dict[str, Any]] = []
         self.bodies: list[dict[str, Any]] = []
         self.names: list[str] = []
-        self._listen()
-
-    def _listen(self) -> None:
         self.app.event("app_mention")(self._mention)
         self.app.event("message")(self._message)
         self.app.event("app_home_opened")(self._home)
         self.app.event("agent_session_stopped")(self._seen)
         self.app.action("open")(self._open)
-        self.app.action("vote")(self._vote)
         self.app.view("details")(self._submitted)
 
     async def _mention(self, event: dict[str, Any], client: AsyncWebClient, set_status: Any) -> None:
@@ -103,13 +95,9 @@ class EchoApp:
     async def _answer(self, client: AsyncWebClient, event: dict[str, Any], thread: str | None) -> None:
         text = f"You said: {event['text'].replace(MENTION, '').strip()}"
         payload = {"turn_id": "turn-1", "verified": True, "question_ts": event["ts"]}
-        await client.chat_postMessage(
-            channel=event["channel"],
-            thread_ts=thread,
-            text=text,
-            blocks=answer_blocks(text),
-            metadata={"event_type": "orion_answer", "event_payload": payload},
-        )
+        metadata = {"event_type": "orion_answer", "event_payload": payload}
+        where = {"channel": event["channel"], "thread_ts": thread}
+        await client.chat_postMessage(**where, text=text, blocks=answer_blocks(text), metadata=metadata)
 
     async def _message(self, event: dict[str, Any], client: AsyncWebClient) -> None:
         self.events.append(event)
@@ -128,11 +116,6 @@ class EchoApp:
         await ack()
         self.bodies.append(body)
         await client.views_open(trigger_id=body["trigger_id"], view=modal())
-
-    async def _vote(self, ack: Any, body: dict[str, Any], client: AsyncWebClient) -> None:
-        await ack()
-        self.bodies.append(body)
-        await client.chat_postEphemeral(channel=body["channel"]["id"], user=body["user"]["id"], text="Thank you.")
 
     async def _submitted(self, ack: Any, view: dict[str, Any], body: dict[str, Any]) -> None:
         self.bodies.append(body)

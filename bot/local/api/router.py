@@ -64,8 +64,8 @@ async def _answer(workspace: WorkspaceState, request: web.Request, call: ApiCall
 
 async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Request) -> None:
     """Apply a fault before the call has any effect."""
-    if fault.kind == "error":
-        raise ApiError(error=fault.error, status=fault.status, retry_after=fault.retry_after)
+    if fault.error:
+        raise fault.error
     if fault.kind == "reset":
         raise _Cut
     if fault.kind in {"delay", "hold"}:

@@ -17,9 +17,7 @@ class CallFault:
     """One fault of one call. ``seconds`` is the wait of a ``delay``."""
 
     kind: Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
-    error: str = "internal_error"
-    status: int = 200
-    retry_after: int | None = None
+    error: ApiError | None = None
     seconds: float = 0.0
 
 
@@ -47,8 +45,8 @@ class Faults:
         self, method: str, error: str = "internal_error", *, times: int = 1, status: int = 200, retry_after: int = 0
     ) -> None:
         """Let the next calls of ``method`` (``*`` = any) fail with this error, HTTP status and Retry-After."""
-        fault = CallFault(kind="error", error=error, status=status, retry_after=retry_after or None)
-        self._add(fault, method, times=times)
+        refusal = ApiError(error, status=status, retry_after=retry_after or None)
+        self._add(CallFault(kind="error", error=refusal), method, times=times)
 
     def rate_limit(self, method: str, *, times: int = 1, retry_after: int = 1) -> None:
         """Answer 429 ``ratelimited`` with a Retry-After in seconds."""

@@ -113,8 +113,6 @@ def _rich_element(element: Json, names: Names) -> str:
     if kind == "link":
         url = str(element.get("url", ""))
         return _with_style(element, link_html(url, escape(str(element.get("text") or url))))
-    if kind == "emoji":
-        return plain_html(f":{element.get('name', '')}:")
     return _with_style(element, escape(str(element.get("text", ""))).replace("\n", "<br>"))
 
 

@@ -93,8 +93,13 @@ class PersonActions:
         self.workspace.remove_message(self._message(channel, ts))
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
-        """Add or remove a reaction."""
-        self.workspace.react(self._message(channel, ts), user, name)
+        """Add a reaction, or remove the one that this user added before."""
+        message = self._message(channel, ts)
+        users = message.reactions.setdefault(name, [])
+        (users.remove if user in users else users.append)(user)
+        if not users:
+            del message.reactions[name]
+        self.workspace.feed.publish("message", channel=message.channel, ts=ts)
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
         """Open the app's home or messages tab; the event for the home tab has the view that the app last published."""

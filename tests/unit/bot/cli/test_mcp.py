@@ -137,8 +137,8 @@ async def test_guest_needs_to_be_let_in_and_a_token_ends_with_its_account(
             agent_over(tmp_path, redis_url, **more) as agent,
             Client(build_server(agent, user="U0GUEST")) as client,
         ):
-            assert agent.slack is not None
-            people = agent.slack.people
+            assert agent.memberships is not None
+            people = agent.memberships.people
             await people.redis.set(people.person_key(TEAM_ID, "U0GUEST"), json.dumps(asdict(person)))
             assert said in str(await call(client, "search", query=QUESTION))
 

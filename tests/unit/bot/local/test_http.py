@@ -58,11 +58,11 @@ async def test_redirects_time_outs_and_closed_ports_have_their_reasons() -> None
 
     reasons: list[str] = []
     async with LocalWorkspace(strictness=QUICK) as workspace:
-        for answer in (away, never):
+        for answer, limit_s in ((away, 20.0), (never, 0.2)):
             async with Receiver(answer) as app:
                 workspace.http.url = app.url
                 with pytest.raises(NotAcknowledged) as caught:
-                    await workspace.workspace.http.send("events_api", {}, 0, "", 0.2)
+                    await workspace.workspace.http.send("events_api", {}, 0, "", limit_s)
                 reasons.append(caught.value.reason)
         with pytest.raises(NotAcknowledged) as caught:
             await workspace.workspace.http.send("events_api", {}, 0, "", 0.2)

@@ -71,6 +71,7 @@ def test_faults_are_switched_on_and_off() -> None:
     faults.switch("rate_limit", on=True)
     fault = faults.take("chat.postMessage")
     assert fault is not None
-    assert fault.status == 429
+    assert fault.error is not None
+    assert fault.error.status == 429
     with pytest.raises(ApiError, match="unknown_fault"):
         faults.switch("gravity", on=False)

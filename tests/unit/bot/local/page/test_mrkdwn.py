@@ -134,14 +134,13 @@ def test_rich_text_shows_its_parts() -> None:
         "elements": [{"type": "rich_text_section", "elements": [
             {"type": "text", "text": "a<b", "style": {"bold": True, "code": True}},
             {"type": "user", "user_id": "U0ORION"}, {"type": "channel", "channel_id": "C0HELP"},
-            {"type": "link", "url": "https://a.example", "text": "t"}, {"type": "emoji", "name": "eyes"},
+            {"type": "link", "url": "https://a.example", "text": "t"},
         ]}],
     }  # fmt: skip
     html = rich_html(part, NAMES)
     assert html.startswith("<ol><li><strong><code>a&lt;b</code></strong>")
     assert "@Orion" in html
     assert "#help" in html
-    assert "👀" in html
     assert (
         rich_html({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "x"}]}, {})
         == "<pre><code>x</code></pre>"
