@@ -62,9 +62,8 @@ from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
 from bot.stores.limits import Pausing, limits_of
 from bot.stores.stores import Stores
-from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
-from bot.turn.engine import Engine, open_engine
+from bot.turn.engine import Engine, TurnTimeouts, open_engine
 from bot.turn.job import TeamServices, Visibility
 from bot.turn.observer import Observers, open_observers
 from bot.turn.status import QueueNotices

@@ -159,8 +159,7 @@ def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, w
     """Run ``work`` with the configured judge, or without one, and return its result."""
     if not wanted:
         return run(work(None))
-    from bot.timeouts import TurnTimeouts
-    from bot.turn.engine import open_judge
+    from bot.turn.engine import TurnTimeouts, open_judge
 
     settings = configure()
     if not settings.uses_server:

@@ -33,8 +33,7 @@ from bot.slack.search import SlackSearch
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Facts, Stores
 from bot.stores.turn_records import sources_of
-from bot.timeouts import TurnTimeouts
-from bot.turn.engine import Engine
+from bot.turn.engine import Engine, TurnTimeouts
 from bot.turn.observer import Observers
 from verification.text.language import detect_language
 from verification.types import Source

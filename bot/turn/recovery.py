@@ -2,7 +2,7 @@
 
 **The model or the documents are down**: the question goes back to the queue, with a status that says so.
 ``agent.model.protocol.RETRYABLE`` names the temporary failures, and the turn ends with one as ``Failed``.
-``bot.timeouts`` sets the wait between tries and in total. It begins when the service first failed for this question.
+``TurnTimeouts`` sets the wait between tries and in total. It begins when the service first failed for this question.
 After it the person gets the text from ``agent.turn.replies``.
 
 **Streams**: a mark is written before a stream begins, and its ts right after, so that the next worker can finish it.
@@ -35,7 +35,7 @@ from bot.slack.history import StreamedMessage, age_s
 from bot.slack.message import Incoming, turn_id_for
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
 from bot.stores.stores import Stores, mark_of
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from bot.turn.job import Job, TeamServices
 from bot.turn.status import WorkingStatus
 

@@ -24,7 +24,7 @@ from structlog.testing import capture_logs
 from bot.local.deliveries import EventDelivery
 from bot.local.model.faults import Faults
 from bot.local.model.limits import LENIENT, Strictness
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from bot.turn.recovery import DOCUMENTS_AWAY
 from tests.process.chaos.scene import PLANNED
 from tests.support.local_slack import crowded

@@ -34,8 +34,7 @@ from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, TurnEvent, Verification
 from bot.documents.open import corpus_of
 from bot.settings import load_settings
-from bot.timeouts import TurnTimeouts
-from bot.turn.engine import Engine, open_engine
+from bot.turn.engine import Engine, TurnTimeouts, open_engine
 from verification.types import Source
 
 Row = dict[str, Any]

@@ -36,7 +36,7 @@ from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.slack.manifest import manifest
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from tests.support.waiting import wait_until
 
 MENTION = f"<@{BOT_USER}>"

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from agent.model.chat_server import Timeouts
 from bot.settings import Settings
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from tests.support.openai_server import RESPOND, Script, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, settings_in
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.local.model.limits import LENIENT, Strictness
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from tests.support.local_slack import block_text
 from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown

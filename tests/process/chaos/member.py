@@ -19,7 +19,7 @@ from bot.queue.queue import Mailbox
 from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from observability.logging import configure
 
 MANY_TRIES = 1_000

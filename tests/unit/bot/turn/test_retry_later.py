@@ -12,7 +12,7 @@ from agent.turn.replies import plain_answer
 from bot.delivery.answer_key import AnswerKey
 from bot.slack.message import Incoming
 from bot.stores.stores import Facts, read_facts
-from bot.timeouts import TurnTimeouts
+from bot.turn.engine import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back_with_status, retry_delay_s
 from bot.turn.status import WorkingStatus
