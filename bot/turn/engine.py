@@ -157,14 +157,14 @@ async def open_engine(
         meaning = await stack.enter_async_context(open_meaning(settings, index))
         model = await stack.enter_async_context(open_model(settings, **asking))
         judge = await stack.enter_async_context(open_judge(settings, **judging))
-        toolbox = await stack.enter_async_context(open_toolbox(settings))
+        tools, mcp, audiences = await open_tools(settings, stack)
         # A model reads the text around each passage. Without one, the passages are shown as found.
         source_tokens = settings.source_tokens if settings.uses_server else 0
-        tools: list[Tool] = [*knowledge_tools(index, source_tokens=source_tokens), *toolbox.tools]
+        tools = [*knowledge_tools(index, source_tokens=source_tokens), *tools]
         if settings.uses_server:
             tools.append(LlmGenerate(model))
         yield Engine(
-            model=model, tools={tool.spec.name: tool for tool in tools}, mcp=toolbox.mcp, audiences=toolbox.audiences,
+            model=model, tools={tool.spec.name: tool for tool in tools}, mcp=mcp, audiences=audiences,
             index=index, policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
             budget=Budget(attempts=settings.max_attempts, deadline_s=settings.turn_timeout_s), report=report,
             judge=judge, shared=bool(corpus.database), meaning=meaning, breaker=breaker,
@@ -214,32 +214,24 @@ RESERVED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toolbox:
-    """Fixed tools, and those that come and go with their servers."""
+async def open_tools(settings: Settings, stack: AsyncExitStack) -> tuple[list[Tool], McpTools | None, tuple[str, ...]]:
+    """Open the tools that the settings name: fixed ones, those of MCP servers, and the servers' audiences.
 
-    tools: tuple[Tool, ...] = ()
+    Raises ``WrongUse``.
+    """
+    tools: list[Tool] = []
+    if history := repositories(_folders(settings.git, "ORION_GIT"), settings.git_url):
+        tools += [GitLogTool(history), GitShowTool(history)]
+    if roots := _folders(settings.files, "ORION_FILES"):
+        tools.append(FileReadTool(roots))
+    if settings.searxng_url:
+        tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
     mcp: McpTools | None = None
-    audiences: tuple[str, ...] = ()  # of the servers
+    if servers := mcp_servers(settings):
+        from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
 
-
-@asynccontextmanager
-async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
-    """Open the tools that the settings name. Raises ``WrongUse``."""
-    async with AsyncExitStack() as stack:
-        tools: list[Tool] = []
-        if history := repositories(_folders(settings.git, "ORION_GIT"), settings.git_url):
-            tools += [GitLogTool(history), GitShowTool(history)]
-        if roots := _folders(settings.files, "ORION_FILES"):
-            tools.append(FileReadTool(roots))
-        if settings.searxng_url:
-            tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
-        mcp: McpTools | None = None
-        if servers := mcp_servers(settings):
-            from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
-
-            mcp = await stack.enter_async_context(open_mcp(servers, RESERVED))
-        yield Toolbox(tools=tuple(tools), mcp=mcp, audiences=tuple(server.audience for server in servers))
+        mcp = await stack.enter_async_context(open_mcp(servers, RESERVED))
+    return tools, mcp, tuple(server.audience for server in servers)
 
 
 def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:

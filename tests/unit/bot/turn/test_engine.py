@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from agent.thread.state import ThreadState
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.settings import Settings, load_settings
-from bot.turn.engine import RESERVED, mcp_servers, open_engine, open_toolbox
+from bot.turn.engine import RESERVED, mcp_servers, open_engine, open_tools
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
 from tests.support.orion_running import settings_in
@@ -200,8 +201,9 @@ def config(tmp_path: Path, **servers: Any) -> Path:
 
 
 async def names(settings: Settings) -> list[str]:
-    async with open_toolbox(settings) as toolbox:
-        return [tool.spec.name for tool in toolbox.tools]
+    async with AsyncExitStack() as stack:
+        tools, _, _ = await open_tools(settings, stack)
+        return [tool.spec.name for tool in tools]
 
 
 async def test_configured_tools_are_available(tmp_path: Path) -> None:
@@ -222,9 +224,10 @@ async def test_missing_folder_is_named(tmp_path: Path, variable: str) -> None:
 async def test_orion_starts_although_a_server_is_down(tmp_path: Path) -> None:
     path = config(tmp_path, gone={"command": str(tmp_path / "nowhere")}, off={"command": "x", "disabled": True})
     settings = settings_in(tmp_path, "", mcp_config=path)
-    async with open_toolbox(settings) as toolbox:
-        assert toolbox.mcp
-        assert list(toolbox.mcp.by_name()) == ["gone_search"]
+    async with AsyncExitStack() as stack:
+        _, mcp, _ = await open_tools(settings, stack)
+        assert mcp
+        assert list(mcp.by_name()) == ["gone_search"]
     assert [server.name for server in mcp_servers(settings)] == ["gone"]
 
 
@@ -233,9 +236,14 @@ async def test_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path, "", mcp_config=config(tmp_path, gone={"command": sys.executable, "args": ["-c", ""]})
     )
-    with pytest.raises(WrongUse, match="no reason"):
-        async with open_toolbox(settings):
+
+    async def fail() -> None:
+        async with AsyncExitStack() as stack:
+            await open_tools(settings, stack)
             raise WrongUse("no reason")
+
+    with pytest.raises(WrongUse, match="no reason"):
+        await fail()
 
 
 @pytest.mark.parametrize(
