@@ -65,7 +65,7 @@ class QuietHandler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(handler: type[QuietHandler], tls: ssl.SSLContext | None = None) -> Iterator[int]:
+def serving(handler: Callable[..., BaseHTTPRequestHandler], tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """Yield the port of a server."""
     with _Server(("127.0.0.1", 0), handler) as server:
         if tls:

@@ -7,7 +7,6 @@ refresh tokens work as Slack's do: a code and a refresh token once, an access to
 from __future__ import annotations
 
 import asyncio
-import base64
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -118,7 +117,7 @@ class _Front:
         grants, form = self.grants, await request.post()
         if grants.failing:
             return web.json_response({"ok": False, "error": grants.failing})
-        if request.headers.get("Authorization") != _basic(CLIENT_ID, CLIENT_SECRET):
+        if request.headers.get("Authorization") != aiohttp.encode_basic_auth(CLIENT_ID, CLIENT_SECRET):
             return web.json_response({"ok": False, "error": "bad_client_secret"})
         if form.get("grant_type") == "refresh_token":
             grants.asked += 1
@@ -138,7 +137,3 @@ class _Front:
         ) as reply:
             body, status = await reply.read(), reply.status
             return web.Response(body=body, status=status, content_type=reply.content_type)
-
-
-def _basic(user: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()

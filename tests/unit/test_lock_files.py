@@ -12,19 +12,18 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from importlib.metadata import distribution
 from pathlib import Path
-from threading import Thread
 from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.http_server import QuietHandler, serving
 from tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -86,23 +85,8 @@ def write_wheel(folder: Path, name: str, version: str, needs: list[str]) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class QuietFiles(SimpleHTTPRequestHandler):
+class QuietFiles(QuietHandler, SimpleHTTPRequestHandler):
     """Serve the folders of wheels as pip's simple index."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name is the standard library's)
-        """Print nothing."""
-
-
-@contextmanager
-def index_of(folder: Path) -> Iterator[str]:
-    """Serve ``folder`` as an index; yield its URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietFiles, directory=folder))
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def lay_out(checkout: Path, wheels: Path, locks: Mapping[str, Mapping[str, str]]) -> None:
@@ -145,7 +129,8 @@ def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_takes_nothing_newer
         assert result.returncode != 0
         assert words in result.stdout + result.stderr
 
-    with index_of(wheels) as index:
+    with serving(partial(QuietFiles, directory=wheels)) as port:
+        index = f"http://127.0.0.1:{port}/"
         lock.write_text(re.sub(r"sha256:\w{8}", "sha256:00000000", good, count=1))
         fails_with("DO NOT MATCH THE HASHES")
         lock.write_text(good)

@@ -1,4 +1,3 @@
-from html.parser import HTMLParser
 from pathlib import Path
 
 import aiohttp
@@ -10,27 +9,9 @@ from agent.knowledge.readers.chunking import chunk_document
 from bot.local.documents import document_html, find_document, safe_html
 from bot.local.server import LocalWorkspace
 from tests.support.documents import read_document
+from tests.support.html_parts import HtmlParts
 
 HANDBOOK = Path("bot/local/handbook").resolve()
-
-
-class Ids(HTMLParser):
-    """The ids and tags of a page."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.ids: set[str] = set()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.links: list[str] = []
-        self.feed(source)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.ids |= {value or "" for name, value in attrs if name == "id"}
-        self.links += [value or "" for name, value in attrs if name == "href"]
 
 
 def folders(tmp_path: Path) -> tuple[Path, ...]:
@@ -79,10 +60,10 @@ async def test_documents_open_as_readable_pages(tmp_path: Path) -> None:
                 assert (answer.status, answer.content_type) == shown_as
                 assert answer.headers["X-Content-Type-Options"] == "nosniff"
         markdown = pages["one.md"]
-        assert {"one-bold", "part", "part-1"} <= Ids(markdown).ids
+        assert {"one-bold", "part", "part-1"} <= HtmlParts(markdown).ids
         assert "alert(1)" not in markdown
         assert "tag: x" not in markdown
-        html = Ids(pages["page.html"])
+        html = HtmlParts(pages["page.html"])
         assert {"hello-there", "own"} <= html.ids
         assert "onclick" not in html.attributes
         assert '<span class="row" id="L2">second' in pages["notes.txt"]
@@ -104,7 +85,7 @@ async def test_without_a_folder_there_are_no_documents() -> None:
 )
 def test_every_anchor_that_a_citation_can_use_is_in_the_page(path: Path) -> None:
     anchors = {chunk.anchor for chunk in chunk_document(read_document(path)) if chunk.anchor}
-    assert anchors <= Ids(document_html(path.read_text(encoding="utf-8"), path.suffix)).ids
+    assert anchors <= HtmlParts(document_html(path.read_text(encoding="utf-8"), path.suffix)).ids
 
 
 TAGS = [
@@ -117,7 +98,7 @@ TAG_SOUP = st.lists(st.sampled_from(TAGS), max_size=14)
 
 @given(TAG_SOUP)
 def test_no_document_brings_script_or_frames(parts: list[str]) -> None:
-    found = Ids(safe_html("".join(parts)))
+    found = HtmlParts(safe_html("".join(parts)))
     assert not found.tags & {"script", "style", "iframe", "svg", "img", "object"}
     assert found.attributes <= {"id", "class", "href", "rel"}
     assert not any("javascript" in link for link in found.links)
@@ -125,14 +106,14 @@ def test_no_document_brings_script_or_frames(parts: list[str]) -> None:
 
 @pytest.mark.parametrize("address", ["https://a.example", "mailto:a@b.example", "other.md#part", "#part"])
 def test_links_that_may_be_followed(address: str) -> None:
-    assert Ids(safe_html(f'<a href="{address}">x</a>')).links == [address]
+    assert HtmlParts(safe_html(f'<a href="{address}">x</a>')).links == [address]
 
 
 @pytest.mark.parametrize(
     "address", ["java\nscript:x", "JavaScript:x", "&#1;javascript:x", "data:text/html,x", "ftp://a"]
 )
 def test_links_that_may_not(address: str) -> None:
-    assert Ids(safe_html(f'<a href="{address}">x</a>')).links == []
+    assert HtmlParts(safe_html(f'<a href="{address}">x</a>')).links == []
 
 
 def test_document_is_read_as_a_browser_reads_it_and_loses_what_is_not_allowed() -> None:

@@ -1,4 +1,3 @@
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from bot.local.model.messages import LocalMessage, MessageLog, rich_text
 from bot.local.page.blocks import block_view, message_view, modal_view, rich_html, text_html
 from bot.local.page.mrkdwn import as_slack_text, markdown_html, mrkdwn_html, plain_html
+from tests.support.html_parts import HtmlParts
 
 NAMES = {"U0ORION": "Orion", "U0RELEASE": "Release manager", "C0HELP": "help"}
 # fmt: off
@@ -16,27 +16,6 @@ ALLOWED = {
     "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "hr", "del",
 }
 # fmt: on
-
-
-class Tags(HTMLParser):
-    """Collects what a browser would make of it."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.attributes: set[str] = set()
-        self.shown = ""
-        self.feed(source)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.links += [value or "" for name, value in attrs if name == "href"]
-
-    def handle_data(self, data: str) -> None:
-        self.shown += data
 
 
 def inline(text: str) -> str:
@@ -102,15 +81,15 @@ NASTY = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 @example("\x000\x00`a`")
 def test_no_message_makes_markup_of_its_own(text: str) -> None:
     for html in (mrkdwn_html(text, NAMES), plain_html(text), markdown_html(text, NAMES)):
-        found = Tags(html)
-        assert set(found.tags) <= ALLOWED
+        found = HtmlParts(html)
+        assert found.tags <= ALLOWED
         assert found.attributes <= {"class", "href", "target", "rel", "data-id", "start", "style"}
         assert all(link.lower().startswith(("http://", "https://", "mailto:")) for link in found.links)
 
 
 @given(st.text(alphabet="abc *_~\n•-<>&", max_size=80))
 def test_plain_words_never_get_lost(text: str) -> None:
-    shown = Tags(mrkdwn_html(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"), {})).shown
+    shown = HtmlParts(mrkdwn_html(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"), {})).shown
     assert [one for one in shown if one in "abc"] == [one for one in text if one in "abc"]
 
 
@@ -123,7 +102,7 @@ def test_markdown_blocks_show_mentions_tables_and_images_as_links() -> None:
     assert "<td>1</td>" in html
     assert '<a href="https://a.example/c.png"' in html
     assert "<img" not in html
-    assert "javascript:x" not in Tags(html).links
+    assert "javascript:x" not in HtmlParts(html).links
     assert "&lt;b&gt;raw" in html
     assert "<a>" in markdown_html("[x](ftp://a.example)", NAMES)
 
