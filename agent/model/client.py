@@ -8,7 +8,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import aiohttp
 import httpx  # noqa: F401 - openai fails on a half imported one, and Langfuse's SDK imports it in another thread
@@ -101,8 +101,12 @@ class _Chunks(openai.AsyncStream[object]):
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         # Closed here: left to the event loop, each generator would cost a task of its own.
-        async with aclosing(self.response.aiter_bytes()) as chunks, aclosing(_event_bytes(chunks)) as body:
-            async for event in self._decoder.aiter_bytes(body):
+        async with (
+            aclosing(self.response.aiter_bytes()) as chunks,
+            aclosing(_event_bytes(chunks)) as body,
+            aclosing(cast("AsyncGenerator[Any]", self._decoder.aiter_bytes(body))) as events,
+        ):
+            async for event in events:
                 if event.event == "error" and (error := named_error(event.json(), event="error")):
                     raise error
                 texts = [event.data]
