@@ -15,28 +15,10 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.answers import Proposal, SavedAnswers, find_fault
 from bot.channel_settings import ChannelSettings, ChannelSettingsError, parse_settings
+from bot.delivery import dialogs
 from bot.delivery.blocks import button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
-from bot.delivery.dialogs import (
-    ANSWER,
-    AUDIENCE,
-    DOCUMENTS,
-    HANDOFF,
-    INSTRUCTION,
-    OWNER,
-    QUESTION,
-    REVIEW,
-    SAVE_ACTION,
-    WHICH,
-    SaveRequest,
-    audiences_at,
-    channel_dialog,
-    draft_of,
-    notice_dialog,
-    read_channel_dialog,
-    read_submission,
-    save_dialog,
-)
+from bot.delivery.dialogs import DOCUMENTS, QUESTION, SaveRequest
 from bot.delivery.rich_text import Block
 from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, Services
 from bot.slack.history import is_direct
@@ -73,7 +55,7 @@ class Saving:
             if not refusal and not (saved and saved.admins | saved.editors):
                 refusal = "save_closed" if saved else "save_off"
             if refusal or saved is None:
-                view = notice_dialog(say(refusal, language), language)
+                view = dialogs.notice_dialog(say(refusal, language), language)
             else:
                 own = turn_id or string(message, "user") == (await delivery.workspace.identity()).user
                 draft = SavedAnswer(
@@ -103,13 +85,13 @@ class Saving:
         except (DeliveryFailed, TimeoutError) as failure:
             reason = getattr(failure, "reason", "slow")
             if reason == _DELETED:
-                return notice_dialog(say("save_deleted", language), language)
+                return dialogs.notice_dialog(say("save_deleted", language), language)
             log.info("thread_not_read", reason=reason)
-        return save_dialog(request, draft, audiences_at(place, click.user, channel, language), language)
+        return dialogs.save_dialog(request, draft, dialogs.audiences_at(place, click.user, channel, language), language)
 
     async def on_submit(self, click: Click) -> dict[str, str]:
         """Write the answer, or propose it to its owner, before the ack. Return its faults, by block."""
-        submission, saved = read_submission(click.body, today_utc()), self.services.saved_answers
+        submission, saved = dialogs.read_submission(click.body, today_utc()), self.services.saved_answers
         if not (submission and saved):
             return {}
         language = await click.language()
@@ -127,13 +109,13 @@ class Saving:
         if team != click.team or (request.replaces and old is None):
             return {QUESTION: "save_gone"}
         direct = old is not None or saved.may_save(user)
-        allowed = [old.audience] if old else audiences_at(request.place, user, "", None)
+        allowed = [old.audience] if old else dialogs.audiences_at(request.place, user, "", None)
         fault = find_fault(answer)
         checks = (
-            (answer.audience in allowed, AUDIENCE, "save_wide"),
-            (not answer.is_overdue(today_utc()), REVIEW, "save_past"),
-            (direct or saved.may_save(answer.owner), OWNER, "save_not_owner"),
-            (fault is None, ANSWER, f"save_fault_{fault}"),
+            (answer.audience in allowed, dialogs.AUDIENCE, "save_wide"),
+            (not answer.is_overdue(today_utc()), dialogs.REVIEW, "save_past"),
+            (direct or saved.may_save(answer.owner), dialogs.OWNER, "save_not_owner"),
+            (fault is None, dialogs.ANSWER, f"save_fault_{fault}"),
         )
         if wrong := {block: text for passes, block, text in checks if not passes}:
             return wrong
@@ -178,12 +160,12 @@ class Saving:
 
         async def edit(delivery: Delivery) -> None:
             language = await click.language()
-            view = notice_dialog(say("save_gone", language), language)
+            view = dialogs.notice_dialog(say("save_gone", language), language)
             if answer := await self._editable(click):
                 place = ThreadKey(team=click.team, channel="", thread_ts="")
                 request = SaveRequest(place=place, link=answer.link, turn_id=answer.turn_id, replaces=click.value)
                 draft = replace(answer, confirmed=today_utc(), owner=answer.owner or click.user)
-                view = save_dialog(request, draft, {answer.audience: answer.audience}, language)
+                view = dialogs.save_dialog(request, draft, {answer.audience: answer.audience}, language)
             await delivery.open_modal(click.trigger_id, view)
 
         click.after_ack(edit)
@@ -246,7 +228,7 @@ class Saving:
                 if await click.refusal(channel):
                     return
                 text = say("save_offer", language := await click.language())
-                control = button(say("save_title", language), SAVE_ACTION, f"{turn_id} {thread_ts}")
+                control = button(say("save_title", language), dialogs.SAVE_ACTION, f"{turn_id} {thread_ts}")
                 blocks = [section(text), {"type": "actions", "elements": [control]}]
                 await delivery.post_ephemeral(place, user, text, blocks=blocks)
 
@@ -260,7 +242,7 @@ async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, draft: Save
     else:
         messages = (await delivery.reader.read_conversation(place)).messages
         exists = not draft.answer or any(message.ts == ts for message in messages)
-        question, answer = draft_of(messages, ts, draft.question)
+        question, answer = dialogs.draft_of(messages, ts, draft.question)
         draft = replace(draft, question=question, answer=answer)
     if not exists:
         raise DeliveryFailed(_DELETED, permanent=True)
@@ -288,7 +270,7 @@ class ChannelDialogs:
         chosen = click.value if click.value in listed else ""
 
         async def edit(delivery: Delivery) -> None:
-            view = channel_dialog(chosen, listed.get(chosen, ChannelSettings()), await click.language())
+            view = dialogs.channel_dialog(chosen, listed.get(chosen, ChannelSettings()), await click.language())
             await delivery.open_modal(click.trigger_id, view)
 
         if click.user in self.services.admins and not await click.refusal():
@@ -301,13 +283,13 @@ class ChannelDialogs:
             return {}
         if refusal := await click.refusal():  # even if Slack is slow: an admin must not think that it was saved
             return {DOCUMENTS: say(refusal, language)}
-        channel, table = read_channel_dialog(click.body)
+        channel, table = dialogs.read_channel_dialog(click.body)
         if channel in channels.channels_of(click.team) and not string(click.body, "view", "private_metadata"):
-            return {WHICH: say("channel_known", language, file=channels.path.name)}
+            return {dialogs.WHICH: say("channel_known", language, file=channels.path.name)}
         try:
             channels.save(click.team, channel, parse_settings(channel, table))
         except ChannelSettingsError as fault:
-            typed = fault.field in {DOCUMENTS, INSTRUCTION, HANDOFF}
+            typed = fault.field in {DOCUMENTS, dialogs.INSTRUCTION, dialogs.HANDOFF}
             name = f"channel_fault_{fault.field}" if typed else "channel_not_changed"
             return {fault.field if typed else DOCUMENTS: say(name, language, file=channels.path.name)}
         except OSError as error:

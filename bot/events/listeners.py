@@ -21,26 +21,8 @@ from agent.json_data import string
 from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from agent.thread.conversation import ThreadKey, Viewers
-from bot.delivery.blocks import (
-    HAND_OFF_ACTION,
-    HELPFUL_ACTION,
-    NOT_HELPFUL_ACTION,
-    SHARE_ACTION,
-    TRUST_ACTION,
-    UNASKED_DISLIKE_ACTION,
-    escape,
-)
+from bot.delivery import blocks, dialogs
 from bot.delivery.delivery import Delivery
-from bot.delivery.dialogs import (
-    CHANNEL_DIALOG,
-    COMPLAINT,
-    DECISIONS,
-    EDIT_CHANNEL,
-    SAVE_ACTION,
-    SAVE_DIALOG,
-    feedback_modal,
-    read_complaint,
-)
 from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.trust import trust_modal
 from bot.events.clicks import (
@@ -66,14 +48,15 @@ from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
 
 _ANY, _MESSAGE = re.compile(".*"), re.compile("^(app_mention|message)$")
+_VERDICTS = ("approve", "reject")
+_ACKNOWLEDGES_FIRST = "without process_before_response events are acknowledged before they are stored"
 log = structlog.get_logger()
 
 
 def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> Listeners:
     """Register the listeners. Raises ``ValueError`` for an app that would acknowledge before it stores."""
     if not app.process_before_response:
-        message = "the app must run with process_before_response, else events are acknowledged before they are stored"
-        raise ValueError(message)
+        raise ValueError(_ACKNOWLEDGES_FIRST)
     saving, private, channels = Saving(services), PrivateAsking(services), ChannelDialogs(services)
     listeners = Listeners(services, saving)
     # Bolt calls only the first listener that matches an event. Trying one is slow, and most events are messages.
@@ -84,27 +67,28 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
     app.event("member_joined_channel")(listeners.on_member_joined)
     app.event(_ANY)(listeners.on_event)
     buttons: dict[str | re.Pattern[str], ClickHandler] = {
-        HELPFUL_ACTION: listeners.on_feedback,
-        NOT_HELPFUL_ACTION: listeners.on_feedback,
-        UNASKED_DISLIKE_ACTION: listeners.on_unasked_dislike,
-        TRUST_ACTION: listeners.on_trust,
-        SHARE_ACTION: private.on_share,
+        blocks.HELPFUL_ACTION: listeners.on_feedback,
+        blocks.NOT_HELPFUL_ACTION: listeners.on_feedback,
+        blocks.UNASKED_DISLIKE_ACTION: listeners.on_unasked_dislike,
+        blocks.TRUST_ACTION: listeners.on_trust,
+        blocks.SHARE_ACTION: private.on_share,
         re.compile(TRY_ACTION): listeners.on_try,
-        EDIT_CHANNEL: channels.on_edit,
-        SAVE_ACTION: saving.on_save,
-        f"{DECISIONS}edit": saving.on_edit,
-        f"{DECISIONS}withdraw": saving.on_withdraw,
-        f"{DECISIONS}approve": partial(saving.on_decide, approved=True),
-        f"{DECISIONS}reject": partial(saving.on_decide, approved=False),
-        HAND_OFF_ACTION: partial(listeners.store_click, "hand_off"),
+        dialogs.EDIT_CHANNEL: channels.on_edit,
+        dialogs.SAVE_ACTION: saving.on_save,
+        f"{dialogs.DECISIONS}edit": saving.on_edit,
+        f"{dialogs.DECISIONS}withdraw": saving.on_withdraw,
+        **{f"{dialogs.DECISIONS}{one}": partial(saving.on_decide, approved=one == "approve") for one in _VERDICTS},
+        blocks.HAND_OFF_ACTION: partial(listeners.store_click, "hand_off"),
     }
     shortcuts: dict[str | re.Pattern[str], ClickHandler] = {
-        ASK_SHORTCUT: partial(listeners.store_click, "shortcut"),
-        PRIVATE_SHORTCUT: private.on_ask,
+        ASK_SHORTCUT: partial(listeners.store_click, "shortcut"), PRIVATE_SHORTCUT: private.on_ask,
         SAVE_SHORTCUT: saving.on_save,
-    }
-    dialogs = {COMPLAINT: listeners.on_complaint, SAVE_DIALOG: saving.on_submit, CHANNEL_DIALOG: channels.on_submit}
-    for add, handlers in ((app.action, buttons), (app.shortcut, shortcuts), (app.view, dialogs)):
+    }  # fmt: skip
+    views: dict[str | re.Pattern[str], ClickHandler] = {
+        dialogs.COMPLAINT: listeners.on_complaint, dialogs.SAVE_DIALOG: saving.on_submit,
+        dialogs.CHANNEL_DIALOG: channels.on_submit,
+    }  # fmt: skip
+    for add, handlers in ((app.action, buttons), (app.shortcut, shortcuts), (app.view, views)):
         for name, handle in handlers.items():
             add(name)(acknowledge_after(services, handle))
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
@@ -180,7 +164,7 @@ class Listeners:
 
         async def ask_what_was_wrong(delivery: Delivery) -> None:
             about = f"{turn_id} {click.place.channel} {click.place.thread_ts}"
-            view = feedback_modal(about, detect_language(string(record, "question")))
+            view = dialogs.feedback_modal(about, detect_language(string(record, "question")))
             try:
                 await delivery.open_modal(click.trigger_id, view)
             except DeliveryFailed:  # without the dialog the click alone must count
@@ -194,7 +178,7 @@ class Listeners:
         turn_id, channel, thread_ts, *_ = [*string(click.body, "view", "private_metadata").split(" "), "", "", ""]
         click = replace(click, place=replace(click.place, channel=channel, thread_ts=thread_ts))
         if (record := await self._judged_record(click, turn_id)) is not None:
-            reasons, comment = read_complaint(click.body)
+            reasons, comment = dialogs.read_complaint(click.body)
             await self.services.observers.feedback(turn_id, click.user, good=False)
             if reasons or comment:
                 await self.services.observers.complaint(turn_id, click.user, reasons=reasons, said=comment)
@@ -241,7 +225,7 @@ class Listeners:
                 text = say(refusal, language) if refusal else help_text(language)
                 await delivery.send_direct_message(click.user, text)
                 return
-            channel, ts = await delivery.send_direct_message(click.user, f"_{escape(question)}_")
+            channel, ts = await delivery.send_direct_message(click.user, f"_{blocks.escape(question)}_")
             thread = ThreadKey(team=click.team, channel=channel, thread_ts=ts)
             incoming = Incoming(
                 kind="question", thread=thread, user=click.user, ts=ts, addressed="direct", text=question,

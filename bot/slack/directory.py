@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 import structlog
@@ -64,21 +64,13 @@ class CachedDirectory:
     redis: Redis
     prefix: str = "orion"
 
-    def person_key(self, team: str, user: str) -> str:
-        """Redis key of Slack's reply about a person."""
-        return f"{self.prefix}:person:{team}:{user}"
-
-    def channel_key(self, team: str, channel: str) -> str:
-        """Redis key that says whether a channel is shared with another organisation."""
-        return f"{self.prefix}:shared:{team}:{channel}"
-
-    def name_key(self, team: str, place: str) -> str:
-        """Redis key of the name of a channel or a group."""
-        return f"{self.prefix}:name:{team}:{place}"
+    def key(self, what: Literal["person", "shared", "name", "told", "memberships"], team: str, about: str) -> str:
+        """Redis key of a person, whether a channel is shared, the name of a channel or group, or a person's notice."""
+        return f"{self.prefix}:{what}:{team}:{about}"
 
     async def cached_person(self, team: str, user: str) -> Person | None:
         """Return what is cached. Slack is not asked."""
-        return parse_person(await self.redis.get(self.person_key(team, user)))
+        return parse_person(await self.redis.get(self.key("person", team, user)))
 
     async def cached_language(self, team: str, user: str) -> str | None:
         """Return the language in which this person uses Slack, if it is cached."""
@@ -94,10 +86,6 @@ class SlackDirectory(CachedDirectory):
         self._calls, self._workspace = workspace.calls, workspace
         # Concurrent lookups of the same person or channel wait for one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def notice_key(self, team: str, user: str, subject: str) -> str:
-        """Redis key that records that a person got a notice."""
-        return f"{self.prefix}:told:{team}:{user}:{subject}"
 
     async def message_language(self, incoming: Incoming) -> str | None:
         """Return the language of the message or, if it has no text, the one in which its author uses Slack."""
@@ -124,12 +112,12 @@ class SlackDirectory(CachedDirectory):
                 elsewhere = string(account, "team_id") != team
                 has_sisters = elsewhere and string(account, "enterprise_user", "enterprise_id")
                 person = read_person(account, team, await self._workspace.enterprise() if has_sisters else "")
-            await self.redis.set(self.person_key(team, user), json.dumps(asdict(person)), ex=ACCESS_TTL_S)
+            await self.redis.set(self.key("person", team, user), json.dumps(asdict(person)), ex=ACCESS_TTL_S)
             return person
 
     async def is_shared(self, team: str, channel: str) -> bool:
         """Return whether people of another organisation can read this channel. Raises like ``find_person``."""
-        key = self.channel_key(team, channel)
+        key = self.key("shared", team, channel)
         async with self._asking.setdefault(channel, asyncio.Lock()):
             if (stored := await self.redis.get(key)) is not None:
                 return bool(stored == "1")
@@ -145,8 +133,8 @@ class SlackDirectory(CachedDirectory):
         reply = await self._calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
         async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=ACCESS_TTL_S)
-            pipe.set(self.name_key(team, channel), channel_label(found), ex=NAMES_TTL_S)
+            pipe.set(self.key("shared", team, channel), "1" if is_shared_outside(found) else "0", ex=ACCESS_TTL_S)
+            pipe.set(self.key("name", team, channel), channel_label(found), ex=NAMES_TTL_S)
             await pipe.execute()
         return found
 
@@ -156,7 +144,7 @@ class SlackDirectory(CachedDirectory):
         A private channel's name is for those who read it ``within`` that channel.
         """
         async with self._asking.setdefault(channel, asyncio.Lock()):
-            stored = await self.redis.get(self.name_key(team, channel))
+            stored = await self.redis.get(self.key("name", team, channel))
             label = channel_label(await self._read_channel(team, channel)) if stored is None else str(stored)
         return label.removeprefix(_PRIVATE) if within == channel or not label.startswith(_PRIVATE) else ""
 
@@ -198,13 +186,13 @@ class SlackDirectory(CachedDirectory):
     async def group_name(self, team: str, group: str) -> str:
         """Return a user group's ``@handle``, or an empty text. Raises like ``find_person``."""
         async with self._asking.setdefault("groups", asyncio.Lock()):
-            if (stored := await self.redis.get(self.name_key(team, group))) is not None:
+            if (stored := await self.redis.get(self.key("name", team, group))) is not None:
                 return str(stored)
             found = objects(await self._calls.read("usergroups.list"), "usergroups")
             handles = {string(one, "id"): "@" + string(one, "handle") for one in found if string(one, "handle")}
             async with self.redis.pipeline(transaction=False) as pipe:
                 for known, handle in {group: "", **handles}.items():
-                    pipe.set(self.name_key(team, known), handle, ex=NAMES_TTL_S)
+                    pipe.set(self.key("name", team, known), handle, ex=NAMES_TTL_S)
                 await pipe.execute()
             return handles.get(group, "")
 
@@ -280,7 +268,7 @@ class Memberships:
         if not question.thread.channel.startswith("D") or not await self._are_needed():
             return frozenset()
         team, user = question.thread.team, question.user
-        key = f"{self.people.prefix}:memberships:{team}:{user}"
+        key = self.people.key("memberships", team, user)
         with suppress(ValueError):
             stored = parse_json(await self.people.redis.get(key) or "")
             if isinstance(stored, list):

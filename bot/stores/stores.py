@@ -310,8 +310,8 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_i
         "paused": stores.pausing.key(),
         "resumed": stores.pausing.resumed_key(),
         "notice": stores.mailbox.notice_key(str(thread), message_id),
-        "person": stores.people.person_key(team, incoming.user),
-        "shared": stores.people.channel_key(team, thread.channel),
+        "person": stores.people.key("person", team, incoming.user),
+        "shared": stores.people.key("shared", team, thread.channel),
         "token": stores.token_key(incoming),
         **{name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in get_args(MarkName)},
     }

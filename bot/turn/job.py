@@ -341,7 +341,7 @@ class TeamServices:
 
     async def notify_person_once(self, incoming: Incoming, name: str, subject: str) -> None:
         """Post the text ``name`` the same way, once a day for each subject. A failed post may be tried again."""
-        redis, key = self.people.redis, self.people.notice_key(incoming.thread.team, incoming.user, subject)
+        redis, key = self.people.redis, self.people.key("told", incoming.thread.team, f"{incoming.user}:{subject}")
         if not await redis.set(key, "1", nx=True, ex=NOTICE_TTL_S):
             return
         failure = await self.notify_person(incoming, say(name, await self.people.notice_language(incoming)))

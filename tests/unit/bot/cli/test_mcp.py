@@ -139,7 +139,7 @@ async def test_guest_needs_to_be_let_in_and_a_token_ends_with_its_account(
         ):
             assert agent.memberships is not None
             people = agent.memberships.people
-            await people.redis.set(people.person_key(TEAM_ID, "U0GUEST"), json.dumps(asdict(person)))
+            await people.redis.set(people.key("person", TEAM_ID, "U0GUEST"), json.dumps(asdict(person)))
             assert said in str(await call(client, "search", query=QUESTION))
 
 

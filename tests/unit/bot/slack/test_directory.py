@@ -78,7 +78,7 @@ async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_clie
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
         people = people_of(slack, redis_client)
-        await redis_client.set(people.person_key(TEAM_ID, "U0GUEST"), stored, ex=60)
+        await redis_client.set(people.key("person", TEAM_ID, "U0GUEST"), stored, ex=60)
         assert await people.find_person(TEAM_ID, "U0GUEST") == Person(
             guest=True, language="en", name="Guest", tz="Etc/UTC"
         )
@@ -88,7 +88,7 @@ async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis, s
     people = people_of(slack, redis_client)
     assert (await people.find_person(TEAM_ID, "U0ELSEWHERE")).external
     assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")
-    assert await redis_client.exists(people.channel_key(TEAM_ID, "C0ELSEWHERE")) == 0
+    assert await redis_client.exists(people.key("shared", TEAM_ID, "C0ELSEWHERE")) == 0
 
 
 @pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
