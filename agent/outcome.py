@@ -70,8 +70,3 @@ class Silent(_WithAnswer):
 SILENT: Final = Silent(answer=Answer(text="", chunks=()))
 
 TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget | Silent
-
-
-def without_notice(outcome: TurnOutcome) -> TurnOutcome:
-    """Turn a refusal or failure into ``Silent``: a message that did not address Orion gets no notice."""
-    return SILENT if isinstance(outcome, Refused | Failed | OutOfBudget) else outcome

@@ -17,7 +17,6 @@ from agent.quoting.passages import (
     QuotableUnit,
     RankedPassage,
     best_passages,
-    closest_sentence,
     render_passages,
     render_units,
     units_of,
@@ -93,9 +92,7 @@ def _answer(context: WriteContext) -> str:
         return "\n\n".join(render_units(file, next(windows(units)), language) for file, units in files if units)
     weights = word_weights(question, " ".join(earlier_subjects(question, context.history)))
     passages = _passages(context, weights)
-    if not passages:
-        return NOT_FOUND
-    return render_passages(passages, closest_sentence(passages, weights), language)
+    return render_passages(passages, weights, language) if passages else NOT_FOUND
 
 
 def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[RankedPassage, ...]:

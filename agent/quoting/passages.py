@@ -238,13 +238,6 @@ def _closest_newest(passage: RankedPassage) -> tuple[float, int]:
     return -round(passage.closest, 2), -int(digits or 0)
 
 
-def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> str:
-    """Return the sentence in any passage that has most in common with the question; among equals, the first."""
-    spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
-    sentences = [text[start:end] for text, (start, end) in spans]
-    return max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")
-
-
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:
     """Return the share of the total weight that these units cover, together with the title and headings above them."""
     words = _words(units[0].source.title).union(_words(units[0].context), *(_words(unit.text) for unit in units))
@@ -279,8 +272,11 @@ _MARKED: Final = re.compile(r"[*_\[\]<>|~]")
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '."', ".)", ".”")
 
 
-def render_passages(passages: Sequence[RankedPassage], bold: str, language: str | None) -> str:
-    """Return all passages: the first as the quotation, the others as "also from", the sentence ``bold`` in bold."""
+def render_passages(passages: Sequence[RankedPassage], weights: Mapping[str, float], language: str | None) -> str:
+    """Return all passages: the first as the quotation, the others as "also from", the closest sentence in bold."""
+    spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
+    sentences = [text[start:end] for text, (start, end) in spans]
+    bold = max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")
     parts = []
     for number, passage in enumerate(passages):
         name: Line = ("also_part" if number else "part") if passage.is_excerpt else ("also" if number else "quoted")

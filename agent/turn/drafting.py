@@ -102,7 +102,7 @@ async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, decl
         if not (declined and isinstance(outcome, Failed)):
             return outcome
     limit = "" if declined else progress.exceeded_limit()
-    return budget_notice(progress, limit) if limit else _refuse(progress, "not_in_sources")
+    return budget_notice(progress, limit) if limit else refusal(progress, "not_in_sources")
 
 
 def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[WriteContext]) -> WriteContext:
@@ -126,10 +126,6 @@ def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
     note = missing_note(progress)
     shown = to_answer(progress, progress.live.shown.verdict, attempts=attempts, label="partial", note=note)
     return Partial(answer=shown)
-
-
-def _refuse(progress: Progress, reason: str) -> TurnOutcome:
-    return knowledge_failure(progress) if DOCUMENTS in progress.places_away else refusal(progress, reason)
 
 
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
@@ -204,7 +200,7 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
         if progress.policy.general == "refuse" or DOCUMENTS in progress.places_away:
-            return _refuse(progress, "no_source")
+            return refusal(progress, "no_source")
         text = to_answer(progress, verdict, attempts=attempts, label="general", note=away)
         return Unsourced(answer=replace(text, verified=False))
     own: Label | None = "own_words" if draft.own_words and (claims or not whole) else None

@@ -16,7 +16,7 @@ from agent.budget import Budget, Usage
 from agent.files import add_unread_notes, file_sources
 from agent.model.prompts import decision_message
 from agent.model.protocol import RETRYABLE, DecideContext, Judge, Model, ModelError
-from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
+from agent.outcome import SILENT, Asked, Failed, OutOfBudget, Refused, Silent, TurnOutcome
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Question, ThreadMessage
 from agent.thread.state import (
@@ -97,8 +97,9 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     if task is not None and task.cancelling():  # a library swallowed the cancellation: it must not become an answer
         raise asyncio.CancelledError
     retry_may_help = isinstance(outcome, Failed) and outcome.reason in RETRYABLE
-    if not (question.addressed or retry_may_help):
-        outcome = without_notice(outcome)
+    has_notice = isinstance(outcome, Refused | Failed | OutOfBudget) and not retry_may_help
+    if has_notice and not question.addressed:  # no notice for a message that did not address Orion
+        outcome = SILENT
     outcome = add_unread_notes(outcome, question, state.history) if question.files else outcome
     _record_outcome(progress, outcome, state)
     progress.emit(Done(outcome=outcome.name, usage=progress.used))

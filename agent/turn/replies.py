@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused
 from agent.texts.catalogue import texts
-from agent.tools.builtin.knowledge import LIST_TITLE, NO_DOCUMENTS
+from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE, NO_DOCUMENTS
 from agent.turn.progress import Progress
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split_chunks
@@ -93,8 +93,10 @@ def away_note(progress: Progress) -> str:
     return progress.say("service_away", names=", ".join(names)) if names else ""
 
 
-def refusal(progress: Progress, reason: str) -> Refused:
-    """Return the message that the documents have no answer, with the closest ones, or that there are no documents."""
+def refusal(progress: Progress, reason: str) -> Refused | Failed:
+    """Return the message that the documents have no answer, with the closest ones, that there are none, or are away."""
+    if DOCUMENTS in progress.places_away:
+        return knowledge_failure(progress)
     if not progress.sources and any(result.content == NO_DOCUMENTS for result in progress.results):
         text = "\n".join(filter(None, [progress.say("no_documents"), away_note(progress)]))
         return Refused(answer=plain_answer(text), reason=reason)

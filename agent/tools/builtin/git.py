@@ -93,7 +93,7 @@ class GitLogTool:
         limit, ref = int(arguments.get("limit", DEFAULT_COMMITS)), arguments.get("ref", "HEAD")
         repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
-        output, _ = await _run_git(repository, "log", options, _check_ref(ref), _path(arguments))
+        output, _ = await _run_git(repository, "log", options, _check_ref(ref), arguments.get("path", ""))
         commits = list(_parse_commits(output))
         if not commits:
             return ToolResult(
@@ -119,7 +119,7 @@ class GitShowTool:
         repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
         commit = f"{_check_ref(arguments['commit'])}^{{commit}}"
-        output, cut = await _run_git(repository, "show", options, commit, _path(arguments))
+        output, cut = await _run_git(repository, "show", options, commit, arguments.get("path", ""))
         *fields, changes = output.split("\0", _FIELDS)
         shown = next(_parse_commits("\0".join(fields)), None)
         if shown is None:
@@ -160,14 +160,8 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield f"--{name}={value}"
     for name, option in (("author", "author"), ("words", "grep")):
         if value := arguments.get(name, ""):
-            yield f"--{option}={_check_value(value)}"  # joined to its option, it cannot be taken for another option
+            yield f"--{option}={value}"  # joined to its option, it cannot be taken for another option
     yield from ("--regexp-ignore-case", "--fixed-strings")
-
-
-def _check_value(value: str) -> str:
-    if "\0" in value:
-        raise GitFailed(why="A value has a character that no name can have.")
-    return value
 
 
 def _check_ref(value: str) -> str:
@@ -176,12 +170,10 @@ def _check_ref(value: str) -> str:
     return value
 
 
-def _path(arguments: Mapping[str, Any]) -> str:
-    return _check_value(str(arguments.get("path", "")))
-
-
 async def _run_git(repository: Repository, command: str, options: list[str], ref: str, path: str) -> tuple[str, bool]:
     """Return git's output and whether it was cut. Raises ``GitFailed``."""
+    if "\0" in "".join([*options, path]):
+        raise GitFailed(why="A value has a character that no name can have.")
     program = which("git")
     if program is None:
         raise GitFailed(why="Git is not installed where Orion runs.")

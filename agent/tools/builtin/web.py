@@ -109,11 +109,8 @@ def _parse_results(body: bytes) -> Iterator[Source]:
 
 def _safe_url(value: object) -> str:
     """Return a URL that is safe in a link: http or https, without credentials or characters that end the link."""
-    if not isinstance(value, str) or _ENDS_A_LINK.search(value):
-        return ""
-    try:
-        parts = urlsplit(value)
-        plain = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.password
-    except ValueError:
-        return ""
-    return value if plain else ""
+    with suppress(ValueError):
+        parts = urlsplit(value if isinstance(value, str) and not _ENDS_A_LINK.search(value) else "")
+        if parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.password:
+            return str(value)
+    return ""

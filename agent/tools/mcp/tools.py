@@ -77,7 +77,7 @@ class ReadOnTool:
 
 @dataclass(frozen=True, slots=True)
 class AwayTool:
-    """Stands in for the tools of a server that is not connected yet, so that people are told about it."""
+    """Takes the place of the tools of a server that is not connected yet, so that people are told about it."""
 
     connection: McpConnection
     spec: ToolSpec
