@@ -58,7 +58,12 @@ def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...
         words = sentence
     place = f' in "{sentence}"' if len(words) < len(sentence) else ""
     quoted = unescape(f'"{words}"{place}: ') if words else ""  # the model wrote "&", not "&amp;"
-    hint = _nearest_source_hint(violation, sources) if violation.rule == "cites_sources" else ""
+    hint = ""
+    if violation.rule == "cites_sources":  # name the source that clearly shares the most content words, if there is one
+        stems = content_stems(violation.words)
+        shared = sorted((-len(stems & content_stems(each.text)), each.id) for each in sources)
+        if shared and -shared[0][0] >= _MIN_SHARED and (len(shared) == 1 or shared[0][0] != shared[1][0]):
+            hint = f"[{shared[0][1]}] is nearest to it."
     sentences = [
         line if line.endswith((".", "!", "?")) else f"{line}."
         for line in map(_one_line, (violation.detail, violation.remedy))
@@ -70,12 +75,3 @@ def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...
 def _one_line(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _MAX_LINE else f"{flat[:_MAX_LINE].rstrip()}…"
-
-
-def _nearest_source_hint(violation: Violation, sources: tuple[Source, ...]) -> str:
-    """Name the source that clearly shares the most content words with an uncited claim, if there is one."""
-    stems = content_stems(violation.words)
-    shared = sorted(((len(stems & content_stems(each.text)), each.id) for each in sources), key=lambda pair: -pair[0])
-    if not shared or shared[0][0] < _MIN_SHARED or (len(shared) > 1 and shared[0][0] == shared[1][0]):
-        return ""
-    return f"[{shared[0][1]}] is nearest to it."

@@ -166,9 +166,8 @@ def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
 def _violation(basis: Basis, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
     """The finding as a violation. The remedy names another source if that one supports the sentence."""
     remedy = f"Cite [{elsewhere[0]}] instead: that source supports this sentence." if elsewhere else finding.remedy
-    violation = Violation.found_in(claim.text, finding.span, "claim_supported", finding.detail, remedy)
     is_error = finding.is_error(has_judge=basis.has_judge)
-    return replace(violation.moved_by(claim.start), severity="error" if is_error else "warning")
+    return replace(claim.violation(finding.span, finding.detail, remedy), severity="error" if is_error else "warning")
 
 
 def fix_citations(basis: Basis, text: str, claims: Sequence[Claim]) -> tuple[str, tuple[Repair, ...]]:

@@ -64,7 +64,12 @@ def _cuts(text: str) -> Iterator[int]:
     fence, is_list = "", False
     for gap in _GAP.finditer(text):
         piece, start = text[start : gap.start()], gap.end()
-        fence = _open_fence(piece, fence)
+        for match in _TICKS.finditer(piece):
+            ticks = match[1] or match[0]
+            if not fence:
+                fence = ticks
+            elif ticks[0] == fence[0] and len(ticks) >= len(fence):  # CommonMark: closed by at least as many
+                fence = ""
         is_list = is_list or any(ITEM.match(line) for line in piece.split("\n"))
         line = text[start : text.find("\n", start) + 1 or len(text)]  # with its line end, if it has arrived
         if piece.strip() and not fence and not _goes_on(piece, line, is_list=is_list):
@@ -80,14 +85,3 @@ def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
     if last.lstrip().startswith("|"):
         return line.startswith("|")
     return is_list and bool(ITEM.match(line) or _MAYBE_ITEM.fullmatch(line))
-
-
-def _open_fence(piece: str, fence: str) -> str:
-    """The fence that is open at the end of a piece, given the one that was open at its beginning."""
-    for match in _TICKS.finditer(piece):
-        ticks = match[1] or match[0]
-        if not fence:
-            fence = ticks
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence):  # CommonMark: closed by at least as many
-            fence = ""
-    return fence

@@ -88,12 +88,13 @@ def is_unconfirmed(violation: Violation) -> bool:
 
 def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int]) -> tuple[Claim, Violation | None]:
     """Return the claim with the judge's decision, and the violation if it is not supported."""
+    whole = (0, claim.end - claim.start)
     cited = ", ".join(f"[{number}]" for number in claim.cited) or "the sources"
     lines = judgement.lines if judgement else ()
     # A claim is supported if all its lines exist, or if no source mentions the subject.
     unsound = any(not 0 <= line < lengths.get(source, 0) for source, line in lines)
     if judgement is None or (judgement.supported and (unsound or not (lines or judgement.absent))):
-        return claim, _violation(claim, UNCONFIRMED, f"Say it in the words of {cited}, or leave it out.")
+        return claim, claim.violation(whole, UNCONFIRMED, f"Say it in the words of {cited}, or leave it out.")
     named = [source for source, _ in judgement.lines]
     elsewhere = next((source for source in named if source not in claim.cited), None)
     if judgement.supported and (elsewhere is None or not claim.cited or any(source in claim.cited for source in named)):
@@ -101,12 +102,7 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
         return replace(claim, supported="yes", settled_by="judge", lines=lines), None
     refuted = replace(claim, supported="no", settled_by="judge")
     if judgement.supported:
-        return refuted, _violation(claim, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")
+        return refuted, claim.violation(whole, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")
     instead = " ".join(judgement.instead.split())[:_MAX_WORDS]
     detail = f"The judge finds that {cited} does not say this{f': {instead}' if instead else '.'}"
-    return refuted, _violation(claim, detail, f"State only what {cited} says, or leave the sentence out.")
-
-
-def _violation(claim: Claim, detail: str, remedy: str) -> Violation:
-    span = (0, claim.end - claim.start)
-    return Violation.found_in(claim.text, span, "claim_supported", detail, remedy).moved_by(claim.start)
+    return refuted, claim.violation(whole, detail, f"State only what {cited} says, or leave the sentence out.")

@@ -103,10 +103,6 @@ class Violation:
         words = text[start : min(end, start + _MAX_WORDS)]
         return cls(rule=rule, severity="error", start=start, end=end, words=words, detail=detail, remedy=remedy)
 
-    def moved_by(self, offset: int) -> Self:
-        """Return the violation with its span moved."""
-        return replace(self, start=self.start + offset, end=self.end + offset)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -131,6 +127,11 @@ class Claim:
     def surrounds(self, violation: Violation) -> bool:
         """Return True if the violation is in this claim."""
         return self.start <= violation.start and violation.end <= self.end
+
+    def violation(self, span: tuple[int, int], detail: str, remedy: str) -> Violation:
+        """Return a ``claim_supported`` error at ``span`` of the claim's own text."""
+        found = Violation.found_in(self.text, span, "claim_supported", detail, remedy)
+        return replace(found, start=found.start + self.start, end=found.end + self.start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,13 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     """
     claimed = evidence.claim.quantities[:MAX_VALUES]
     known = [quantity for quantity in claimed if not quantity.weak and _is_known(quantity, evidence)]
-    miscalculated = tuple(wrong_results(evidence))
+    miscalculated: list[Finding] = []
+    for equation in equations(evidence.claim):
+        said = equation.said
+        if said and equation.is_clear and not equation.is_right:
+            written = evidence.claim.text[equation.operands[0].start : equation.operands[-1].end]
+            detail, remedy = f"{written} is {equation.values()[0]:g}", "Calculate again, or leave the calculation out."
+            miscalculated.append(Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy))
     wrong_starts = {finding.span[0] for finding in miscalculated}
     for quantity in claimed:
         if quantity.start in wrong_starts:  # the source's number does not excuse a wrong calculation
@@ -239,16 +245,6 @@ def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -
         or (each.said is None and any(is_result(quantity, value) for value in each.values()))
         for each in equations(claim)
     )
-
-
-def wrong_results(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each calculation in the claim whose written result is wrong."""
-    for equation in equations(evidence.claim):
-        said = equation.said
-        if said and equation.is_clear and not equation.is_right:
-            written = evidence.claim.text[equation.operands[0].start : equation.operands[-1].end]
-            detail, remedy = f"{written} is {equation.values()[0]:g}", "Calculate again, or leave the calculation out."
-            yield Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy)
 
 
 @lru_cache(maxsize=64)

@@ -134,14 +134,10 @@ class Inline:
             self.brackets.last_token = start
             return mail.end()
         tag = _TAG.match(self.text, start, self.end)
-        return self._tag(tag) if tag and self._is_html(tag) else 0
-
-    def _is_html(self, tag: re.Match[str]) -> bool:
-        """Recognise an HTML tag with its partner on the page. ``cp <source> <dest>`` and ``a<b and b>c`` have none."""
-        name, closing = tag[2].lower(), bool(tag[1])
-        if name not in HTML_TAGS:
-            return False
-        return name in _ALONE or bool(tag[4]) or (not closing, name) in self.page.tags
+        name = tag[2].lower() if tag else ""
+        # ``cp <source> <dest>`` and ``a<b and b>c`` have no partner on the page.
+        has_partner = tag is not None and (name in _ALONE or bool(tag[4]) or (not tag[1], name) in self.page.tags)
+        return self._tag(tag) if tag and name in HTML_TAGS and has_partner else 0
 
     def _token(self, match: re.Match[str]) -> int:
         """Keep Slack's own token, and repair its label like text."""
@@ -170,20 +166,15 @@ class Inline:
             return self._anchor(match, closing=closing)
         if name == "img":
             return self._picture(match)
-        self.page.replace("html", start, end, self._plain_form(name, match, closing=closing))
-        return end
-
-    def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
-        """The replacement of a tag. A line end is added only if it is missing."""
-        if name in _EMPHASIS:
-            return {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
         parts = name in _BLOCKS or (closing and name in _HEADINGS)
         form = "\n" if parts else "" if closing else _BREAKS.get(name, "")
-        if form == "\n" and name != "br":
-            before = self.text[match.start() - 1 : match.start()]
-            after = self.text[match.end() : match.end() + 1]
-            form = "" if before in {"", "\n"} or after in {"", "\n"} else form
-        return " " if self.bold and form else form
+        if name in _EMPHASIS:
+            form = {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
+        elif form == "\n" and name != "br":  # a line end is added only if it is missing
+            around = {self.text[start - 1 : start], self.text[end : end + 1]}
+            form = form if around.isdisjoint({"", "\n"}) else ""
+        self.page.replace("html", start, end, " " if self.bold and form and name not in _EMPHASIS else form)
+        return end
 
     def _anchor(self, match: re.Match[str], *, closing: bool) -> int:
         """Remember ``<a href>`` until its end. Remove an end without a start."""
@@ -251,7 +242,12 @@ class Inline:
         if char in "*_~`":
             return self._literal_mark(start, char)
         if char == "[" and (pair := _LITERAL_BRACKETS.match(self.text, start, self.end)):
-            return self._literal_brackets(pair)
+            # Plain brackets, separated from anything that would make them a link.
+            self.page.fault("backslash", start, pair.end())
+            self.page.edit(start, start + 1, "")
+            guard = ZERO_WIDTH if pair.end() < self.end and self.text[pair.end()] in "([:" else ""
+            self.page.edit(pair.end() - 2, pair.end(), "]" + guard)
+            return pair.end()
         if char in "#+-" and not self.text[max(self.start, start - 9) : start].rpartition("\n")[2].strip():
             self.page.replace("backslash", start, start + 1, ZERO_WIDTH)
         elif char in "\n#" or self._is_escape_in_prose(start, char):
@@ -277,15 +273,6 @@ class Inline:
         if after == char:
             self.page.edit(start + 2, start + 2, ZERO_WIDTH)
         return start + 2
-
-    def _literal_brackets(self, match: re.Match[str]) -> int:
-        r"""Convert ``\[1\]`` to plain brackets, separated from anything that would make them a link."""
-        end = match.end()
-        self.page.fault("backslash", match.start(), end)
-        self.page.edit(match.start(), match.start() + 1, "")
-        follows = self.text[end : end + 1] if end < self.end else ""
-        self.page.edit(end - 2, end, "]" + (ZERO_WIDTH if follows and follows in "([:" else ""))
-        return end
 
     def mark(self, match: re.Match[str]) -> int:
         """Record a run of ``*``, ``_`` or ``~`` that may be emphasis."""

@@ -134,19 +134,15 @@ def _find_orders(text: str) -> Iterator[Order]:
         if _is_strong(bare):
             yield Order(text=sentence, hostile=True)
         elif weak.search(bare) or saying.search(sentence) or urging.search(bare):
-            yield from _weak_orders(sentence, bare, before)
+            # It may be meant for people, unless the assistant is addressed or a strong order precedes it.
+            hostile = _is_strong(before) or any(map(compile_pattern(_ADDRESSED).search, (bare, before)))
+            if weak.search(bare) and (hostile or compile_pattern(_OBEDIENT).search(bare)):
+                yield Order(text=sentence, hostile=hostile)
+            elif hostile and not _FORBIDDEN.search(bare):
+                yield Order(text=sentence, hostile=True, told=True)
         elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _MIN_WORDS:
             yield Order(text=sentence, hostile=True, told=True, bare=True)
         before, end = bare, match.end()
-
-
-def _weak_orders(sentence: str, bare: str, before: str) -> Iterator[Order]:
-    """Yield an order that may be meant for people, unless the assistant is addressed or a strong order precedes it."""
-    hostile = _is_strong(before) or any(map(compile_pattern(_ADDRESSED).search, (bare, before)))
-    if compile_pattern(_WEAK).search(bare) and (hostile or compile_pattern(_OBEDIENT).search(bare)):
-        yield Order(text=sentence, hostile=hostile)
-    elif hostile and not _FORBIDDEN.search(bare):
-        yield Order(text=sentence, hostile=True, told=True)
 
 
 def _is_strong(bare: str) -> bool:

@@ -31,8 +31,7 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
             0 < part < 1 and is_share(claimed.readings[0], 100 * part) for part in other.readings
         ):
             return True  # 33 % for 1/3, 50 % for 0.5
-        is_other_thing = _counts_other_things(claimed, other) or _is_other_measure(claimed, other)
-        return not is_other_thing and _is_any_close(claimed, claimed.readings, other.readings)
+        return not _counts_other_things(claimed, other) and _is_any_close(claimed, claimed.readings, other.readings)
     dimensions = {claimed.unit.dimension, other.unit.dimension}
     if dimensions == {"time", "months"}:
         return _is_same_duration(claimed, other)
@@ -48,15 +47,13 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
 
 
 def _counts_other_things(claimed: Quantity, other: Quantity) -> bool:
-    """Return True for "3 people" against "3 months". "30 Kalendertage" are days all the same."""
-    if claimed.unit is None or not other.noun or not is_span(claimed.unit):
-        return False
-    alike = (word for word, unit in UNITS.items() if unit == claimed.unit and len(word) >= _MIN_UNIT_LETTERS)
-    return not any(other.noun.endswith(word) or other.noun[:4] == word[:4] for word in alike)
+    """Return True for "3 people" against "3 months", "140 pounds" against 140 euros, and "2 items" against 2 %.
 
-
-def _is_other_measure(claimed: Quantity, other: Quantity) -> bool:
-    """True for "140 pounds" against 140 euros, and "2 items" against 2 %. "2 points" may be percentage points."""
+    "30 Kalendertage" are days all the same, and "2 points" may be percentage points.
+    """
+    if claimed.unit and other.noun and is_span(claimed.unit):
+        alike = (word for word, unit in UNITS.items() if unit == claimed.unit and len(word) >= _MIN_UNIT_LETTERS)
+        return not any(other.noun.endswith(word) or other.noun[:4] == word[:4] for word in alike)
     noun, unit = claimed.noun, other.unit
     if unit and unit.dimension == "ratio" and claimed.unit is None:
         return len(noun) > _MIN_UNIT_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))

@@ -297,20 +297,18 @@ def _read_cjk(text: str, token: re.Match[str]) -> Quantity | None:
         numeral = match["numeral"]
         if match.start() >= token.end():
             return None
+        if percent := match["percent"]:
+            share = float(percent) if percent[0].isdecimal() else read_cjk_numeral(percent)
+            return _quantity(text, match.span(), (share,), unit=UNITS["%"], worded=True)
         if not numeral:
-            return _quantity(text, match.span(), (_cjk_percent(match),), unit=UNITS["%"], worded=True)
+            share = 50.0
+            if match["top"]:
+                share = 100 * read_cjk_numeral(match["top"]) / (read_cjk_numeral(match["bottom"]) or 1)
+            return _quantity(text, match.span(), (share,), unit=UNITS["%"], worded=True)
         end = match.end("numeral")
         if match["counter"] is not None and numeral + text[end : end + 1] not in _NOT_NUMERALS:
             return _quantity(text, match.span("numeral"), (read_cjk_numeral(numeral),), worded=True)
     return None
-
-
-def _cjk_percent(match: re.Match[str]) -> float:
-    if match["half"]:
-        return 50.0
-    if percent := match["percent"]:
-        return float(percent) if percent[0].isdecimal() else read_cjk_numeral(percent)
-    return 100 * read_cjk_numeral(match["top"]) / (read_cjk_numeral(match["bottom"]) or 1)
 
 
 def _join_durations(text: str, quantities: list[Quantity]) -> list[Quantity]:
@@ -318,15 +316,14 @@ def _join_durations(text: str, quantities: list[Quantity]) -> list[Quantity]:
     joined: list[Quantity] = []
     for quantity in quantities:
         last = joined[-1] if joined else quantity
-        units = (last.unit, quantity.unit)
+        mine, other = last.unit, quantity.unit
         gap = text[last.end : quantity.start]
-        if units[0] and units[1] and units[0].dimension == units[1].dimension == "time":
-            ratio = units[0].factor / units[1].factor
-            if ratio > 1 and (gap == " " or _AND.fullmatch(gap)):
-                total = last.readings[0] * ratio + quantity.readings[0]
-                joined[-1] = quantity._replace(start=last.start, readings=(total,), bound=last.bound)
-                continue
-        joined.append(quantity)
+        is_longer = mine and other and mine.dimension == other.dimension == "time" and mine.factor > other.factor
+        if mine and other and is_longer and (gap == " " or _AND.fullmatch(gap)):
+            total = last.readings[0] * (mine.factor / other.factor) + quantity.readings[0]
+            joined[-1] = quantity._replace(start=last.start, readings=(total,), bound=last.bound)
+        else:
+            joined.append(quantity)
     return joined
 
 

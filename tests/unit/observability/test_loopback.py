@@ -16,14 +16,10 @@ from tests.support.http_server import behind_tls, own_certificate
 @pytest.mark.parametrize(
     "url",
     [
-        "http://localhost:11434/v1",
-        "http://LOCALHOST",
-        "http://slack.localhost:3000/api/",
-        "https://127.0.0.1/api/",
-        "http://127.8.8.8",
-        "http://[::1]:3000",
+        "http://localhost:11434/v1", "http://LOCALHOST", "http://slack.localhost:3000/api/", "https://127.0.0.1/api/",
+        "http://127.8.8.8", "http://[::1]:3000",
     ],
-)
+)  # fmt: skip
 def test_this_machine_is_known_by_name_and_by_address(url: str) -> None:
     assert is_loopback(url)
 
@@ -31,16 +27,10 @@ def test_this_machine_is_known_by_name_and_by_address(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "https://slack.com/api/",
-        "https://cloud.langfuse.com",
-        "http://localhost.example.com",
-        "http://192.168.0.1",
-        "http://0.0.0.0",
-        "http://[::1",
-        "localhost",
-        "",
+        "https://slack.com/api/", "https://cloud.langfuse.com", "http://localhost.example.com", "http://192.168.0.1",
+        "http://0.0.0.0", "http://[::1", "localhost", "",
     ],
-)
+)  # fmt: skip
 def test_anything_else_is_elsewhere(url: str) -> None:
     assert not is_loopback(url)
 

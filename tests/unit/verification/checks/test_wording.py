@@ -1,16 +1,82 @@
-"""Claims that are a sentence of their source but for a negation; and negations that words cannot tell."""
+"""Quotations, names and negations of claims against the sentences of their sources."""
 
 from __future__ import annotations
 
+import pytest
+
+from verification.checks.wording import quotations
 from verification.claims.claims import claims
 from verification.grounding import check_claims, read_basis
 from verification.types import Draft, Source, Violation
 
+MANUAL = "The manual says they're never to open the valve before the lamp is green, whatever the pressure is."
+CONTACTS = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kestrel for builds."
 
-def violations_of(source: str, claim: str, *, judged: bool = False) -> tuple[Violation, ...]:
+
+def violations_of(source: str, claim: str, *, judged: bool = False) -> list[Violation]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),), has_judge=judged)
-    return check_claims(read_basis(draft, text), claims(text))[1]
+    return [*check_claims(read_basis(draft, text), claims(text))[1]]
+
+
+def test_quotation_marks_of_every_kind() -> None:
+    for marked in [
+        "“one two three”", "„one two three“", "«one two three»", "»one two three«", '"one two three"',
+        "‘one two three’", "「一二三四五六」", "『一二三四五六』",
+    ]:  # fmt: skip
+        assert [marked[start - 0 : end] for start, end, _ in quotations(marked)] == [marked[1:-1]]
+
+
+def test_one_or_two_quoted_words_are_a_label() -> None:
+    assert list(quotations('the "Save all" button')) == []
+
+
+def test_an_altered_quotation_names_the_original() -> None:
+    (violation,) = violations_of(MANUAL, 'It says "never to open the valve before the lamp is red".')
+    assert violation.severity == "error"
+    assert violation.detail == "source [1] has it as: never to open the valve before the lamp is green"
+
+
+def test_an_invented_quotation_is_an_error() -> None:
+    (violation,) = violations_of(MANUAL, 'It says "squirrels guard those purple teapots".')
+    assert violation.severity == "error"
+    assert "are not in source [1]" in violation.detail
+
+
+def test_small_words_apart_it_is_a_suspicion() -> None:
+    violations = violations_of(MANUAL, 'It says "they are never to open the valve".')
+    assert [v.severity for v in violations] == ["warning"]
+
+
+def test_missing_german_negation_is_not_a_small_word() -> None:
+    source = "Das Handbuch sagt, man soll das Ventil während der Wartung nicht öffnen und die Lampe prüfen."
+    violations = violations_of(
+        source, "Es heißt „man soll das Ventil während der Wartung öffnen und die Lampe prüfen“."
+    )
+    assert [v.severity for v in violations if "has it as" in v.detail] == ["error"]
+
+
+def test_another_name_in_the_place_of_the_sources_is_an_error() -> None:
+    (violation,) = violations_of(CONTACTS, "Requests go to Jonas Brandt in Lisbon.")
+    assert (violation.severity, violation.words) == ("error", "Jonas Brandt")
+    assert "Marta Weiss" in violation.detail
+
+
+NOTES = (
+    "Karl objected because the rollback plan is untested. Mei Tanaka writes the migration note. Ines Duarte asks Karl."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "there"),
+    [
+        ("Ines Duarte asks Mei.", "Karl"),
+        ("Ines Duarte writes the migration note.", "Mei Tanaka"),
+    ],
+)
+def test_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
+    (violation,) = violations_of(NOTES, claim)
+    assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
 def test_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
@@ -25,4 +91,4 @@ def test_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
         assert violation.severity == "error"
         assert source in violation.detail
         assert [each.severity for each in violations_of(source, claim, judged=True)] == ["warning"]
-        assert violations_of(source, source) == ()
+        assert violations_of(source, source) == []

@@ -18,34 +18,20 @@ PAGE = (
 
 def test_sentence_of_the_source_is_recited() -> None:
     for claim in [
-        "The primary answers within 5 minutes [1].",
-        "The primary answers within 5 minutes. [1]",
-        "*The primary answers within 5 minutes [1].*",
-        "Keys expire after 90 days [1, 2]",
-        "Keys are never shared [1][2].",
-        "The build takes 5.5 hours [1].",
-        "鍵は90日で失効します[1]。",
-    ]:
+        "The primary answers within 5 minutes [1].", "The primary answers within 5 minutes. [1]",
+        "*The primary answers within 5 minutes [1].*", "Keys expire after 90 days [1, 2]",
+        "Keys are never shared [1][2].", "The build takes 5.5 hours [1].", "鍵は90日で失効します[1]。",
+    ]:  # fmt: skip
         assert is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
 def test_part_of_a_sentence_is_not_recited() -> None:
     for claim in [
-        "The primary answers within 15 minutes [1].",
-        "the primary answers within 5 minutes [1].",
-        "primary answers within 5 minutes [1].",
-        "The primary answers within 5 [1].",
-        "Fifty euros a week [1].",
-        "It begins on 3 [1].",
-        "Is the limit 5 MB? [1]",
-        "Is the limit 5 MB [1].",
-        "The build takes 5 [1].",
-        "Silences are allowed [1].",
-        "only at night [1].",
-        "On call [1]",
-        "[1]",
-        "",
-    ]:
+        "The primary answers within 15 minutes [1].", "the primary answers within 5 minutes [1].",
+        "primary answers within 5 minutes [1].", "The primary answers within 5 [1].", "Fifty euros a week [1].",
+        "It begins on 3 [1].", "Is the limit 5 MB? [1]", "Is the limit 5 MB [1].", "The build takes 5 [1].",
+        "Silences are allowed [1].", "only at night [1].", "On call [1]", "[1]", "",
+    ]:  # fmt: skip
         assert not is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 

@@ -41,12 +41,9 @@ def test_correcting_a_citation_is_idempotent() -> None:
 
 def test_nothing_changes_when_the_fact_is_wrong_unclear_or_fine() -> None:
     for text in (
-        "Employees have 27 days of leave a year [1].",
-        "Backups are kept for 30 days [1].",
-        "Employees have 28 days of leave a year.",
-        "Yes [1].",
-        "",
-    ):
+        "Employees have 27 days of leave a year [1].", "Backups are kept for 30 days [1].",
+        "Employees have 28 days of leave a year.", "Yes [1].", "",
+    ):  # fmt: skip
         assert set_right(text) == (text, ())
 
 

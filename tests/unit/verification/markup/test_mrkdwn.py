@@ -27,36 +27,10 @@ MARK_LIST = (
 )
 MARKS = MARK_LIST.split(" ")
 LINES = (
-    "\n",
-    "\n\n",
-    "\n# ",
-    "\n- ",
-    "\n  - ",
-    "\n1. ",
-    "\n> ",
-    "\n>> ",
-    "\n---\n",
-    "\n===\n",
-    "\n```\n",
-    "\n```py\n",
-    "\n~~~\n",
-    "```",
-    "\n| a | b |\n|---|---|\n| 1 | 2 |\n",
-    "\n| ",
-    "\n- [ ] ",
-    "\n[^1]: ",
-    "\n[d]: https://x.y/z\n",
-    '<a href="https://q.r/s">',
-    "\r\n",
-    "\x00",
-    "\x0b",
-    "\u200b",
-    "\u2028",
-    "\ud800",
-    "\t",
-    " ",
-    "  ",
-)
+    "\n", "\n\n", "\n# ", "\n- ", "\n  - ", "\n1. ", "\n> ", "\n>> ", "\n---\n", "\n===\n", "\n```\n", "\n```py\n",
+    "\n~~~\n", "```", "\n| a | b |\n|---|---|\n| 1 | 2 |\n", "\n| ", "\n- [ ] ", "\n[^1]: ", "\n[d]: https://x.y/z\n",
+    '<a href="https://q.r/s">', "\r\n", "\x00", "\x0b", "\u200b", "\u2028", "\ud800", "\t", " ", "  ",
+)  # fmt: skip
 WORDS = st.integers(0, 99).map(lambda number: f"w{number}q")
 DRAFTS = st.lists(st.sampled_from(MARKS) | st.sampled_from(LINES) | WORDS | st.just(" "), max_size=30).map("".join)
 RAW = st.text(alphabet="*_`~[]()<>&#-|\n \\ab1:!=.", max_size=60)

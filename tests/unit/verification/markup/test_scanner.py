@@ -32,17 +32,9 @@ def test_code_comes_before_tokens_and_tokens_before_text() -> None:
 
 def test_slack_tokens_are_tokens() -> None:
     for token in [
-        "<@U123ABC>",
-        "<@W123|name>",
-        "<#C123ABC|general>",
-        "<!here>",
-        "<!channel|channel>",
-        "<!subteam^S123|@ops>",
-        "<!date^1392734382^{date}^https://x.y|Feb>",
-        "<https://x.y/z?a=1&b=2>",
-        "<mailto:a@b.c|Mail>",
-        "<tel:+4912>",
-    ]:
+        "<@U123ABC>", "<@W123|name>", "<#C123ABC|general>", "<!here>", "<!channel|channel>", "<!subteam^S123|@ops>",
+        "<!date^1392734382^{date}^https://x.y|Feb>", "<https://x.y/z?a=1&b=2>", "<mailto:a@b.c|Mail>", "<tel:+4912>",
+    ]:  # fmt: skip
         assert kinds(token) == [("token", token)]
 
 

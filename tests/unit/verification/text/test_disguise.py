@@ -35,14 +35,9 @@ def test_disguise_is_seen_through() -> None:
 
 def test_plain_text_reads_as_itself() -> None:
     for text in [
-        "Keys are valid for 90 days. Ask in #help.",
-        "Émile trägt die Größe ein; niño, señor.",
-        "返金は14日です。",
-        "Отчёт готов.",
-        "The hash is da39a3ee5e6b4b0d3255bfef95601890afd80709.",
-        "Call h2o and k8s.",
-        "",
-    ]:
+        "Keys are valid for 90 days. Ask in #help.", "Émile trägt die Größe ein; niño, señor.", "返金は14日です。",
+        "Отчёт готов.", "The hash is da39a3ee5e6b4b0d3255bfef95601890afd80709.", "Call h2o and k8s.", "",
+    ]:  # fmt: skip
         assert readings(text) == ()
 
 

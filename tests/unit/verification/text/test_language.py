@@ -1,11 +1,24 @@
-"""verification/text/language.py: which language, which words carry the subject."""
+"""Which language a text is in, which words carry its subject, and the word lists of the languages."""
 
 from __future__ import annotations
+
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.text.language import content_stems, detect_language
+from tests.support.paths import ROOT
+from verification.text.language import (
+    LANGUAGES,
+    compile_pattern,
+    content_stems,
+    detect_language,
+    folded_words,
+    language_data,
+    stem_list,
+    terms,
+    words_by_language,
+)
 
 SENTENCES = [
     ("en", "How long do refunds take to be processed?"),
@@ -32,21 +45,14 @@ def test_each_of_the_seven_languages_is_detected() -> None:
 
 def test_other_languages_and_short_texts_are_not_guessed() -> None:
     for text in [
-        "",
-        "   ",
-        "ok merci",
-        "Refund duration",
-        "12345 67890",
-        "Hoe lang duurt een terugbetaling bij ons?",
+        "", "   ", "ok merci", "Refund duration", "12345 67890", "Hoe lang duurt een terugbetaling bij ons?",
         "O reembolso demora até 14 dias para ser processado.",
         "Il rimborso richiede 14 giorni per essere elaborato e poi viene pagato",
         "Hur lång tid tar det att få en återbetalning och när kommer den?",
-        "Jak długo trwa zwrot pieniędzy i kiedy go dostanę?",
-        "Сколько времени занимает возврат средств?",
-        "환불은 얼마나 걸리나요? 알려 주세요",
-        "kubectl rollout restart deployment api",
+        "Jak długo trwa zwrot pieniędzy i kiedy go dostanę?", "Сколько времени занимает возврат средств?",
+        "환불은 얼마나 걸리나요? 알려 주세요", "kubectl rollout restart deployment api",
         "`der die das und nicht ein eine`",
-    ]:
+    ]:  # fmt: skip
         assert detect_language(text) is None
 
 
@@ -126,3 +132,42 @@ def test_single_han_character_is_its_own_stem() -> None:
 def test_any_text_gives_a_known_answer(text: str) -> None:
     assert detect_language(text) in {None, "en", "de", "fr", "es", "id", "ja", "zh"}
     assert all(content_stems(text))
+
+
+TEXTS = st.one_of(
+    st.text(max_size=80),
+    st.lists(st.sampled_from(["Backups", "don't", "it’s", "the", "2024", "a_b", "ÉTÉ", "-", ".", "東京タワー", "研修"]))
+    .map(" ".join)
+    .filter(bool),
+)
+STEM_LANGUAGES = st.sampled_from([None, "en", "de", "fr", "es", "id", "ja"])
+
+
+@given(TEXTS, STEM_LANGUAGES)
+def test_stems_in_a_row_are_those_of_the_terms(text: str, language: str | None) -> None:
+    assert stem_list(folded_words(text), language) == [term.stem for term in terms(text, language) if term.stem]
+
+
+@given(TEXTS)
+def test_the_words_are_those_of_the_terms(text: str) -> None:
+    assert [*folded_words(text)] == [term.word for term in terms(text, None)]
+
+
+CODE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "verification").rglob("*.py"))
+
+
+def test_every_entry_of_a_language_is_read_and_english_has_it_too() -> None:
+    english = set(language_data("en"))
+    for language in LANGUAGES:
+        keys = set(language_data(language))
+        inside = "".join(value for value in language_data(language).values() if isinstance(value, str))
+        assert {key for key in keys if f'"{key}"' not in CODE and f"{{{key}}}" not in CODE + inside} == set()
+        assert keys <= english | {key for key in keys if key.endswith("_unparted")} | {"letters", "function_letters"}
+
+
+def test_pattern_takes_both_apostrophes_and_other_entries() -> None:
+    for written in ("I can’t find it", "I can't find it", "ich weiß das nicht"):
+        assert compile_pattern("(?:{admissions})").match(written)
+    for key in (key for key, value in language_data("en").items() if isinstance(value, str)):
+        assert isinstance(compile_pattern(f"{{{key}}}"), re.Pattern)
+    assert "maximal" not in words_by_language("function_words")["de"]

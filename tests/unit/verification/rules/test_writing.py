@@ -1,0 +1,324 @@
+"""How an answer is written: faults of form, emptiness, length, the question's subject, coherence."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verification.check import check
+from verification.markup.mrkdwn import repair
+from verification.rules.writing import violations
+from verification.types import Dialect, Draft, RuleName, Source, Verdict
+
+FAULTS: tuple[tuple[str, RuleName, str, str], ...] = (
+    ("a **bold** word", "no_markdown_bold", "bold", "**bold**"),
+    ("a __bold__ word", "no_markdown_bold", "bold", "__bold__"),
+    ("a\n> quoted\nb", "no_blockquotes", "quote", "> quoted"),
+    ("a\n> a **bold** word", "no_markdown_bold", "bold", "**bold**"),
+    ("> | a | b |\n> |---|---|\n> | 1 | 2 |", "no_blockquotes", "quote", "> | a | b |\n> |---|---|\n> | 1 | 2 |"),
+    ("a\n## Title\nb", "mrkdwn", "heading", "## Title"),
+    ("Title\n===\nb", "mrkdwn", "heading", "Title\n==="),
+    ("see [this](https://x.y) now", "mrkdwn", "link", "[this](https://x.y)"),
+    ("see [a [^1] b](https://x.y)", "mrkdwn", "link", "[a [^1] b](https://x.y)"),
+    ("see ![this](https://x.y) now", "mrkdwn", "image", "![this](https://x.y)"),
+    ("a\n| a | b |\n|---|---|\n| 1 | 2 |\nb", "mrkdwn", "table", "| a | b |\n|---|---|\n| 1 | 2 |"),
+    ("a\n\n***\nb", "mrkdwn", "rule", "***"),
+    ("- [ ] open", "mrkdwn", "task", "- [ ] "),
+    ("~~gone~~", "mrkdwn", "strike", "~~gone~~"),
+    ("a<br>b", "mrkdwn", "html", "<br>"),
+    ("a <b>b</b>", "mrkdwn", "html", "<b>b</b>"),
+    ("a&nbsp;b", "mrkdwn", "entity", "&nbsp;"),
+    ("a & b", "mrkdwn", "bare", "&"),
+    ("a < b", "mrkdwn", "bare", "<"),
+    ("a > b", "mrkdwn", "bare", ">"),
+    ("x\n```python\ny\n```", "mrkdwn", "fence", "```python\ny\n```"),
+    ("x\n```\ny", "mrkdwn", "fence", "```\ny"),
+    ("note[^1]", "mrkdwn", "footnote", "^"),
+    ("[1]: https://x.y", "mrkdwn", "reference", "[1]: https://x.y"),
+    ("a\x00b", "mrkdwn", "control", "\x00"),
+    ("hm <thinking> so", "mrkdwn", "tag", "<thinking>"),
+    ('x {"action": "respond"}', "mrkdwn", "json", '{"action":'),
+)
+
+
+def test_each_fault_is_named_placed_and_remedied() -> None:
+    for text, rule, name, words in FAULTS:
+        found = [violation for violation in violations(text) if violation.detail.startswith(f"{name}: ")]
+        assert len(found) == 1
+        assert (found[0].rule, found[0].severity, found[0].words) == (rule, "error", words)
+        assert text[found[0].start : found[0].end] == words
+        assert found[0].remedy.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`**x**` and ```# not\n> code``` text",
+        '```\n> quote\n# heading\n| a | b |\n<thinking>\n{"a": 1}\n```',
+        '`<thinking>` and `{"a": 1}` and `[t](u)`',
+        "2**10 and 3**4, __init__, *.py and src/**/*.md",
+    ],
+)
+def test_code_and_lookalikes_are_not_judged(text: str) -> None:
+    assert violations(text) == ()
+
+
+def test_table_outside_a_quote_is_not_a_quote() -> None:
+    assert [found.rule for found in violations("| a | b |\n|---|---|\n| 1 | 2 |")] == ["mrkdwn"]
+
+
+def test_places_are_exact_after_windows_line_ends_and_control_characters() -> None:
+    text = "one\r\ntwo\r\n\x00**three**\r\n> four"
+    found = {violation.detail.partition(":")[0]: violation for violation in violations(text)}
+    assert set(found) == {"control", "bold", "quote"}
+    assert found["bold"].words == "**three**"
+    assert found["quote"].words == "> four"
+
+
+def test_windows_line_ends_round_code_are_no_fault() -> None:
+    for dialect in get_args(Dialect):
+        assert not violations("one\r\n\r\n```\r\nx = 1\r\n```\r\n\r\ntwo\r\n", dialect)
+
+
+def test_too_long_for_a_block_is_reported_once() -> None:
+    (found,) = violations("word " * 700)
+    assert (found.start, found.end, found.detail.partition(":")[0]) == (3000, 3500, "length")
+    assert violations("word " * 700, limit=0) == ()
+
+
+def test_words_shown_are_bounded() -> None:
+    (found,) = violations("**" + "x" * 900 + "**")
+    assert len(found.words) == 200
+    assert found.end == 904
+
+
+def test_bold_is_right_in_markdown_and_the_other_rules_apply() -> None:
+    assert violations("**x**\n\n# T\n\n- [ ] a\n\n| a | b |\n|---|---|\n| 1 | 2 |", "markdown") == ()
+    rules = [violation.rule for violation in violations("> q\n\n![a](https://x.y)\n\n```\nx", "markdown")]
+    assert rules == ["no_blockquotes", "mrkdwn", "mrkdwn"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.text(alphabet='*_`~[]()<>&#-|\n \r\x00\\ab1:!={"', max_size=60))
+def test_words_are_the_text_at_the_span(text: str) -> None:
+    dialects: tuple[Dialect, ...] = ("mrkdwn", "markdown")
+    for dialect in dialects:
+        for violation in violations(text, dialect):
+            assert 0 <= violation.start <= violation.end <= len(text)
+            assert text[violation.start : violation.end][:200] == violation.words
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.text(alphabet="*_`~[]()<>&#-|\n \\ab1:!=", max_size=60))
+def test_no_violation_means_nothing_to_repair_but_polish(text: str) -> None:
+    if not violations(text):
+        kinds = {found.kind for found in repair(text)[1]}
+        assert kinds <= {"list", "backslash", "code", "line end"}
+
+
+REFUNDS = Source(
+    id=1,
+    title="Reimbursement policy",
+    url="https://docs.acme.test/money",
+    text="# Money back\n\nIt is paid within 14 days by the finance team.",
+)
+
+
+def fires(rule: str, text: str, question: str, **fields: object) -> bool:
+    draft = Draft(text=text, question=question, **{"sources": (REFUNDS,), **fields})  # type: ignore[arg-type]  # a table of mixed fields
+    return any(found.rule == rule for found in check(draft).violations)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u200b\u200b", "\u00a0", "\ufeff \u2060"])
+def test_nothing_to_see_is_an_error(text: str) -> None:
+    verdict: Verdict = check(Draft(text=text, question="Anything?"))
+    assert not verdict.passed
+    assert [found.rule for found in verdict.errors] == ["not_empty"]
+
+
+@pytest.mark.parametrize("text", ["a", "0", "はい", "`x`", "👍"])
+def test_anything_to_see_is_not_empty(text: str) -> None:
+    assert not fires("not_empty", text, "Anything?")
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "short"),
+    [
+        ("Yes.", "Is the office open today?", True),
+        ("It is open from 8 to 18 today [1].", "Is the office open today?", False),
+        ("x" * 49, "q" * 80, True),
+        ("x" * 50, "q" * 80, False),
+        ("Hi!", "Hi", False),
+        ("Yes.", "", False),
+        ("", "Is the office open?", False),
+    ],
+)
+def test_an_answer_is_as_long_as_its_question_up_to_fifty(text: str, question: str, short: bool) -> None:  # noqa: FBT001 - a table's column
+    assert fires("minimum_length", text, question) is short
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How long do refunds take?", "A refund takes 14 days [1]."),
+        ("Wie lange dauern Rückerstattungen?", "Die Rückerstattung dauert 14 Tage [1]."),
+        ("Combien de temps prennent les remboursements ?", "Le remboursement prend 14 jours [1]."),
+        ("¿Cuánto tardan los reembolsos?", "El reembolso tarda 14 días [1]."),
+        ("Berapa lama pengembalian dana?", "Dana dikembalikan dalam 14 hari [1]."),
+        ("返金は何日かかりますか？", "返金は14日かかります[1]。"),
+        ("退款需要几天？", "退款需要14天[1]。"),
+        ("When is the reimbursement due?", "It is paid within 14 days [1]."),
+        ("When do I get my money?", "It is paid within 14 days [1]."),
+        ("hello", "Hello! How can I help?"),
+        ("???", "It is paid within 14 days [1]."),
+    ],
+)
+def test_an_answer_in_the_questions_terms_addresses_it(question: str, text: str) -> None:
+    assert not fires("addresses_question", text, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many vacation days are there?", "It is paid within 14 days by the finance team [1]."),
+        ("Wie funktioniert der Drucker?", "Die Zahlung erfolgt durch das Finanzteam [1]."),
+        ("Comment marche l'imprimante ?", "Le paiement est fait par les finances [1]."),
+        ("¿Cómo funciona la impresora?", "El pago lo realiza el equipo de finanzas [1]."),
+        ("Bagaimana cara memakai pencetak?", "Pembayaran dilakukan oleh tim keuangan [1]."),
+        ("プリンターの使い方は？", "財務部が14日以内に支払います[1]。"),
+        ("打印机怎么用？", "财务部十四天内付款[1]。"),
+    ],
+)
+def test_an_answer_to_something_else_is_warned_about(question: str, text: str) -> None:
+    if question.startswith("How many"):  # "days" is shared: a word in common is enough, so take it out
+        question = "How does vacation work?"
+    assert fires("addresses_question", text, question)
+
+
+def test_text_from_ones_own_words_need_not_repeat_the_question() -> None:
+    assert not fires("addresses_question", "Good day to all of you.", "Übersetze: Guten Tag zusammen", own_words=True)
+
+
+def test_missing_the_question_never_fails_an_answer() -> None:
+    verdict = check(
+        Draft(text="It is paid within 14 days [1].", question="How does the printer work?", sources=(REFUNDS,))
+    )
+    assert verdict.passed
+    assert "addresses_question" in [found.rule for found in verdict.violations]
+
+
+def details(text: str, question: str = "", *, own_words: bool = False) -> list[str]:
+    verdict = check(Draft(text=text, question=question, own_words=own_words))
+    found = [each for each in verdict.violations if each.rule == "coherent"]
+    assert all(each.severity == "warning" for each in found)
+    return [each.detail for each in found]
+
+
+def test_repeated_sentence_is_warned_about() -> None:
+    for text in [
+        "Refunds take fourteen days [1]. The form is online. Refunds take fourteen days [2].",
+        "Rückerstattungen dauern vierzehn Tage. Das Formular ist online. Rückerstattungen dauern vierzehn Tage.",
+        "Les remboursements prennent deux semaines. Merci. Les remboursements prennent deux semaines.",
+        "• The office is closed on Sundays.\n• The office is closed on Sundays.",
+        "Refunds take 14 days. Ask finance. Refunds take 14 days.",
+    ]:
+        assert details(text) == ["This sentence has been said before."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Refunds take fourteen days. Returns take fourteen days.",
+        "• Yes\n• Yes\n• No",
+        "Refunds take 9 days. Ask finance. Refunds take 9 days.",
+        "Open the page. Close it. Open the page.",
+    ],
+)
+def test_short_or_similar_sentences_are_not_repetitions(text: str) -> None:
+    assert details(text) == []
+
+
+def test_text_that_breaks_off_is_warned_about() -> None:
+    for text in [
+        "Refunds are paid by the", "Refunds are paid by the finance team and", "Refunds are paid by finance,",
+        "Refunds are paid by finance (", "Die Erstattung erfolgt durch die", "Le remboursement est payé par le",
+        "El reembolso lo paga el equipo de", "Pengembalian dibayar oleh tim yang", "返金は財務部が", "税は",
+        "退款由财务部和",
+    ]:  # fmt: skip
+        assert details(text) == ["The answer breaks off here."]
+        (found,) = check(Draft(text=f"Refunds are free.\n\n{text}")).violations
+        assert found.words == text
+
+
+def test_finished_text_is_not() -> None:
+    for text in [
+        "Refunds are paid by finance.", "Refunds are paid by finance [1]", "• finance\n• sales",
+        "Run this:\n```\nfoo and\n```", "Set the flag `--and`", "Really?", "Bye :)", "払います。", "*Refunds*",
+        "Vitamin A", "Team: R & D",
+    ]:  # fmt: skip
+        assert "The answer breaks off here." not in details(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The upload limit is 5 GB [1]. The upload limit is 10 GB [2].",
+        "Refunds take 14 days. As said, ask finance. Refunds take 30 days.",
+        "The discount is 10% for members. The discount is 20% for members.",
+        "Die Frist beträgt 14 Tage. Die Frist beträgt 30 Tage.",
+    ],
+)
+def test_two_figures_for_one_thing_are_warned_about(text: str) -> None:
+    (detail,) = details(text)
+    assert detail.startswith("The same is said with ")
+
+
+def test_figures_for_different_things_do_not_contradict_each_other() -> None:
+    for text in [
+        "Plan A costs 5 dollars. Plan B costs 10 dollars.",
+        "• Step 1 takes 5 minutes.\n• Step 2 takes 5 minutes.",
+        "The handbook says 14 days [1]. The wiki says 30 days [2].",
+        "In 2023 the limit was 5 GB. In 2024 the limit was 10 GB.",
+        "The backup runs often. It takes 5 minutes. The restore is slow. It takes 60 minutes.",
+        "HTTP uses port 80. HTTPS uses port 443.",
+        "Upload limit 5 GB for one file. Download limit 10 GB for one file.",
+        "Take one pill for step 1. Take one pill for step 2.",
+    ]:
+        assert details(text) == []
+
+
+QUESTION = "How long do refunds take until they are paid?"
+
+
+def test_another_language_than_the_question_is_warned_about() -> None:
+    for question, text in [
+        (QUESTION, "Die Rückerstattung wird innerhalb von vierzehn Tagen auf das Konto gezahlt."),
+        (QUESTION, "返金は十四日以内に支払われます。"),
+        ("Wie lange dauert die Rückerstattung auf das Konto?", "The refund is paid to the account within two weeks."),
+        ("返金はいつですか？", "The refund is paid to the account within two weeks."),
+        ("退款要多久？", "返金は十四日以内に支払われます。"),
+    ]:
+        assert [detail for detail in details(text, question) if detail.startswith("The question is in ")]
+
+
+def test_the_same_or_an_asked_for_language_is_not() -> None:
+    for question, text in [
+        (QUESTION, "The refund is paid to the account within two weeks."),
+        (QUESTION, "14 days"),
+        ("ok merci", "The refund is paid to the account within two weeks."),
+        (
+            "How do I say this in German: the refund is paid?",
+            "Die Rückerstattung wird auf das Konto gezahlt, und zwar bald.",
+        ),
+        ("Wie lautet das auf Englisch und wie sagt man es?", "The refund is paid to the account within two weeks."),
+        (QUESTION, "`Die Rückerstattung wird auf das Konto gezahlt, und zwar bald.`"),
+    ]:
+        assert not [detail for detail in details(text, question) if detail.startswith("The question is in ")]
+
+
+def test_text_from_ones_own_words_may_be_in_any_language() -> None:
+    text = "Die Rückerstattung wird auf das Konto gezahlt, und zwar bald."
+    assert details(text, "Put the note about the refund into the language of my boss", own_words=True) == []
