@@ -197,30 +197,22 @@ def _dependent_sentences(text: str, parts: tuple[Part, ...], fallen: set[int]) -
 
 
 def _orphaned_lists(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:
-    """Introductions whose list, table or code is dropped, and lists whose introduction is."""
+    """Introductions whose list, table or code right below is dropped, and lists whose introduction is."""
     orphaned: set[int] = set()
     for at, part in enumerate(parts):
-        members = _introduced_parts(parts, at) if part.introduces else range(0)
-        if not members:
-            continue
+        last = first = at + 1
+        if part.introduces and part.kind == "item":
+            while last < len(parts) and parts[last].kind == "item" and parts[last].indent > part.indent:
+                last += 1
+        elif part.introduces and first < len(parts) and parts[first].kind != "sentence":
+            while last < len(parts) and parts[last].block == parts[first].block:
+                last += 1
+        members = range(first, last)
         if at in fallen:
             orphaned.update(members)
-        elif all(member in fallen or parts[member].kind in {"head", "foot"} for member in members):
+        elif members and all(member in fallen or parts[member].kind in {"head", "foot"} for member in members):
             orphaned.update((at, *members))
     return orphaned
-
-
-def _introduced_parts(parts: tuple[Part, ...], at: int) -> range:
-    """The list, table or code right after a sentence or item that ends in a colon."""
-    first = at + 1
-    last = first
-    if parts[at].kind == "item":
-        while last < len(parts) and parts[last].kind == "item" and parts[last].indent > parts[at].indent:
-            last += 1
-    elif first < len(parts) and parts[first].kind != "sentence":
-        while last < len(parts) and parts[last].block == parts[first].block:
-            last += 1
-    return range(first, last)
 
 
 def _empty_headings(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:

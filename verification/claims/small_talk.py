@@ -55,7 +55,12 @@ def states_nothing(sentence: str) -> bool:
     greeted = 0
     while match := compile_pattern(_GREETING).match(plain, greeted):
         greeted = match.end()
-    return greeted > 0 and _is_only_polite(plain, plain[greeted:])
+    following = plain[greeted:]
+    if not greeted or compile_pattern(_COURTESY).fullmatch(following) or states_nothing(following):
+        return greeted > 0
+    words = following.rstrip(" .!,").split()
+    is_name = len(words) <= _MAX_NAME_WORDS and all(word[:1].isupper() for word in words)
+    return is_name and bool(compile_pattern(_SALUTATION).match(plain))
 
 
 def is_bare_answer(sentence: str) -> bool:
@@ -72,15 +77,6 @@ def _is_empty_talk(plain: str) -> bool:
     if compile_pattern(_ANNOUNCEMENT).match(plain):
         return not any(letter.isdigit() for letter in plain)
     return bool(compile_pattern(_ADMISSION).match(plain))
-
-
-def _is_only_polite(plain: str, rest: str) -> bool:
-    """Return True if only courtesies, a name or empty talk follow a greeting."""
-    if compile_pattern(_COURTESY).fullmatch(rest) or states_nothing(rest):
-        return True
-    words = rest.rstrip(" .!,").split()
-    is_name = len(words) <= _MAX_NAME_WORDS and all(word[:1].isupper() for word in words)
-    return is_name and bool(compile_pattern(_SALUTATION).match(plain))
 
 
 def is_interjection(sentence: str) -> bool:

@@ -131,12 +131,15 @@ class Evidence:
     def hits(self) -> tuple[Hit, ...]:
         """The sentences that share most words with the claim, best first, at most ``MAX_HITS`` of them."""
         claim_stems = self.claim.stems
-        counts_by_source = [cited.passage.count_shared(claim_stems) for cited in self.cited]
-        shared = sorted(
-            (-count, place, index) for place, counts in enumerate(counts_by_source) for index, count in counts.items()
-        )
+        shared: list[tuple[int, int, int]] = []
+        for place, cited in enumerate(self.cited):
+            counts = map(len, map(claim_stems.__and__, cited.passage.sentence_stems))
+            shared += [(-count, place, index) for index, count in enumerate(counts) if count]
         return tuple(
-            [Hit(self.cited[place], index, -count / len(claim_stems)) for count, place, index in shared[:MAX_HITS]]
+            [
+                Hit(self.cited[place], index, -count / len(claim_stems))
+                for count, place, index in sorted(shared)[:MAX_HITS]
+            ]
         )
 
     def is_written_near(self, start: int, end: int) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, compress
+from itertools import chain
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
@@ -81,11 +81,6 @@ class Passage:
         """One sentence as a separate passage."""
         start, end = self.spans[index]
         return analyse(self.text[start:end], self.language)
-
-    def count_shared(self, stems: frozenset[str]) -> dict[int, int]:
-        """The number of these stems in each sentence that has any, by its index."""
-        shared = list(map(len, map(stems.__and__, self.sentence_stems)))
-        return dict(compress(enumerate(shared), shared))
 
     @cached_property
     def stems(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ In doubt a claim does not count as a quotation and is checked. A writer quotes w
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from html import unescape
 from itertools import chain, pairwise, zip_longest
@@ -63,20 +63,18 @@ def join_wrapped_lines(text: str) -> str:
 def is_row_in_words(claim: str, texts: Iterable[str]) -> bool:
     """Return True if the claim is a table row with each cell after its column's name."""
     words = _plain_words(unescape(_CITED.sub("", claim)))
-    return ":" in claim and any(words == row for text in texts if "|" in text for row in _rows_in_words(text))
-
-
-def _rows_in_words(text: str) -> Iterator[str]:
-    names: list[str] = []
-    for above, line in pairwise(text.splitlines()):
-        if "|" not in line:
-            names = []
-        elif is_delimiter(line):
-            names = split_cells(above)
-        elif names:
-            row_cells = split_cells(line)
-            pairs = zip_longest(names[: len(row_cells)], row_cells, fillvalue="")
-            yield _plain_words(" ".join(chain.from_iterable((name, cell) for name, cell in pairs if cell)))
+    for text in texts if ":" in claim else ():
+        names: list[str] = []
+        for above, line in pairwise(text.splitlines()) if "|" in text else ():
+            if "|" not in line:
+                names = []
+            elif is_delimiter(line):
+                names = split_cells(above)
+            elif names:
+                pairs = zip_longest(names[: len(cells := split_cells(line))], cells, fillvalue="")
+                if words == _plain_words(" ".join(chain.from_iterable(pair for pair in pairs if pair[1]))):
+                    return True
+    return False
 
 
 def _plain_words(text: str) -> str:

@@ -209,14 +209,10 @@ def stem(word: str, language: str | None) -> str:
     function_words = words_by_language("function_words")[name]
     if word in function_words or word.partition("'")[0] in function_words:
         return ""
-    return strip_accents(str(snowballstemmer.stemmer(_ALGORITHMS[name]).stemWord(word)))
-
-
-def strip_accents(word: str) -> str:
-    """The word without Unicode's combining marks."""
-    if word.isascii():
-        return word
-    return "".join(letter for letter in unicodedata.normalize("NFD", word) if not unicodedata.combining(letter))
+    stemmed = str(snowballstemmer.stemmer(_ALGORITHMS[name]).stemWord(word))
+    if stemmed.isascii():
+        return stemmed
+    return "".join(letter for letter in unicodedata.normalize("NFD", stemmed) if not unicodedata.combining(letter))
 
 
 def normalise_text(text: str) -> str:

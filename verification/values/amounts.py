@@ -5,7 +5,6 @@ amounts may differ accordingly.
 """
 
 import math
-from collections.abc import Iterable
 from itertools import product
 
 from verification.values.numbers import Quantity
@@ -31,7 +30,9 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
             0 < part < 1 and is_share(claimed.readings[0], 100 * part) for part in other.readings
         ):
             return True  # 33 % for 1/3, 50 % for 0.5
-        return not _counts_other_things(claimed, other) and _is_any_close(claimed, claimed.readings, other.readings)
+        return not _counts_other_things(claimed, other) and any(
+            _is_close(claimed, *pair) for pair in product(claimed.readings, other.readings)
+        )
     dimensions = {claimed.unit.dimension, other.unit.dimension}
     if dimensions == {"time", "months"}:
         return _is_same_duration(claimed, other)
@@ -43,7 +44,8 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     if claimed.unit.factor != other.unit.factor and claimed.unit.dimension in _MEASURED:
         claimed = claimed._replace(bound="~")
     is_third = other.worded and dimensions == {"ratio"} and is_share(claimed.amounts()[0], other.amounts()[0])
-    return len(dimensions) == 1 and (is_third or _is_any_close(claimed, claimed.amounts(), other.amounts()))
+    amounts = product(claimed.amounts(), other.amounts())
+    return len(dimensions) == 1 and (is_third or any(_is_close(claimed, *pair) for pair in amounts))
 
 
 def _counts_other_things(claimed: Quantity, other: Quantity) -> bool:
@@ -78,10 +80,6 @@ def _is_same_duration(claimed: Quantity, other: Quantity) -> bool:
         for days in (amount / _DAY for amount in time.amounts())
         for b in months.amounts()
     )
-
-
-def _is_any_close(claimed: Quantity, mine: Iterable[float], theirs: Iterable[float]) -> bool:
-    return any(_is_close(claimed, a, b) for a, b in product(mine, theirs))
 
 
 def _is_close(claimed: Quantity, mine: float, theirs: float) -> bool:

@@ -36,15 +36,6 @@ def test_line_with_ends_inside_goes_through_the_splitter(line: str) -> None:
     assert [line[start:stop] for start, stop in sentence_spans(line, "en")] == parted
 
 
-def test_stems_shared_with_each_sentence_are_counted_in_texts_of_any_length() -> None:
-    passage = analyse(" ".join(f"Key {number} opens door {number % 7}." for number in range(150)), "en")
-    stems = frozenset({"key", "door", "3", "77", "window"})
-    counts = {index: len(held & stems) for index, held in enumerate(passage.sentence_stems)}
-    assert len(counts) > 100
-    assert passage.count_shared(stems) == {index: count for index, count in counts.items() if count}
-    assert len(passage.count_shared(frozenset({"77"}))) == 1
-
-
 def test_number_in_a_path_is_the_paths_also_inside_code() -> None:
     for text in (
         "See decisions/0011-who-may-stop.md.",
