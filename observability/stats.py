@@ -239,7 +239,7 @@ class Stats:
                 pipe.hgetall(self.key(date))
             found = await pipe.execute()
         tallies = {
-            _day(date): Tally(counts={_text(k): int(n) for k, n in raw.items() if _COUNT.fullmatch(_text(n))})
+            _day(date): Tally(counts={name: int(n) for name, n in raw.items() if _COUNT.fullmatch(n)})
             for date, raw in zip(dates, found, strict=True)
             if raw
         }
@@ -292,8 +292,3 @@ def _share(part: int, whole: int) -> float | None:
 def percent(share: float | None) -> str:
     """Return a share as a person reads it."""
     return "–" if share is None else f"{share * 100:.1f} %"
-
-
-def _text(stored: bytes | str) -> str:
-    """Return a reply of Redis as text, no matter whether the client decodes it."""
-    return stored.decode("utf-8", "replace") if isinstance(stored, bytes) else stored

@@ -326,12 +326,16 @@ class Tracer:
         keys = self.connection.public_key and self.connection.secret_key
         if self.client is not None or self._is_closed or not (self.connection.enabled and keys):
             return
+
+        def open_client() -> Any:
+            from observability.langfuse.client import Client  # noqa: PLC0415 (a third of a second and 25 MB)
+
+            return Client(self.connection, partial(redact, known=self.known))
+
         async with self._loading:
             if self.client is None and not self._is_closed:
                 try:
-                    self.client = await asyncio.to_thread(
-                        _open_client, self.connection, partial(redact, known=self.known)
-                    )
+                    self.client = await asyncio.to_thread(open_client)
                 except (ImportError, OSError, RuntimeError, ValueError) as error:
                     log.warning("langfuse_not_opened", error_type=type(error).__name__)
                     self._is_closed = True
@@ -383,9 +387,3 @@ class Tracer:
     @log_exceptions
     def _score(self, **facts: Any) -> None:
         self.client.create_score(**facts)
-
-
-def _open_client(connection: Connection, redact_all: Callable[[Any], Any]) -> Any:
-    from observability.langfuse.client import Client  # noqa: PLC0415 (a third of a second and 25 MB)
-
-    return Client(connection, redact_all)

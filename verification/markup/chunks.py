@@ -73,12 +73,20 @@ def group_messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 def render_links(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
     """Return the text with citations as links and, for mrkdwn, bare URLs as links and code escaped. Idempotent."""
-    urls = {source.id: source.url for source in reversed(sources) if links.is_absolute(source.url)}
+    urls = {s.id: links.quote_url(s.url) for s in reversed(sources) if links.is_absolute(s.url)}
+    # In Markdown the number's brackets would end the label, and a parenthesis the destination.
+    shown = {
+        number: f"<{url}|[{number}]>"
+        if dialect == "mrkdwn"
+        else f"[\\[{number}\\]]({url.replace('(', '%28').replace(')', '%29')})"
+        for number, url in urls.items()
+    }
 
     def link_citation(match: re.Match[str]) -> str:
         numbers = [int(number) for number in match[1].split(",")] if match[1] else []
-        known = not urls.keys().isdisjoint(numbers)  # existing links stay
-        return "".join(_link(number, urls.get(number, ""), dialect) for number in numbers) if known else match[0]
+        if urls.keys().isdisjoint(numbers):
+            return match[0]  # existing links stay
+        return "".join(shown.get(number, f"[{number}]") for number in numbers)
 
     pieces = []
     for segment in segments(text):
@@ -93,15 +101,6 @@ def render_links(text: str, sources: tuple[Source, ...], dialect: Dialect) -> st
             part = UNESCAPED.sub(lambda match: ESCAPES[match[0]], part)
         pieces.append(part)
     return "".join(pieces)
-
-
-def _link(number: int, url: str, dialect: Dialect) -> str:
-    if not url:
-        return f"[{number}]"
-    if dialect == "mrkdwn":
-        return f"<{links.quote_url(url)}|[{number}]>"
-    # The number's brackets would end the label, and a parenthesis the destination.
-    return f"[\\[{number}\\]]({links.quote_url(url).replace('(', '%28').replace(')', '%29')})"
 
 
 def _paragraphs(text: str) -> Iterator[ChunkUnit]:

@@ -107,7 +107,7 @@ def mask_secrets(text: str) -> str:
 def _secret_spans(text: str, reading: Reading | None = None) -> list[tuple[int, int]]:
     """Return the values in the form of a token, and those assigned to a password, a key or a token."""
     bare, places = _strip_pattern(_HIDING, text) if _HIDING.search(text) else (text, range(len(text)))
-    bare = fold_letters(bare)  # one for one, so that positions do not change
+    bare = bare if bare.isascii() else fold_letters(bare)  # one for one, so that positions do not change
     # The patterns together take fifty times as long as this look for what each of them needs.
     folded, has_run = bare.lower(), bool(_UNBROKEN.search(bare))
     likely = (

@@ -49,8 +49,6 @@ _PLAIN_FORMS: Final[dict[int, int | str | None]] = {
 
 def fold_letters(text: str) -> str:
     """The text with look-alike, styled and wide letters and dashes in plain ASCII, character by character."""
-    if text.isascii():
-        return text
     forms = ((char, unicodedata.normalize("NFKC", char)) for char in text.translate(_PLAIN_FORMS))
     return "".join(plain if len(plain) == 1 else char for char, plain in forms)
 

@@ -61,6 +61,18 @@ def test_right_answer_passes_in_each_language() -> None:
         assert verdict.violations == ()
 
 
+def test_every_error_rule_can_judge_a_block() -> None:
+    for text, rule in [
+        ("", "not_empty"),
+        ("Refunds take 14 days.", "cites_sources"),
+        ("Refunds take 14 days [5].", "citation_resolves"),
+        ("Refunds take 30 days [1].", "claim_supported"),
+        ("Refunds take 14 days [1]. @channel", "no_broadcast"),
+        ("Refunds take 14 days [1]. password=" + "hunter2x9", "no_secrets"),
+    ]:
+        assert rule in rules_of(check(Draft(text=text, question=QUESTION, sources=SOURCES)))
+
+
 def test_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
     assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
