@@ -176,6 +176,6 @@ def share(part: int, whole: int) -> float:
 
 
 def percentile(values: Sequence[float], rank: float) -> float:
-    """Return the value at ``rank`` (0 to 1) of the sorted values, or 0 if there are none."""
+    """Return the value at ``rank`` (0 to 1) of the sorted values; 0 without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(rank * len(ordered)))] if ordered else 0.0

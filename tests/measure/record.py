@@ -12,7 +12,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, TurnEvent, Verification
 from bot.documents.open import corpus_of
+from bot.evals.files import verdict_json
 from bot.settings import load_settings
 from bot.turn.engine import Engine, TurnTimeouts, open_engine
 from verification.types import Source
@@ -54,28 +55,12 @@ class Heard:
     def event(self, event: TurnEvent) -> None:
         """One event of the turn."""
         if isinstance(event, Verification):
-            self.attempts.append(attempt_row(event))
+            self.attempts.append({"draft": event.draft} | verdict_json(event.verdict))
         elif isinstance(event, ModelEnd):
             usage = event.usage
             self.calls.append(
                 {"phase": event.phase, "prompt": usage.prompt_tokens, "completion": usage.completion_tokens}
             )
-
-
-def attempt_row(event: Verification) -> Row:
-    """One judged draft."""
-    verdict = event.verdict
-    return {
-        "draft": event.draft,
-        "passed": verdict.passed,
-        "violations": [
-            {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in verdict.violations
-        ],
-        "claims": [
-            {"text": c.text, "supported": c.supported, "settled_by": c.settled_by, "cited": list(c.cited)}
-            for c in verdict.claims
-        ],
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +118,6 @@ class ListeningJudge:
         return opinion
 
 
-def source_row(source: Source) -> Row:
-    """A source as ``orion verify --sources`` reads it."""
-    return {
-        "id": source.id,
-        "title": source.title,
-        "url": source.url,
-        "text": source.text,
-        "origin": source.origin,
-        "updated_at": source.updated_at,
-    }
-
-
 async def ask(engine: Engine, row: Row, number: int, state: ThreadState) -> tuple[Row, ThreadState]:
     """One question through the real agent."""
     heard = Heard()
@@ -168,7 +141,7 @@ async def ask(engine: Engine, row: Row, number: int, state: ThreadState) -> tupl
         "calls": heard.calls,
         "attempts": heard.attempts,
         "judged": heard.judged,
-        "sources": [source_row(source) for source in heard.sources.values()],
+        "sources": list(map(asdict, heard.sources.values())),
     }, after
 
 

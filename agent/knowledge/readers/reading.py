@@ -164,7 +164,7 @@ def _read_date(text: str) -> str:
 
 
 def _iso(text: str) -> str:
-    """Return the day of an ISO 8601 date or time, or an empty text if there is none."""
+    """Return the day of an ISO 8601 date or time; empty without one."""
     found = _ISO.match(text)
     try:
         return date.fromisoformat(found[0]).isoformat() if found else ""

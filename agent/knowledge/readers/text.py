@@ -201,7 +201,7 @@ def decode(data: bytes, declared: str = "") -> str:
 
 
 def _utf16_without_mark(data: bytes) -> str:
-    """Return the UTF-16 variant in which the data is printable text, or an empty text if there is none."""
+    """Return the UTF-16 variant in which the data is printable text, or an empty text."""
     sample = data[:_SAMPLE]
     if b"\0" not in sample or len(data) % 2:
         return ""
