@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-import pytest
-
-from bot.cli.main import serve as serve_command
 from bot.local.server import LocalWorkspace
 from bot.servers.http import ProcessStatus, build, serve
 
@@ -32,12 +28,6 @@ async def test_whoever_says_so_is_served_elsewhere() -> None:
     application = build(ProcessStatus())
     async with serve(application, host="127.0.0.2") as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
-
-
-@pytest.mark.parametrize("listener", [serve_command, serve], ids=["command", "pages"])
-def test_every_listener_begins_at_loopback(listener: object) -> None:
-    assert callable(listener)
-    assert inspect.signature(listener).parameters["host"].default == "127.0.0.1"
 
 
 async def test_the_local_workspace_listens_on_loopback_alone() -> None:

@@ -42,13 +42,9 @@ async def test_documents_instruction_and_language_apply_only_in_their_channel(tm
         decisions=lambda _: RESPOND, drafts=lambda _: says("<answer>NOT_IN_SOURCES</answer>")
     ) as server:
         settings = settings_in(
-            tmp_path / "home",
-            redis_url,
-            openai_base_url=server.url,
-            openai_api_key=SecretStr("k"),
-            model="m",
+            tmp_path / "home", redis_url, openai_base_url=server.url, openai_api_key=SecretStr("k"), model="m",
             channels=file,
-        )
+        )  # fmt: skip
         async with running(settings, docs=write_docs(tmp_path / "docs")) as setting:
             for channel in (CHANNEL, OTHER):
                 server.requests.clear()

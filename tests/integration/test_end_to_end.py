@@ -51,13 +51,6 @@ async def test_direct_message_is_answered_in_its_own_thread(setting: Setting) ->
     assert {place: session.title for place, session in threads.sessions.items()} == {(DIRECT, ts): LIMIT}
 
 
-async def test_refusal_names_the_nearest_documents(setting: Setting) -> None:
-    ts = setting.ask(f"{MENTION} Who painted the Mona Lisa, and when?")
-    answer = await setting.answer_to(ts)
-    assert "didn't find" in shown(answer)
-    assert answer["metadata"]["event_payload"]["verified"] is False
-
-
 async def test_redelivered_event_and_its_twin_give_one_answer(setting: Setting) -> None:
     setting.workspace.faults.duplicate_events = 4
     ts = setting.ask(f"{MENTION} {LIMIT}")

@@ -345,14 +345,10 @@ async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncItera
         redis = await stack.enter_async_context(node(home)) if "redis" in failure.needs else None
         database = stack.enter_context(database_in(far_ends.postgres())) if "knowledge" in failure.needs else None
         settings = settings_in(
-            home,
-            f"redis://{redis.address}" if redis else far_ends.redis_url,
-            openai_base_url=url,
-            openai_api_key=SecretStr("sk-test-0123456789"),
-            model="scripted",
-            knowledge_url=SecretStr(database.url if database else ""),
-            streams="streams" in failure.needs,
-        )
+            home, f"redis://{redis.address}" if redis else far_ends.redis_url, openai_base_url=url,
+            openai_api_key=SecretStr("sk-test-0123456789"), model="scripted",
+            knowledge_url=SecretStr(database.url if database else ""), streams="streams" in failure.needs,
+        )  # fmt: skip
         setting = await stack.enter_async_context(
             running(settings, mode=failure.mode, timeouts=failure.timeouts, strictness=failure.strictness)
         )
@@ -405,12 +401,9 @@ async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
             direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id") and m["ts"] > ts]
             shown_statuses = statuses(setting)
     return Seen(
-        answers=found,
-        direct=direct if channel != DIRECT else [],
-        log=[str(line["event"]) for line in lines],
-        metrics=page,
-        statuses=shown_statuses,
-    )
+        answers=found, direct=direct if channel != DIRECT else [], log=[str(line["event"]) for line in lines],
+        metrics=page, statuses=shown_statuses,
+    )  # fmt: skip
 
 
 def test_the_table_and_the_failures_are_the_same() -> None:

@@ -37,13 +37,9 @@ async def test_what_is_shown_holds_the_answer_and_passes_the_verifier(handbook: 
     rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     for row in rows:
         outcome, _ = await run_turn(
-            question(row["question"]),
-            ThreadState(),
-            model=ExtractiveModel(),
-            tools=tools,
-            budget=Budget(),
+            question(row["question"]), ThreadState(), model=ExtractiveModel(), tools=tools, budget=Budget(),
             emit=Listener(),
-        )
+        )  # fmt: skip
         assert isinstance(outcome, (Answered, Refused)), row["id"]
         expected = row["expect"]
         holds = all(plain(text) in plain(outcome.answer.text) for text in expected or ())

@@ -67,13 +67,9 @@ async def test_plain_generation_reports_the_servers_usage(model: OpenAIModel) ->
 async def test_whole_turn_streams_and_shows_nothing_unverified(model: OpenAIModel) -> None:
     listener = Listener()
     outcome, state = await run_turn(
-        question("How many requests may each key send a minute?"),
-        ThreadState(),
-        model=model,
-        tools={"search": PassageTool(LIMITS)},
-        budget=Budget(deadline_s=500, attempts=1),
-        emit=listener,
-    )
+        question("How many requests may each key send a minute?"), ThreadState(), model=model,
+        tools={"search": PassageTool(LIMITS)}, budget=Budget(deadline_s=500, attempts=1), emit=listener,
+    )  # fmt: skip
     assert outcome.answer.text
     assert "<answer>" not in outcome.answer.text
     writes = [event for event in listener.events if isinstance(event, ModelEnd) and event.phase == "write"]

@@ -67,14 +67,10 @@ async def traced(*, send_content: bool) -> LangfuseReceiver:
         judge = OpenAIModel(address=address, model="gpt-4.1-mini", timeouts=ONCE)
         trace = await tracer.turn("t1", thread="T1:C1:1.0", user="U1", question="How many?")
         outcome, _ = await run_turn(
-            question("How many requests may a key send a minute?"),
-            ThreadState(),
-            model=model,
-            judge=judge,
-            tools={"search": PassageTool(LIMITS), "llm_generate": LlmGenerate(model)},
-            budget=Budget(),
+            question("How many requests may a key send a minute?"), ThreadState(), model=model, judge=judge,
+            tools={"search": PassageTool(LIMITS), "llm_generate": LlmGenerate(model)}, budget=Budget(),
             emit=lambda event: trace_event(trace, event),
-        )
+        )  # fmt: skip
         assert isinstance(outcome, Answered)
         trace.end(outcome="answered", answer=outcome.answer.text)
         await model.aclose()

@@ -17,12 +17,9 @@ def in_order(found: list[Posted]) -> list[Posted]:
 
 
 posted = st.builds(
-    Posted,
-    ts=st.integers(1, 99).map(str),
-    turn_id=st.sampled_from(TURNS),
-    part=st.integers(1, 3),
+    Posted, ts=st.integers(1, 99).map(str), turn_id=st.sampled_from(TURNS), part=st.integers(1, 3),
     placeholder=st.booleans(),
-)
+)  # fmt: skip
 notices = st.builds(Posted, ts=st.integers(1, 99).map(str), about=st.sampled_from(["paused", "asked"]))
 threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(in_order)
 

@@ -2,11 +2,8 @@
 
 import pytest
 
-from agent.knowledge.types import Document
-from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.home import HomeFigures
 from bot.slack.web_api import DeliveryFailed
 from tests.support.local_slack import CHANNEL, CHAT, Slack, answer_texts, local_slack
 from tests.support.posted_answers import LONG, answer, answers, texts
@@ -139,15 +136,6 @@ async def test_thread_or_channel_that_is_gone_is_a_typed_failure(slack: Slack) -
         assert failed.value.permanent
 
 
-async def test_deleted_questions_answer_is_deleted(slack: Slack) -> None:
-    place, ts = slack.ask()
-    await slack.delivery.post_answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-    count = len(answers(slack, place))
-    assert await slack.delivery.delete_answer(place, ts) == count
-    assert answers(slack, place) == []
-    assert await slack.delivery.delete_answer(place, ts) == 0
-
-
 @pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
 async def test_an_answer_that_went_meanwhile_is_no_failure(error: str, slack: Slack) -> None:
     place, ts = slack.ask()
@@ -158,17 +146,6 @@ async def test_an_answer_that_went_meanwhile_is_no_failure(error: str, slack: Sl
     else:
         with pytest.raises(DeliveryFailed, match=error):
             await slack.delivery.delete_answer(place, ts)
-
-
-async def test_home_and_prompts_reach_slack(slack: Slack) -> None:
-    figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
-    await slack.delivery.publish_home("U0YOU", figures)
-    assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
-    await slack.delivery.suggest_prompts(CHAT, SUGGESTED_PROMPTS)
-    (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
-    assert (call.error, "thread_ts" in call.arguments) == ("", False)
-    await slack.delivery.send_direct_message("U0YOU", help_text(None))
-    assert texts(slack.server.messages(CHAT)) == [help_text(None)]
 
 
 async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read() -> None:

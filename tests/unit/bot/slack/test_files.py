@@ -30,13 +30,9 @@ from tests.support.waiting import wait_until
 
 TOKEN = "xoxb-far-end"
 LETTER = Incoming(
-    kind="question",
-    thread=ThreadKey(team="T1", channel="C1", thread_ts="5.000001"),
-    user="U1",
-    ts="5.000001",
-    addressed="mention",
-    files="unknown",
-)
+    kind="question", thread=ThreadKey(team="T1", channel="C1", thread_ts="5.000001"), user="U1", ts="5.000001",
+    addressed="mention", files="unknown",
+)  # fmt: skip
 Reply = dict[str, Any]
 """What ``web.Response`` is made of."""
 PAGE = b"<html><body>Please sign in to Slack to see this file, it is not the file.</body></html>"

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey, ThreadMessage
-from bot.local.model.messages import LocalMessage
 from bot.servers.http import serve
 from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import Posted, ThreadReader, sort_key
@@ -51,19 +50,6 @@ async def test_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -> 
     assert [m.text for m in read] == [f"line {number}" for number in range(1_100, 1_300)]
 
 
-async def test_the_alert_that_a_thread_is_about_is_read_too(slack: Slack) -> None:
-    log = slack.server.workspace.log
-    alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
-    root = LocalMessage(channel=CHANNEL, ts=log.next_ts(), user="UALERTS", bot_id="BALERTS", attachments=[alert])
-    slack.server.workspace.add_message(root)
-    place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
-    slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
-    assert [m.text for m in (await slack.reader.read_conversation(place)).messages] == [
-        "Disk full\ndb-7 is at 98 %",
-        "what is this?",
-    ]
-
-
 async def test_direct_chat_reads_its_last_messages(slack: Slack) -> None:
     stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
     place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
@@ -101,13 +87,6 @@ async def test_without_the_history_scope_nothing_is_found(slack: Slack) -> None:
     assert await slack.reader.find_posts(place, ts) == ()
     with pytest.raises(DeliveryFailed, match="missing_scope"):
         await slack.reader.read_conversation(place)
-
-
-async def test_thread_that_is_gone_is_a_failure(slack: Slack) -> None:
-    gone = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001")
-    with pytest.raises(DeliveryFailed) as failed:
-        await slack.reader.find_posts(gone, "1600000000.000001")
-    assert failed.value.permanent
 
 
 async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:
