@@ -19,6 +19,7 @@ from structlog.testing import capture_logs
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
+from bot.slack import files
 from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.files import MAX_BYTES, Attachments
 from bot.slack.history import ThreadReader
@@ -241,6 +242,20 @@ async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
             (file,) = await reader.read_all(LETTER, {})
             assert (file.name, file.trouble) == (name, trouble), name
             assert bool(file.text) == (not trouble)
+
+
+async def test_files_of_a_message_share_a_time_limit_and_what_it_leaves_out_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(files, "READ_TIMEOUT_S", 1.5)  # a limit, not behaviour
+    async with far_end() as (there, reader):
+        for name in ("a", "b"):
+            slow = f"<!-- {name} -->{'<meta ' * 1_000_000}".encode()  # minutes
+            there.offer(f"{name}.html", {"body": slow, "content_type": "text/html"}, mimetype="text/html")
+        there.offer("plan.txt", {"text": "Forty euros."})
+        read = await reader.read_all(LETTER, {})
+    assert [file.trouble for file in read] == ["slow", "slow", ""]
+    assert read[2].text == "Forty euros."
 
 
 async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls(slack: Slack) -> None:
