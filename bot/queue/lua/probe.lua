@@ -12,4 +12,5 @@ for _, command in ipairs({
 }) do
   redis.call(command[1], key, unpack(command, 2))
 end
+redis.call('SCAN', 0, 'COUNT', 1)
 return 1
