@@ -310,7 +310,8 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
     figures["cached_tokens"] = details["prompt"].get("cached_tokens")
     figures["reasoning_tokens"] = details["completion"].get("reasoning_tokens")
     counts: dict[str, Any] = {name: int(str(count)) for name, count in figures.items() if _COUNT.fullmatch(str(count))}
-    return Usage(model_calls=1, **counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
+    # No request has an empty prompt: a server that says 0 does not count.
+    return Usage(model_calls=1, **counts) if counts.get("prompt_tokens") and "completion_tokens" in counts else None
 
 
 def _string(value: object) -> str:

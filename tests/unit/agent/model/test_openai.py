@@ -269,7 +269,7 @@ async def test_truncated_call_is_a_token_limit() -> None:
 async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused() -> None:
     def reply(request: Any) -> Scripted:
         refusal = "'max_tokens' is not supported, use 'max_completion_tokens'"
-        return fails(400, refusal) if "max_tokens" in request else says("text", usage=None)
+        return fails(400, refusal) if "max_tokens" in request else says("text", usage=(0, 0))
 
     async with asking(generations=reply) as (server, model):
         generated = await model.generate("a lone \ud800 surrogate", max_tokens=5, temperature=0.7)

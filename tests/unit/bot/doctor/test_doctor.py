@@ -286,7 +286,7 @@ async def test_passwords_and_tokens_of_addresses_are_not_shown(tmp_path: Path) -
         slack_api_url="http://me:hunter22@127.0.0.1:9/api/",
         searxng_url="http://me:hunter22@127.0.0.1:9",
         web_docs=frozenset({"http://127.0.0.1:9/docs?token=hunter22", "https://me:hunter22@127.0.0.1:9/"}),
-        git_docs=frozenset({"https://me:hunter22@127.0.0.1:9/a.git"}),
+        git_docs=frozenset({"me:hunter22@127.0.0.1:a.git"}),
         langfuse_public_key="pk",
         langfuse_secret_key=SecretStr("sk"),
         langfuse_base_url="http://me:hunter22@127.0.0.1:9",
