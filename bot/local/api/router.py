@@ -6,14 +6,14 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.local.api import assistant, chat, reading
+from bot.local.api import reading, writing
 from bot.local.api.call import Call, Methods, read_values
 from bot.local.model.errors import ApiError
 from bot.local.model.faults import ApiCall, CallFault
 from bot.local.model.roster import Json
 from bot.local.workspace import WorkspaceState
 
-METHODS: Final = Methods(chat.methods | reading.methods | assistant.methods)
+METHODS: Final = Methods(reading.methods | writing.methods)
 
 
 async def handle(workspace: WorkspaceState, request: web.Request) -> web.StreamResponse:

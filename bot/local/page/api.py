@@ -17,9 +17,8 @@ from bot.local.deliveries import NotAcknowledged
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_USER, VISITOR, Channel, Json
-from bot.local.page.blocks import message_view, modal_view
-from bot.local.page.mrkdwn import as_slack_text
 from bot.local.page.people import PersonActions
+from bot.local.page.rendering import as_slack_text, message_view, modal_view
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Action = Callable[[PersonActions, Json], Awaitable[Json | None] | Json | None]

@@ -5,8 +5,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.local.model.messages import LocalMessage, MessageLog, rich_text
-from bot.local.page.blocks import block_view, message_view, modal_view, rich_html, text_html
-from bot.local.page.mrkdwn import as_slack_text, markdown_html, mrkdwn_html, plain_html
+from bot.local.page.rendering import (
+    as_slack_text,
+    block_view,
+    markdown_html,
+    message_view,
+    modal_view,
+    mrkdwn_html,
+    plain_html,
+    rich_html,
+    text_html,
+)
 from tests.support.html_parts import HtmlParts
 
 NAMES = {"U0ORION": "Orion", "U0RELEASE": "Release manager", "C0HELP": "help"}
