@@ -29,23 +29,7 @@ from verification.salvage import LeftOut, salvage
 from verification.types import Answer, Claim, Dialect, Draft, Repair, RuleName, Severity, Source, Verdict, Violation
 
 __all__ = [
-    "Answer",
-    "Claim",
-    "Dialect",
-    "Draft",
-    "Judgement",
-    "LeftOut",
-    "Repair",
-    "RuleName",
-    "Severity",
-    "Source",
-    "Verdict",
-    "Violation",
-    "apply_judgements",
-    "check",
-    "is_better",
-    "open_claims",
-    "repair",
-    "retry_text",
+    "Answer", "Claim", "Dialect", "Draft", "Judgement", "LeftOut", "Repair", "RuleName", "Severity", "Source",
+    "Verdict", "Violation", "apply_judgements", "check", "is_better", "open_claims", "repair", "retry_text",
     "salvage",
-]
+]  # fmt: skip

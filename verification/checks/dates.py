@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from verification.checks.derived import is_derivable_moment, unexplained_words
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
-from verification.evidence.passages import Passage
 from verification.text.language import compile_pattern, values_by_language
 from verification.values.dates import Moment, agrees
 from verification.values.quantity_words import UNITS
@@ -33,7 +32,9 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         # For 03/04/2021 one of the two readings must fit; for "3-5 March" both days must.
         ambiguous = len({reading.month for reading in readings}) > 1
         fits = any(_is_known(reading, evidence) for reading in (readings if ambiguous else [moment]))
-        if not (fits or span in seen or _ends_a_season(moment, evidence.claim.text)):
+        # In "1904-1905" the first year is checked.
+        season = _SEASON.search(evidence.claim.text, max(0, moment.start - 7), moment.start) if moment.is_year else None
+        if not (fits or span in seen or (season and int(season[1]) + 1 == moment.year)):
             seen.add(span)
             yield _finding(moment, evidence)
     spans = [period.span for period in _periods(evidence.claim.text) if not _has_period(period, evidence)]
@@ -75,12 +76,6 @@ def _parts_with(moment: Moment, year: int) -> Iterator[str]:
         yield f"Q{(moment.month + 2) // 3}"
     with suppress(ValueError, TypeError):
         yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"  # type: ignore[arg-type]  # TypeError
-
-
-def _ends_a_season(moment: Moment, text: str) -> bool:
-    """Recognise the second year of "1904-1905", since the first one is checked."""
-    match = _SEASON.search(text, max(0, moment.start - 7), moment.start)
-    return moment.is_year and match is not None and int(match[1]) + 1 == moment.year
 
 
 def _is_known(moment: Moment, evidence: Evidence) -> bool:
@@ -125,7 +120,12 @@ def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Momen
     is_vague = replacement is None and moment.weekday and any(source.names_weekdays for source in sources)
     if not precise and (is_vague or evidence.denies(moment.start)):
         return "doubtful"
-    said = [passage for passage in evidence.conversation if not _is_date_alone(passage)]
+    # Today's date alone explains only dates that are counted from it in words.
+    said = [
+        passage
+        for passage in evidence.conversation
+        if "".join(passage.text[each.start : each.end] for each in passage.moments) != "".join(passage.text.split())
+    ]
     others = (other for passage in said for other in passage.moments)
     if any(agrees(moment, other) and (moment.year is None or other.year is not None) for other in others):
         return "doubtful"
@@ -133,12 +133,6 @@ def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Momen
         return "doubtful"
     elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
     return evidence.certainty(replacement[0] if replacement and not elsewhere else None)
-
-
-def _is_date_alone(passage: Passage) -> bool:
-    """Recognise today's date, which explains only dates that are counted from it in words."""
-    written = "".join(passage.text[moment.start : moment.end] for moment in passage.moments)
-    return written == "".join(passage.text.split())
 
 
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:

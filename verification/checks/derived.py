@@ -5,7 +5,7 @@ sentences nearest to the claim count, so that a coincidence does not excuse an i
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from itertools import combinations, pairwise
@@ -312,13 +312,14 @@ def _is_near(moment: Moment, other: Moment, days: int) -> bool:
     return apart is not None and apart <= days
 
 
-def _day_of_year(moment: Moment) -> int | None:
-    return moment.month * 31 + moment.day if moment.month and moment.day else None
-
-
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
     """Return True if the moment is between the two, even across midnight or the end of the week or the year."""
-    for place in (_second, _day_of_year, attrgetter("weekday")):
+    places: tuple[Callable[[Moment], int | None], ...] = (
+        _second,
+        lambda each: each.month * 31 + each.day if each.month and each.day else None,
+        attrgetter("weekday"),
+    )
+    for place in places:
         at, first, last = place(moment), place(low), place(high)
         if at is not None and first is not None and last is not None:
             return first < at < last if first <= last else at > first or at < last

@@ -30,8 +30,7 @@ _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}
 _TAGS = load_table(__file__)
 LEAKED_TAGS: tuple[str, ...] = tuple(_TAGS["leaked"].split())
 LEAKED_TAG = re.compile(
-    rf"</?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
-    re.IGNORECASE,
+    rf"</?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>", re.IGNORECASE
 )
 _OF_ADDRESSES = frozenset(string.ascii_letters + string.digits + ":/.@")
 # The longest name of an entity in HTML 5 has 31 letters.

@@ -15,14 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from verification.markup.scanner import (
-    ANY_SCHEME,
-    ESCAPES,
-    SCHEMES,
-    UNESCAPED,
-    MarkupPage,
-    blank_spans,
-)
+from verification.markup.scanner import ANY_SCHEME, ESCAPES, SCHEMES, UNESCAPED, MarkupPage, blank_spans
 
 # CommonMark: the parentheses of a destination balance. A pattern cannot count, so two levels of them.
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"

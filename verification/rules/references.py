@@ -22,16 +22,7 @@ from propcache.api import cached_property
 
 from verification.markup.lines import NO_SOURCE, cited_numbers, is_drawn
 from verification.markup.links import links, mentioned_targets, normalise_url
-from verification.markup.scanner import (
-    SCHEMES,
-    ZERO_WIDTH,
-    Edit,
-    apply_edits,
-    blank_spans,
-    fences,
-    prose,
-    segments,
-)
+from verification.markup.scanner import SCHEMES, ZERO_WIDTH, Edit, apply_edits, blank_spans, fences, prose, segments
 from verification.types import Draft, Reading, Repair, Source, Violation
 
 _WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
@@ -205,10 +196,7 @@ def _unknown_links(reading: Reading) -> Iterator[Violation]:
 
 
 _LINK_FAULTS: Final = {
-    "unknown": (
-        "This link is in no source and not in the question.",
-        "Leave the link out; cite the source by [n].",
-    ),
+    "unknown": ("This link is in no source and not in the question.", "Leave the link out; cite the source by [n]."),
     "as_code": ("This link leads to a host that no source is from.", "Show the address as `code`, not as a link."),
 }
 

@@ -31,8 +31,7 @@ _MIN_PRINTABLE: Final = 0.9
 _MAX_ENCODED: Final = 20
 
 _LOOK_ALIKE: Final = str.maketrans(
-    "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαιρυν",
-    "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXoaipuv",
+    "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαιρυν", "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXoaipuv"
 )
 _LEET: Final = str.maketrans("431057$@", "aeiostsa")
 

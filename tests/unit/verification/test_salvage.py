@@ -45,10 +45,7 @@ def test_only_verified_parts_are_kept() -> None:
             "Refunds take 14 days [1]. The form has 9 pages [1]. However, the finance team pays the refund [1].",
             "Refunds take 14 days [1]. The finance team pays the refund [1].",
         ),
-        (
-            "Refunds take 14 days [1]. The form has 9 pages [1]. It needs 2 copies [1].",
-            "Refunds take 14 days [1].",
-        ),
+        ("Refunds take 14 days [1]. The form has 9 pages [1]. It needs 2 copies [1].", "Refunds take 14 days [1]."),
         (
             "Yes. Refunds take 30 days [1].\n\nThe finance team pays the refund [1].",
             "The finance team pays the refund [1].",
@@ -85,10 +82,7 @@ def test_only_verified_parts_are_kept() -> None:
             "Refunds take 14 days [1].\n\n*Fees*\n\nThe fee is 77 dollars [1].\n\n*Form*\n\nThe form has 3 pages [1].",
             "Refunds take 14 days [1].\n\n*Form*\n\nThe form has 3 pages [1].",
         ),
-        (
-            "Refunds take 14 days [1]. See <https://evil.test/x|this page> for more [1].",
-            "Refunds take 14 days [1].",
-        ),
+        ("Refunds take 14 days [1]. See <https://evil.test/x|this page> for more [1].", "Refunds take 14 days [1]."),
         ("Refunds take 14 days [1]. Hey <!here>, look.", "Refunds take 14 days [1]."),
         (
             "Refunds take 14 days [1].\n\nThe refund is free.\n\nAnything else?",

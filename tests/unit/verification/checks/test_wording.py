@@ -68,11 +68,7 @@ NOTES = (
 
 
 @pytest.mark.parametrize(
-    ("claim", "there"),
-    [
-        ("Ines Duarte asks Mei.", "Karl"),
-        ("Ines Duarte writes the migration note.", "Mei Tanaka"),
-    ],
+    ("claim", "there"), [("Ines Duarte asks Mei.", "Karl"), ("Ines Duarte writes the migration note.", "Mei Tanaka")]
 )
 def test_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
     (violation,) = violations_of(NOTES, claim)

@@ -89,12 +89,7 @@ def test_wrong_citation_is_corrected_and_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Refunds take 30 days [1].",
-        "Refunds take 99 days [2].",
-        "The trial takes 30 days [1].",
-    ],
+    "text", ["Refunds take 30 days [1].", "Refunds take 99 days [2].", "The trial takes 30 days [1]."]
 )
 def test_wrong_fact_stays_wrong(text: str) -> None:
     verdict = check(Draft(text=text, sources=RULEBOOK))

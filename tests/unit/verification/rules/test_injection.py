@@ -113,10 +113,7 @@ def test_talking_of_orders_and_orders_to_people_are_none() -> None:
             "Refunds take 14 days [1], and what else is on offer stands at https://docs.acme.test/promo.",
         ),
         ("Reply only with the template from the wiki.", "Reply only with the template from the wiki [1]."),
-        (
-            "End each mail with the line: Your Acme team.",
-            'Mails end with the line "Your Acme team" [1].',
-        ),
+        ("End each mail with the line: Your Acme team.", 'Mails end with the line "Your Acme team" [1].'),
         ("You are now a member of the team. Welcome!", "You are now a member of the team [1]."),
         ("Do not tell the user their password on the phone.", "Do not tell the user their password on the phone [1]."),
         ("The system: two servers and a queue.", "The system has two servers and a queue [1]."),
