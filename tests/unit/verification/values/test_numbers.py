@@ -131,10 +131,7 @@ def test_range_shares_its_unit() -> None:
 
 def test_articles_and_ordinals_are_weak() -> None:
     assert [(q.readings, q.weak) for q in quantities("one third half the second-most", "en")] == [
-        ((1.0,), True),
-        ((3.0,), True),
-        ((50.0,), True),
-        ((2.0,), True),
+        ((value,), True) for value in (1.0, 3.0, 50.0, 2.0)
     ]
     assert only("the 15th century").century
     assert only("the sixteenth century").readings == (16.0,)
@@ -196,15 +193,8 @@ def test_number_words_end_where_they_stop_making_sense() -> None:
 
 
 def test_indonesian_number_words() -> None:
-    for run, value in [
-        ("dua belas", 12),
-        ("sebelas", 11),
-        ("sepuluh", 10),
-        ("seratus dua", 102),
-        ("seribu", 1000),
-        ("dua juta", 2e6),
-    ]:
-        assert read_number_words(run, "id") == value
+    runs = {"dua belas": 12, "sebelas": 11, "sepuluh": 10, "seratus dua": 102, "seribu": 1000, "dua juta": 2e6}
+    assert {run: read_number_words(run, "id") for run in runs} == runs
 
 
 def test_words_that_make_no_number() -> None:
@@ -230,56 +220,26 @@ def test_any_text_is_read_without_trouble(text: str) -> None:
             assert 0 <= quantity.start < quantity.end <= len(text)
 
 
+STEPS = (
+    "week day 7, day hour 24, hour minute 60, minute second 60, second ms 1000, year month 12, quarters month 3,"
+    " decade year 10, century decade 10, pb tb 1000, tb gb 1000, gb mb 1000, mb kb 1000, kb byte 1000, tib gib 1024,"
+    " gib mib 1024, mib kib 1024, kib byte 1024, km m 1000, m cm 100, cm mm 10, mile km 1.609344, foot inch 12,"
+    " tonne kg 1000, kg gram 1000, gram mg 1000, kg lb 2.2046226, litre ml 1000, gallon litre 3.785, km² m² 1e6,"
+    " m² cm² 1e4, m³ cm³ 1e6, % ‰ 10, 割 % 10"
+)
+
+
 def test_each_unit_is_so_many_of_the_next() -> None:
-    for larger, smaller, times in [
-        ("week", "day", 7),
-        ("day", "hour", 24),
-        ("hour", "minute", 60),
-        ("minute", "second", 60),
-        ("second", "ms", 1000),
-        ("year", "month", 12),
-        ("quarters", "month", 3),
-        ("decade", "year", 10),
-        ("century", "decade", 10),
-        ("pb", "tb", 1000),
-        ("tb", "gb", 1000),
-        ("gb", "mb", 1000),
-        ("mb", "kb", 1000),
-        ("kb", "byte", 1000),
-        ("tib", "gib", 1024),
-        ("gib", "mib", 1024),
-        ("mib", "kib", 1024),
-        ("kib", "byte", 1024),
-        ("km", "m", 1000),
-        ("m", "cm", 100),
-        ("cm", "mm", 10),
-        ("mile", "km", 1.609344),
-        ("foot", "inch", 12),
-        ("tonne", "kg", 1000),
-        ("kg", "gram", 1000),
-        ("gram", "mg", 1000),
-        ("kg", "lb", 2.2046226),
-        ("litre", "ml", 1000),
-        ("gallon", "litre", 3.785),
-        ("km²", "m²", 1e6),
-        ("m²", "cm²", 1e4),
-        ("m³", "cm³", 1e6),
-        ("%", "‰", 10),
-        ("割", "%", 10),
-    ]:
+    for larger, smaller, times in map(str.split, STEPS.split(",")):
         assert UNITS[larger].dimension == UNITS[smaller].dimension
-        assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(times, rel=1e-6)
+        assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(float(times), rel=1e-6)
 
 
 def test_each_scale_is_so_many_of_the_next() -> None:
     steps = ("hundred", "k", "万", "million", "億", "billion", "trillion")
     factors = [SCALES[word] for word in steps]
     assert [after / before for before, after in pairwise(factors)] == [10, 10, 100, 100, 10, 1000]
-    assert (GLUED_SCALES["k"], GLUED_SCALES["M"], GLUED_SCALES["B"]) == (
-        SCALES["k"],
-        SCALES["million"],
-        SCALES["billion"],
-    )
+    assert [GLUED_SCALES[sign] for sign in "kMB"] == [SCALES[word] for word in ("k", "million", "billion")]
 
 
 def test_the_longest_number_in_words_is_one() -> None:
