@@ -127,19 +127,18 @@ class Orion(ProcessStatus):
         """Render the page for Prometheus. Queue and index are read with each request."""
         metrics, unknown = self.observers.metrics, math.nan  # a queue that could not be read is not empty
         depth = await _ask_briefly(self.mailbox.depth())
-        metrics.queue(messages=depth.messages if depth else unknown, dead=depth.dead if depth else unknown)
+        metrics.queue_messages.set(depth.messages if depth else unknown)
+        metrics.dead_letters.set(depth.dead if depth else unknown)
         known = await _ask_briefly(available_figures(self.engine.index))
-        metrics.knowledge(
-            documents=known.documents if known else unknown,
-            passages=known.passages if known else unknown,
-            unread=known.failures if known else unknown,
-            sync_age=time.time() - known.synced if known and known.synced else unknown,
-        )
+        metrics.documents.set(known.documents if known else unknown)
+        metrics.passages.set(known.passages if known else unknown)
+        metrics.unread.set(known.failures if known else unknown)
+        metrics.sync_age_seconds.set(time.time() - known.synced if known and known.synced else unknown)
         if meaning := self.engine.meaning:
             metrics.search_by_meaning.set(not meaning.failure)
         # if there are several breakers, show an open one
         for circuit in sorted(self.circuits, key=lambda one: one.is_open):
-            metrics.circuit(circuit.name, is_open=circuit.is_open)
+            metrics.circuit_open.labels(circuit.name).set(circuit.is_open)
         return metrics.render()[0]
 
     async def checks(self) -> dict[str, bool]:

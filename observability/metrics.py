@@ -68,13 +68,6 @@ class Metrics:
         )
         self.syncs = self._count("knowledge_syncs", "Runs of the background sync, by how they ended.", "how")
 
-    def knowledge(self, *, documents: float, passages: float, unread: float, sync_age: float) -> None:
-        """Set the figures of the index; ``nan`` if unknown."""
-        self.documents.set(documents)
-        self.passages.set(passages)
-        self.unread.set(unread)
-        self.sync_age_seconds.set(sync_age)
-
     def count_sync(self, how: str) -> None:
         """Count a finished run of the background sync."""
         self.syncs.labels(how).inc()
@@ -86,15 +79,6 @@ class Metrics:
             name = "other"
         known.add(name)
         self.slack_errors.labels(method, name).inc()
-
-    def circuit(self, far_end: str, *, is_open: bool) -> None:
-        """Set whether this service is not called for now because it kept failing."""
-        self.circuit_open.labels(far_end).set(is_open)
-
-    def queue(self, *, messages: float, dead: float) -> None:
-        """Set the figures of the queue; ``nan`` if unknown."""
-        self.queue_messages.set(messages)
-        self.dead_letters.set(dead)
 
     def render(self) -> tuple[bytes, str]:
         """Return the page for Prometheus and its content type."""

@@ -75,12 +75,11 @@ def render_links(text: str, sources: tuple[Source, ...], dialect: Dialect) -> st
     """Return the text with citations as links and, for mrkdwn, bare URLs as links and code escaped. Idempotent."""
     urls = {s.id: links.quote_url(s.url) for s in reversed(sources) if links.is_absolute(s.url)}
     # In Markdown the number's brackets would end the label, and a parenthesis the destination.
-    shown = {
-        number: f"<{url}|[{number}]>"
-        if dialect == "mrkdwn"
-        else f"[\\[{number}\\]]({url.replace('(', '%28').replace(')', '%29')})"
-        for number, url in urls.items()
-    }
+    if dialect == "mrkdwn":
+        shown = {number: f"<{url}|[{number}]>" for number, url in urls.items()}
+    else:
+        quoted = {number: url.replace("(", "%28").replace(")", "%29") for number, url in urls.items()}
+        shown = {number: f"[\\[{number}\\]]({url})" for number, url in quoted.items()}
 
     def link_citation(match: re.Match[str]) -> str:
         numbers = [int(number) for number in match[1].split(",")] if match[1] else []

@@ -108,7 +108,7 @@ def _secret_spans(text: str, reading: Reading | None = None) -> list[tuple[int, 
     """Return the values in the form of a token, and those assigned to a password, a key or a token."""
     bare, places = _strip_pattern(_HIDING, text) if _HIDING.search(text) else (text, range(len(text)))
     bare = bare if bare.isascii() else fold_letters(bare)  # one for one, so that positions do not change
-    # The patterns together take fifty times as long as this look for what each of them needs.
+    # Looking for what each pattern needs takes a tenth of the time of all patterns.
     folded, has_run = bare.lower(), bool(_UNBROKEN.search(bare))
     likely = (
         (pattern, is_secret)
@@ -168,7 +168,7 @@ def _rows() -> list[tuple[list[str], str, Callable[[str], bool]]]:
 
 
 def _is_no_example(value: str) -> bool:
-    """Return True for a value that its place already shows to be a password, unless it is a number or an example."""
+    """Return True for a value that its place already shows to be a password, unless it is an example."""
     return not (_PLACEHOLDER.search(value) or _EXAMPLE_PASSWORD.fullmatch(value))
 
 
