@@ -199,7 +199,6 @@ class _LibraryFormatter(logging.Formatter):
 
 
 def _preview(value: object, known: re.Pattern[str] | None) -> Any:
-    """Return the beginning of a text, or of a value that contains texts, for debug."""
     return _truncate(redact(value if isinstance(value, str) else str(value), known=known), MAX_IN_DEBUG)
 
 

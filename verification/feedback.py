@@ -42,7 +42,6 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
 
 
 def _unique_violations(verdict: Verdict, severity: Severity) -> list[Violation]:
-    """The violations of one severity, most important first, without duplicates."""
     violations = [each for each in verdict.violations if each.severity == severity]
     violations.sort(key=lambda each: (_ORDER.index(each.rule), each.start))
     return list({(each.rule, each.words, each.detail): each for each in reversed(violations)}.values())[::-1]

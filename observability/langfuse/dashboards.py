@@ -103,7 +103,6 @@ def _request(client: httpx.Client, method: str, path: str, body: Any = None) -> 
 
 @contextmanager
 def _explain_errors(host: str) -> Iterator[None]:
-    """Turn the server's errors into a sentence."""
     try:
         yield
     except httpx.HTTPStatusError as error:

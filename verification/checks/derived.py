@@ -153,7 +153,6 @@ def _nearby_passages(evidence: Evidence) -> list[Passage]:
 
 
 def _ranges(passage: Passage, ends: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
-    """Yield the pairs that are written as a range."""
     return (pair for pair in pairwise(ends) if RANGE.fullmatch(passage.text, pair[0].end, pair[1].start))
 
 
@@ -298,7 +297,6 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
 
 
 def _is_near(moment: Moment, other: Moment, days: int) -> bool:
-    """Return True if the date, weekday or month is within this many days of the other date."""
     try:
         day = date(other.year or moment.year or _SOME_YEAR, other.month or 0, other.day or 0)
     except ValueError:

@@ -163,7 +163,6 @@ def _commands(source: str) -> Iterator[tuple[str, bool]]:
 
 
 def _unknown_words(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
-    """The names and numbers of the code that appear in no source."""
     variables = set(_VARIABLE.findall(text))
     bare = _COMMENT.sub(lambda match: " ".join(_NUMBER.findall(match[0])), _FILLABLE.sub(" ", text))
     words = dict.fromkeys(match.rstrip(".") for match in _TOKEN.findall(bare))
@@ -188,7 +187,6 @@ def placeholder_values(line: str, texts: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=64)  # a turn keeps its sources
 def _placeholder_patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    """Patterns for the commands of a text that have placeholders."""
     commands = (_FILLABLE.split(command) for command, _ in _commands(text)) if _FILLABLE.search(text) else ()
     fillable = (parts for parts in commands if 1 < len(parts) <= _MAX_NAMED * 3 and re.search(r"\w", parts[0]))
     # A flag never fills a placeholder: it would change what the command does.

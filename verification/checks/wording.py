@@ -60,7 +60,6 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_quoted_from(passages: Sequence[Passage], parts: Sequence[str]) -> bool:
-    """Return True if each part is in one of the passages as a reader sees them."""
     pages = {text_as_read(passage.text, captions=captions) for passage in passages for captions in (False, True)}
     haystacks = [normalise_text(_MARKS.sub("", page)) for page in pages]
     return all(any(is_whole_word_in(part, haystack) for haystack in haystacks) for part in parts)
@@ -88,7 +87,6 @@ def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere
 
 
 def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
-    """The source, and the passage in whole words, that are closest to the quotation."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for quotations that were altered
 
     score, best = _MIN_SIMILARITY, None

@@ -239,7 +239,6 @@ def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def _all_cited(sentences: Iterable[Sentence]) -> tuple[int, ...]:
-    """The distinct source numbers that the sentences cite, in order."""
     return tuple(dict.fromkeys(number for sentence in sentences for number in sentence.cited))
 
 

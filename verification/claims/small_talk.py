@@ -69,7 +69,6 @@ def is_bare_answer(sentence: str) -> bool:
 
 
 def _is_empty_talk(plain: str) -> bool:
-    """Return True for an offer, an announcement or an admission of not knowing."""
     if compile_pattern(_OFFER).match(plain) or (
         compile_pattern(_CONDITION).match(plain) and compile_pattern(_CONDITION_OFFER).search(plain)
     ):

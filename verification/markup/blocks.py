@@ -88,7 +88,6 @@ class Layout:
                 self.page.edit(match.start(2), match.end(2), "")
 
     def _split(self, start: int, end: int) -> Iterator[Line]:
-        """Yield the lines of a stretch without fences."""
         while start < end:
             eol = self.text.find("\n", start, end)
             eol = end if eol < 0 else eol
@@ -128,7 +127,6 @@ class Layout:
         return self._plain(index)
 
     def _flush(self) -> None:
-        """Repair the paragraph collected so far."""
         if self.paragraph:
             Inline(self.page, *self.paragraph).repair()
             self.paragraph = None
@@ -155,7 +153,6 @@ class Layout:
         return len(drawn) > 2 and any(not drawn.strip(sign) for sign in signs)  # noqa: PLR2004 - a rule's least length
 
     def _bold_line(self, start: int, end: int) -> None:
-        """Make a line bold, and remove bold inside it."""
         content = self.text[start:end].strip()
         start = self.text.find(content, start)
         end = start + len(content)

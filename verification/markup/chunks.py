@@ -74,10 +74,9 @@ def group_messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 def render_links(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
     """Return the text with citations as links and, for mrkdwn, bare URLs as links and code escaped. Idempotent."""
     urls = {s.id: links.quote_url(s.url) for s in reversed(sources) if links.is_absolute(s.url)}
-    # In Markdown the number's brackets would end the label, and a parenthesis the destination.
     if dialect == "mrkdwn":
         shown = {number: f"<{url}|[{number}]>" for number, url in urls.items()}
-    else:
+    else:  # the number's brackets would end the label, and a parenthesis the destination
         quoted = {number: url.replace("(", "%28").replace(")", "%29") for number, url in urls.items()}
         shown = {number: f"[\\[{number}\\]]({url})" for number, url in quoted.items()}
 
@@ -190,7 +189,6 @@ def _pack_lines(pieces: Iterator[str], room: int) -> Iterator[str]:
 
 
 def _cut_line(line: str, room: int) -> Iterator[str]:
-    """Split one long line into pieces of at most ``room`` characters."""
     spans = _atoms(line) if len(line) > room else []
     position = index = 0
     while len(line) - position > room:

@@ -139,7 +139,6 @@ class Inline:
         return self._tag(tag) if tag and name in HTML_TAGS and has_partner else 0
 
     def _token(self, match: re.Match[str]) -> int:
-        """Keep Slack's own token, and repair its label like text."""
         start, end = match.span()
         self.brackets.last_token = start
         pipe = self.text.find("|", start, end)
@@ -291,7 +290,6 @@ class Inline:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """The ``href``, ``src`` and ``alt`` of a tag."""
     return {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(text)}
 
 

@@ -90,7 +90,6 @@ def _plain_lines(text: str, start: int, end: int) -> Iterator[TextLine]:
 
 
 def _classify_line(line: str, start: int, following: str) -> TextLine:
-    """Return a line with its kind, judged by the line and the one below."""
     bare = line.strip()
     marker = ITEM.match(line)
     indent = len(line[: len(line) - len(line.lstrip())].expandtabs(4))

@@ -125,7 +125,6 @@ def orders_in(text: str) -> tuple[Order, ...]:
 
 
 def _find_orders(text: str) -> Iterator[Order]:
-    """Yield the sentences that order something outside quotes and code."""
     weak, saying, urging = map(compile_pattern, (_WEAK, _SAYING, _URGING))
     before, end = "", 0
     for match in _SENTENCE.finditer(text):

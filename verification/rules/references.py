@@ -125,7 +125,6 @@ class KnownLinks:
 
 
 def _host(key: str) -> str:
-    """The host of a normalised target without user and port. Empty without a host."""
     try:
         return (urlsplit(key).hostname or "").casefold()
     except ValueError:  # such as an unclosed IPv6 bracket

@@ -179,7 +179,6 @@ def _is_other_word(match: re.Match[str]) -> bool:
 
 
 def _spelled_moments(match: re.Match[str], *days: str | None) -> Iterator[Moment]:
-    """Yield the match as a moment for each of the days."""
     month, year = MONTHS[match["month"].casefold()], int(match["year"]) if match["year"] else None
     for day in filter(None, days):
         yield Moment(start=match.start(), end=match.end(), year=year, month=month, day=int(day))

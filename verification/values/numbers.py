@@ -273,7 +273,6 @@ def _read_unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None,
 
 
 def _read_run(text: str, token: re.Match[str], language: str) -> Quantity | None:
-    """Read the longest run of number words from ``token`` on that is one number."""
     # The number of "ten-pin" and "five-day" ends at the hyphen, that of "twenty-five" after it.
     ends = [token.start() + len(token.group().split("-", 1)[0]), token.end()]
     following = _TOKEN.match(text, token.end() + 1)
