@@ -235,11 +235,7 @@ class Mailbox:
         return claimed
 
     async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
-        """Renew these leases in Redis and locally. Those that Redis refuses are lost.
-
-        Uses a client of its own, with short time-outs and without retries. An unreachable shard does not affect the
-        others.
-        """
+        """Renew these leases in Redis and locally. Those that Redis refuses are lost. Each shard is independent."""
         missed: RedisError | None = None
         by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}
         for claimed, lease in held:

@@ -159,8 +159,7 @@ class TurnTokens:
     async def write(self, *, at_end: bool = False) -> None:
         """Write what is not written yet, after a running write. If Redis is down, the next call writes it.
 
-        A turn counts for the average when it ends, and only if it used tokens: others would make reservations too
-        small.
+        Only a turn that used tokens counts for the average: others would make reservations too small.
         """
         async with self._writing:
             tokens, key, redis = self._unwritten, self.budgets.key(self.incoming.thread.team), self.budgets.redis
@@ -206,13 +205,9 @@ class Pausing:
     prefix: str = "orion"
     clock: Callable[[], float] = time.time
 
-    def key(self) -> str:
-        """Redis key of the pause. It has no TTL, because a pause must not end by itself."""
-        return f"{self.prefix}:paused"
-
-    def resumed_key(self) -> str:
-        """Redis key of the time of the last resume."""
-        return f"{self.prefix}:resumed"
+    def key(self, what: Literal["paused", "resumed"] = "paused") -> str:
+        """Redis key of the pause (no TTL: it must not end by itself), or of the time of the last resume."""
+        return f"{self.prefix}:{what}"
 
     async def pause(self, reason: str = "") -> Pause:
         """Pause from now on. An active pause keeps its start and gets the new reason."""
@@ -226,7 +221,7 @@ class Pausing:
         """End the pause. Return whether there was one."""
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.delete(self.key())
-            pipe.set(self.resumed_key(), self.clock(), ex=30 * 86_400)
+            pipe.set(self.key("resumed"), self.clock(), ex=30 * 86_400)
             deleted, _ = await pipe.execute()
         return bool(deleted)
 

@@ -308,7 +308,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_i
         "gone": stores.cancellations.key("gone", thread, incoming.ts),
         "stop": stores.cancellations.key("stop", thread),
         "paused": stores.pausing.key(),
-        "resumed": stores.pausing.resumed_key(),
+        "resumed": stores.pausing.key("resumed"),
         "notice": stores.mailbox.notice_key(str(thread), message_id),
         "person": stores.people.key("person", team, incoming.user),
         "shared": stores.people.key("shared", team, thread.channel),

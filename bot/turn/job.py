@@ -137,8 +137,7 @@ class Visibility:
     async def visible_record(self, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
         """Return a turn's record without the sources and passages that a viewer may not see now.
 
-        If a source is removed, so are the sentences left out of the answer: they may quote it, and were
-        not checked.
+        Without one of them, the sentences left out of the answer are removed too: they may quote it, unchecked.
         """
         sources = sources_of(record)
         visible = {source.id for source in await self.visible_sources(sources, viewers)}

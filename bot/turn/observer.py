@@ -309,11 +309,7 @@ def _generation(call: ModelCall, usage: Usage) -> Generation:
 
 @asynccontextmanager
 async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "orion") -> AsyncIterator[Observers]:
-    """The watchers of one process.
-
-    On leaving, the remaining data is sent within a deadline. ``prefix`` separates figures and records from those of
-    another Orion in the same Redis.
-    """
+    """The watchers of one process. On leaving, the remaining data is sent within a deadline."""
     stats, records = Stats(redis, prefix=prefix), TurnRecords(redis, prefix=prefix)
     tracer = open_tracer(settings)
     try:

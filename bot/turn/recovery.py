@@ -103,10 +103,7 @@ def open_stream(
 
 
 async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:
-    """Delete a streamed plan without any text of an answer, because its turn has ended or continues elsewhere.
-
-    Delete an empty stream too: a step may still be on its way to it.
-    """
+    """Delete a stream without text of an answer, even an empty one: its turn has ended or continues elsewhere."""
     if streamed.ts:
         key = replace(job.answer_key(), streamed=streamed)
         with suppress(DeliveryFailed):

@@ -101,10 +101,7 @@ class WorkingStatus:
             await self._send(text)
 
     async def stop_updates(self) -> None:
-        """Send nothing more, because the answer may now replace a placeholder.
-
-        Wait for a running call, which Slack could carry out after the answer and overwrite it.
-        """
+        """Send nothing more. Wait for a running call: Slack could carry it out after the answer and overwrite it."""
         if self._keeper is None:
             return
         if not self._has_status:

@@ -228,7 +228,7 @@ async def test_pause_applies_to_everyone_until_it_is_ended(redis_client: Redis) 
     assert await there.resume()
     assert not await here.resume()
     assert await here.current() is None
-    assert await redis_client.get(here.resumed_key()) == "100.0"
+    assert await redis_client.get(here.key("resumed")) == "100.0"
     assert len((await here.pause("x" * 1_000)).reason) == MAX_REASON_LENGTH
     assert await Pausing(redis_client, prefix="another").current() is None
 
