@@ -50,12 +50,11 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 class ModelError(Exception):
     """The model server failed. ``kind`` says how, ``hints`` say what to do. The text is for logs, never for a person.
 
-    ``usage`` is the known cost of the call, ``call`` the request, for traces. ``retry_after_s`` is the pause that the
-    server asked for, if any. ``incomplete``: the reply is empty or broke off, and another one may be complete.
-    ``is_final``: the server asked not to retry.
+    ``usage`` is the known cost of the call, ``retry_after_s`` the pause that the server asked for, if any.
     """
 
-    incomplete = is_final = False
+    incomplete = False  # the reply is empty or broke off, and another one may be complete
+    is_final = False  # the server asked not to retry
 
     def __init__(
         self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = (), usage: Usage | None = None,

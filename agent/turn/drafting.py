@@ -1,12 +1,8 @@
 """Write, verify and give feedback, for up to ``budget.attempts`` drafts. The best one counts.
 
-For example, take a draft with a wrong number. ``_verify`` runs the rules on it. ``claim_supported`` finds a number that
-neither the cited sources nor the question have (``verification/checks/numbers.py``). Without a judge, a citation that
-fits another source better is moved there. The number is a ``Finding`` (``verification/evidence/evidence.py``) of one of
-three certainties: ``certain`` fails the draft, ``unfounded`` fails it unless a judge decides, ``doubtful`` never does.
-``_next_request`` requests another draft and names the words and the fix. After the last attempt
-``_keep_verified_part`` leaves out the sentences that fail. If too little remains, the person gets a polite failure
-message. People never see a draft that failed, not even in parts or in an error.
+A draft that fails a rule or the judge is written again, after feedback that names the words and the fix. In the end the
+sentences that fail are left out; if too little remains, the person gets a polite failure message. People never see a
+draft that failed, not even in parts or in an error.
 """
 
 from __future__ import annotations

@@ -31,13 +31,10 @@ class AttemptJudge:
     number: int
 
     async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion. Only a ``whole`` answer can turn out to be no answer.
-
-        The judge is not asked about a draft that the rules fail, unless it lacks nothing but citations.
-        """
+        """Return the verdict with the judge's opinion. Only a ``whole`` answer can turn out to be no answer."""
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
-        # A text without citations and other faults may say that the sources lack the answer.
+        # Of drafts that fail a rule, one that lacks only citations is judged: it may say that there is no answer.
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = tuple(dict.fromkeys(filter(self._may_be_asked, open_claims(verdict))))

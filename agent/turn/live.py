@@ -116,8 +116,7 @@ class LiveAnswer:
     async def attempt(self, draft: Draft, judge: AttemptJudge, *, last: bool) -> AsyncIterator[None]:
         """Continue with another attempt after the shown part. On leaving, wait until its blocks are judged and shown.
 
-        ``draft`` has everything that a judgement may depend on except the text. The ``last`` attempt is read to its end
-        even after a failure. An exception of the stage is raised unchanged.
+        The ``last`` attempt is read to its end even after a failure. An exception of the stage is raised unchanged.
         """
         self._on("next_attempt")
         before = f"{self.shown_draft.rstrip()}\n\n" if self.shown else ""

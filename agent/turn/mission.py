@@ -1,10 +1,8 @@
 """Decides what a new message is in its thread: an answer to a clarifying question, a continuation, or a new mission.
 
-People see the plan too: each step as one line of plain text, or without its words if the rules object or it has a link.
-
 The event names in the log and the fields of the reset event are a fixed contract. The findings of a turn that asked a
-clarifying question are kept until the person answers. Documents are reused only while they are fresh; results of
-Slack's search are never kept.
+clarifying question are kept until the person answers, documents only while they are fresh, results of Slack's search
+never. People see each step of the plan as a line of plain text, or without its words if the rules object to them.
 """
 
 import asyncio
