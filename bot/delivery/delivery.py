@@ -94,7 +94,7 @@ class Delivery:
                 return (stream.streamed.ts,)
         posts = render(answer, answer_key, self.today())
         existing = await self._find_posted(place, answer_key)
-        # Only if there is no answer yet, reuse a placeholder, first a stream with part of it. Delete the others.
+        # Before the first answer, reuse a placeholder, first a stream with part of it. Delete the others.
         waiting = sorted(existing, key=lambda posted: not posted.stream) or ([placeholder] if placeholder else [])
         reusable = [posted for posted in existing if not posted.placeholder] or waiting[:1]
         assigned = assign_messages(reusable, len(posts), answer_key.turn_id)
@@ -163,9 +163,9 @@ class Delivery:
         shown = self._placeholders.pop((place, question_ts), None)
         if shown and shown.ts:  # first, by its ts, because Orion may not be allowed to read the history
             await self._delete(place.channel, shown.ts, lease_check)
-        found = await self._find_posted(place, key)
-        messages = [one for one in found if one.placeholder or not only_placeholders]
-        messages = [one for one in messages if not (shown and one.ts == shown.ts)]
+        deleted = shown.ts if shown else ""
+        posts = [one for one in await self._find_posted(place, key) if one.placeholder or not only_placeholders]
+        messages = [one for one in posts if one.ts != deleted]
         for message in messages:
             await self._delete(place.channel, message.ts, lease_check)
         return len(messages)

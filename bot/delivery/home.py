@@ -35,7 +35,7 @@ class HomeFigures:
     stats: Summary = field(default_factory=Summary)  # of the last ``days`` days
     days: int = 14
     paused: bool = False
-    quotes: bool = False  # there is no model
+    quotes: bool = False  # Orion works without a model
     disliked: Sequence[Mapping[str, Any]] | None = None  # like ``failures``, turn records with ``at``; None: no admin
     failures: Sequence[Mapping[str, Any]] | None = None
     channels: Mapping[str, ChannelSettings] = field(default_factory=dict)  # for admins
@@ -68,7 +68,7 @@ def _with_heading(heading: str, lines: Sequence[str], language: str | None) -> s
 
 
 def _question_blocks(questions: Sequence[str], language: str | None) -> list[Block]:
-    """Return a button for each sample question, or one general button if there are none."""
+    """Return a button for each sample question, or one general button without any."""
     if not questions:
         return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
     numbered = enumerate(questions[:3], 1)

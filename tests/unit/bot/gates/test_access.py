@@ -86,6 +86,14 @@ async def test_guest_in_a_direct_chat_is_refused_in_each_thread(at: GateScene) -
     assert at.through == []
 
 
+async def test_notice_that_slack_did_not_post_comes_with_the_next_message_and_only_once(at: GateScene) -> None:
+    at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+    at.slack.server.faults.fail("chat.postEphemeral", "internal_error")
+    for told in (0, 1, 1):
+        assert await at.knock(user=GUEST, vouched=True) == OK
+        assert len(at.slack.server.ephemerals("C0GENERAL")) == told
+
+
 async def test_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, allow_guests=True, allow_users=frozenset({GUEST, STRANGER})) as setting:
         for user in (GUEST, STRANGER):

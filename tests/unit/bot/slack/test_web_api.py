@@ -335,7 +335,7 @@ async def test_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> N
         async with asyncio.TaskGroup() as group:
             group.create_task(calls.read("users.info", user="U0YOU"))
             await slack.server.wait_for(lambda: slack.made("users.info") == 1)
-            waiting = group.create_task(refused(calls.write("chat.postMessage", post(), lease_check=lease_check)))
+            waiting = group.create_task(lease_loss(calls.write("chat.postMessage", post(), lease_check=lease_check)))
             await asyncio.sleep(0)
             held.clear()
             slack.server.faults.release()
@@ -357,8 +357,7 @@ async def test_what_is_stale_a_moment_later_waits_for_no_place(slack: Slack) -> 
     assert slack.made("views.publish") == 0
 
 
-async def refused(call: Awaitable[Reply]) -> Exception | None:
-    """What a call ended with, if it was no reply."""
+async def lease_loss(call: Awaitable[Reply]) -> Exception | None:
     try:
         await call
     except LeaseLost as error:
