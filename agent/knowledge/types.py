@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 PATH: Final = " › "  # between the headings of a path
 UNREAD: Final = "unread:"  # prefix of notes about documents that were not read completely
@@ -14,13 +14,20 @@ class KnowledgeAwayError(Exception):
     """The index cannot be reached at the moment. The text names the kind of failure and is safe to log."""
 
 
-class ReadError(Exception):
-    """A document that cannot be read. ``reason`` is for people. ``temporary``: the index keeps its earlier version."""
+Trouble = Literal["unreadable", "big", "slow"]
 
-    def __init__(self, reason: str, *, temporary: bool = False) -> None:
+
+class ReadError(Exception):
+    """A document that cannot be read. ``reason`` is for people. ``temporary``: the index keeps its earlier version.
+
+    ``trouble`` says whether reading it takes too much memory (``big``) or time.
+    """
+
+    def __init__(self, reason: str, *, temporary: bool = False, trouble: Trouble = "unreadable") -> None:
         super().__init__(reason)
         self.reason = reason
         self.temporary = temporary
+        self.trouble = trouble
 
 
 @dataclass(eq=False)

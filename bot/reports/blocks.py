@@ -110,7 +110,8 @@ def _question_link(asked: ReportedQuestion) -> str:
 
 
 def _elsewhere(hidden: Counter[str], language: str | None) -> list[str]:
-    return [say(f"report_{place}", language, n=str(hidden[place])) for place in ("direct", "private") if hidden[place]]
+    counts = {"report_direct": hidden["direct"], "report_private": hidden["private"]}
+    return [say(name, language, n=str(count)) for name, count in counts.items() if count]
 
 
 def _spent(tally: Tally, cost: float | None) -> str:

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.readers.process import ATTACHMENT_LIMITS, DocumentReader, FileToRead, TimeLeft, TooSlowError
+from agent.knowledge.readers.process import ATTACHMENT_LIMITS, DocumentReader, FileToRead, TimeLeft
 from agent.knowledge.readers.reading import FORMATS_BY_TYPE, format_of
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
@@ -141,7 +141,7 @@ class Attachments:
             return await asyncio.to_thread(self.documents.read, to_read, left=left)
         except ReadError as error:
             log.warning("file_not_parsed", reason=error.reason)
-            raise FileUnavailable("slow" if isinstance(error, TooSlowError) else "unreadable") from None
+            raise FileUnavailable(error.trouble) from None
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """Download through redirects. Check each host before sending it the token."""

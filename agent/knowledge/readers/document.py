@@ -177,7 +177,7 @@ def open_package(data: bytes) -> BytesIO:
             for name in filter(lambda name: name.endswith(_XML), entries):
                 xml = package.read(name)
                 if xml.count(b"<", 0, len(xml)) > 2 * MAX_ELEMENTS:  # a start and an end
-                    raise ReadError(reason=f"has more than {MAX_ELEMENTS:,} elements in one part")
+                    raise ReadError(reason=f"has more than {MAX_ELEMENTS:,} elements in one part", trouble="big")
                 xml = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", xml)
                 plain.writestr(name, _existing_links(xml, name, entries) if name.endswith(".rels") else xml)
     result.seek(0)
@@ -191,7 +191,7 @@ def _check_size(entries: list[zipfile.ZipInfo]) -> None:
     largest = max((entry.file_size for entry in entries if entry.filename.endswith(_XML)), default=0)
     if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED or largest > MAX_XML:
         msg = f"would unpack to {unpacked // 1_000_000} MB in {len(entries)} files, which is more than is read"
-        raise ReadError(msg)
+        raise ReadError(msg, trouble="big")
 
 
 def _existing_links(xml: bytes, name: str, entries: dict[str, zipfile.ZipInfo]) -> bytes:

@@ -51,10 +51,6 @@ DOCUMENT_LIMITS: Final = FileLimits(timeout_s=30.0, max_chars=MAX_CHARS, max_mem
 ATTACHMENT_LIMITS: Final = FileLimits(timeout_s=10.0, max_chars=400_000, max_memory=90_000_000)
 
 
-class TooSlowError(ReadError):
-    """The file takes too much time to read."""
-
-
 @dataclass(slots=True)
 class TimeLeft:
     """Time that is left for several files together, without the time that they wait for each other."""
@@ -107,7 +103,7 @@ class DocumentReader:
         with self._lock:
             reply = self._read_in_child(file, when_slow, left or TimeLeft(self._limits.timeout_s))
         if "error" in reply:
-            raise ReadError(reply["error"])
+            raise ReadError(reply["error"], trouble=reply["trouble"])
         fields = reply["document"]
         document = ReadDocument(**fields | {"parts": tuple(DocumentPart(**part) for part in fields["parts"])})
         return document, tuple(Chunk(**chunk) for chunk in reply["chunks"])
@@ -115,14 +111,14 @@ class DocumentReader:
     def _read_in_child(self, file: FileToRead, when_slow: Callable[[], None], left: TimeLeft) -> dict[str, Any]:
         digest = digest_of(file.data)
         if earlier := dict(self._refused).get(digest):
-            raise type(earlier)(earlier.reason)
+            raise ReadError(earlier.reason, trouble=earlier.trouble)
         limits, began = self._limits._replace(timeout_s=min(self._limits.timeout_s, left.seconds)), time.monotonic()
         try:
             reply = self._ask(file, limits, when_slow)
         except ReadError as error:
             self._stop()
             if not self._closed.is_set() and limits == self._limits:
-                self._refused.append((digest, type(error)(error.reason)))
+                self._refused.append((digest, ReadError(error.reason, trouble=error.trouble)))
             raise
         finally:
             left.seconds -= time.monotonic() - began
@@ -134,7 +130,7 @@ class DocumentReader:
         if self._closed.is_set():
             raise ReadError(_STOPPING, temporary=True)
         if limits.timeout_s <= 0:
-            raise TooSlowError(reason="was not read: the other files of the message took too much time")
+            raise ReadError(reason="was not read: the other files of the message took too much time", trouble="slow")
         child = self._child = self._child or _Child(limits.max_memory)
         ends = time.monotonic() + limits.timeout_s
         killer = threading.Timer(limits.timeout_s, child.process.kill)
@@ -149,8 +145,10 @@ class DocumentReader:
             if self._closed.is_set():
                 raise ReadError(_STOPPING, temporary=True) from None
             if time.monotonic() >= ends:
-                raise TooSlowError(reason=f"takes more than {limits.timeout_s:.0f} s to read") from None
-            raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)") from None
+                reason = f"takes more than {limits.timeout_s:.0f} s to read"
+                raise ReadError(reason, trouble="slow") from None
+            reason = "cannot be read: its reader broke down (too much memory, or damaged)"
+            raise ReadError(reason, trouble="big") from None
         else:
             return reply
         finally:
@@ -208,9 +206,9 @@ def main() -> None:
                 document, chunks = _read(file, limits)
                 reply: dict[str, Any] = {"document": asdict(document), "chunks": list(map(asdict, chunks))}
             except ReadError as error:
-                reply = {"error": error.reason}
+                reply = {"error": error.reason, "trouble": error.trouble}
             except MemoryError:
-                reply = {"error": "needs more memory to read than one file may take"}
+                reply = {"error": "needs more memory to read than one file may take", "trouble": "big"}
                 is_last = True
             signal.setitimer(signal.ITIMER_REAL, 0)
             is_last = is_last or _memory()[1] > _RESTART_RSS

@@ -190,7 +190,8 @@ def check_size(name: str, size: int) -> None:
     """Raise ``ReadError`` if a file of this name is too big to be read."""
     known = format_of(name)
     if known and size > known.max_bytes:
-        raise ReadError(reason=f"is too big ({size // 1_000_000} MB; the limit is {known.max_bytes // 1_000_000} MB)")
+        reason = f"is too big ({size // 1_000_000} MB; the limit is {known.max_bytes // 1_000_000} MB)"
+        raise ReadError(reason, trouble="big")
 
 
 def read_bytes(path: Path) -> tuple[bytes, float]:
