@@ -14,7 +14,8 @@ from agent.knowledge.slack_message import plain_text, read_message
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from bot.slack.client import SlackWorkspace
 from bot.slack.message import BotIdentity
-from bot.slack.web_api import DeliveryFailed, Urgency
+from bot.slack.rate_limits import Urgency
+from bot.slack.web_api import DeliveryFailed
 
 ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"

@@ -20,7 +20,8 @@ from observability.metrics import Metrics
 
 log = structlog.get_logger()
 
-Keeps = Literal["", "fresh", "looked_for"]  # True if a waiting call keeps its place and was certainly not made before
+Urgency = Literal["spare", "asked", "must", "fresh"]
+"""``spare`` calls come last. ``must`` and ``fresh`` ones keep their place; a fresh one was certainly never made."""
 
 REDIS_TIMEOUT_S: Final = 1.0  # without Redis the call is made, and Slack decides
 
@@ -69,14 +70,14 @@ class RateLimits:
         return f"{self.prefix}:pace:{self.team}:{method}{place}"
 
     async def reserve(
-        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
+        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, urgency: Urgency = "asked"
     ) -> float:
         """Return the seconds until a call may be made, and take its turn if that is within ``patience_s``."""
         pace = PACES.get(method, _UNKNOWN)
         # When readings had the same priority as answers, 83 of 130 questions in a storm stayed unanswered.
-        burst = max(1, pace.burst // 2) if spare else pace.burst
+        burst = max(1, pace.burst // 2) if urgency == "spare" else pace.burst
         # A caller that returns with the same call gets its kept place.
-        caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
+        caller = f"{urgency}:{call_id(arguments)}" if urgency in {"must", "fresh"} else ""
         wait_s = await self._ask(method, arguments, pace.interval_ms, burst, round(patience_s * 1000), caller, 0)
         if wait_s and self.metrics:
             self.metrics.slack_waits.labels(method).observe(wait_s)

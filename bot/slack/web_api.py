@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import aiohttp
 import structlog
@@ -22,7 +22,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
 from agent.json_data import mapping, objects, string
-from bot.slack.rate_limits import Keeps, RateLimits
+from bot.slack.rate_limits import RateLimits, Urgency
 from observability.metrics import Metrics
 from verification.markup.mrkdwn import remove_unsendable
 
@@ -30,7 +30,6 @@ Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]
 LeaseCheck = Callable[[], None]
 OnMaybePosted = Callable[[], Awaitable[object]]
-Urgency = Literal["must", "asked", "spare"]
 
 # The last one is a 429 without a Slack error, as proxies send it.
 LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
@@ -138,9 +137,7 @@ class SlackCalls:
             call = self.client.api_call(method, http_verb=verb, params=params)
             return await self._request(method, params, call, self.request_s)
 
-        return await self._retry(
-            method, params, request, keeps="looked_for" if urgency == "must" else "", spare=urgency == "spare"
-        )
+        return await self._retry(method, params, request, urgency)
 
     async def read_pages(self, method: str, **params: Any) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries on all pages of a list."""
@@ -194,14 +191,14 @@ class SlackCalls:
             self.breaker.record_success()
             return reply
 
-        return await self._retry(method, body, request, look=look, keeps="fresh" if fresh else "looked_for")
+        return await self._retry(method, body, request, "fresh" if fresh else "must", look)
 
     # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Call once, without a retry: for a status or a modal, which are stale a moment later."""
         if reason := self._missing_reason(method):
             raise DeliveryFailed(reason, permanent=True)
-        await self._take_turn(method, body, patience_s=0.5)
+        await self._take_turn(method, body, "asked", patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._places.acquire()  # do not wait for calls that hang
@@ -226,35 +223,32 @@ class SlackCalls:
         return next((reason for reason, until in entries if time.monotonic() < until), "")
 
     async def _take_turn(
-        self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
+        self, method: str, arguments: Mapping[str, Any], urgency: Urgency, patience_s: float = _MAX_TURN_WAIT_S
     ) -> None:
         """Wait until the call may be made. Raises ``DeliveryFailed`` if that takes longer than ``patience_s``."""
         if not self.limits:
             return
-        wait_s = await self.limits.reserve(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
+        wait_s = await self.limits.reserve(method, arguments, patience_s=patience_s, urgency=urgency)
         if wait_s > patience_s:
             again_s = wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
             raise DeliveryFailed(reason="ratelimited", permanent=False, again_s=again_s)
         if wait_s:
             await asyncio.sleep(wait_s)
 
-    async def _retry(  # noqa: PLR0913 - as ``write``
+    async def _retry(
         self,
         method: str,
         arguments: Mapping[str, Any],
         request: Callable[[], Awaitable[Reply]],
-        *,
+        urgency: Urgency,
         look: Look | None = None,
-        keeps: Keeps = "",
-        spare: bool = False,
     ) -> Reply:
         # Not stamina, which cannot look for an effect or wait for the limits between two requests.
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self.patience_s, self.first_pause_s
         in_doubt = False
         while True:
-            kept: Keeps = "" if in_doubt else keeps
-            await self._take_turn(method, arguments, patience_s=_MAX_TURN_WAIT_S, keeps=kept, spare=spare)
+            await self._take_turn(method, arguments, urgency)
             try:
                 async with self._places:
                     return await request()
@@ -268,6 +262,8 @@ class SlackCalls:
                     raise
                 log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
                 in_doubt = in_doubt or failure.doubt  # a later reply says nothing about an earlier request
+                if in_doubt and urgency != "spare":
+                    urgency = "asked"
             await asyncio.sleep(wait)
             pause = min(pause * 2, _MAX_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
             # Slack has no idempotency key: a repeated post would appear twice.

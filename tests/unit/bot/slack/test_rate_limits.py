@@ -28,13 +28,13 @@ async def test_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_cl
     one, two = worker(redis_client, metrics), worker(redis_client)
     for number in range(BURST):
         assert await (one, two)[number % 2].reserve(POST, post(number), patience_s=0) == 0
-    told = [await one.reserve(POST, post(10 + n), patience_s=0.1, keeps="fresh") for n in range(5)]
+    told = [await one.reserve(POST, post(10 + n), patience_s=0.1, urgency="fresh") for n in range(5)]
     assert [round(wait) for wait in told] == [1, 2, 3, 4, 5]
     waits = [line for line in metrics.render()[0].decode().splitlines() if "slack_wait_seconds_count" in line]
     assert [line.split()[-1] for line in waits] == ["5.0"]
     again = await two.reserve(POST, post(12), patience_s=9)
     assert round(again) == 6, "somebody new stands behind them"
-    back = await two.reserve(POST, post(12), patience_s=9, keeps="fresh")
+    back = await two.reserve(POST, post(12), patience_s=9, urgency="fresh")
     assert round(back) == 3, "its own place"
     assert not await two.is_waiting(POST, post(12)), "a place that was taken up is nobody's any more"
     assert await two.is_waiting(POST, post(13))
@@ -56,8 +56,8 @@ async def test_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_cl
 async def test_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client: Redis) -> None:
     one, method = worker(redis_client), "conversations.replies"
     for number in range(PACES[method].burst // 2):
-        assert await one.reserve(method, {"n": number}, patience_s=0, spare=True) == 0
-    assert await one.reserve(method, {}, patience_s=0, spare=True) > 0
+        assert await one.reserve(method, {"n": number}, patience_s=0, urgency="spare") == 0
+    assert await one.reserve(method, {}, patience_s=0, urgency="spare") > 0
     assert await one.reserve(method, {}, patience_s=0) == 0
 
 
