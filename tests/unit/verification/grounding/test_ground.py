@@ -46,12 +46,6 @@ def test_precise_evidence_is_an_error_that_names_the_source_value() -> None:
         assert found.remedy
 
 
-def test_claim_without_an_existing_source_stays_open() -> None:
-    judged, violations = judge("Backups are kept for 14 days [9].")
-    assert [(claim.supported, claim.score) for claim in judged] == [("open", 0.0)]
-    assert violations == ()
-
-
 def test_claim_after_a_refuted_one_is_still_judged() -> None:
     text = "Backups are kept for 14 days [9]. Backups are kept for 30 days [1]. Backups are kept for 15 days [1]."
     judged, violations = judge(text)

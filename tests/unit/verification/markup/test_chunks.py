@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from verification.markup.chunks import group_messages, split_chunks
 from verification.markup.mrkdwn import repair
-from verification.markup.scanner import segments
 from verification.rules.writing import violations
 from verification.types import Dialect, Source
 
@@ -141,11 +140,6 @@ def test_cut_starts_no_accidental_markup() -> None:
             assert violations(chunk) == ()
 
 
-def test_token_longer_than_a_chunk_is_cut_rather_than_refused() -> None:
-    chunks = split_chunks("<https://x.y/" + "p" * 200 + "|l>", (), "mrkdwn", 80)
-    assert all(len(chunk) <= 80 for chunk in chunks)
-
-
 @pytest.mark.parametrize(("limit", "lines"), [(44, 9), (43, 8)])
 def test_each_chunk_has_as_many_lines_as_fit(limit: int, lines: int) -> None:
     chunks = split_chunks("\n".join(["abcd"] * 40), (), "mrkdwn", limit)
@@ -228,11 +222,6 @@ def test_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
     assert all(len(group) <= 45 and sum(map(len, group)) <= 12_000 for group in groups)
 
 
-def test_segments_of_a_chunk_cover_it() -> None:
-    (chunk,) = split_chunks("a `b` <https://x.y|c>\n```\nd\n```")
-    assert [segment.kind for segment in segments(chunk)] == ["text", "code", "text", "token", "text", "fence"]
-
-
 def test_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
     """Slack is told to take blocks verbatim: it would make links of hosts and channels, and calls of names."""
     text = "See https://a.example/x_y?b=1&amp;c=2. Ask in #help or @anna, at wiki.example/x (`https://b.example`)."
@@ -240,9 +229,3 @@ def test_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
     assert split_chunks(text) == (shown,)
     assert split_chunks(shown) == (shown,)
     assert split_chunks(text, dialect="markdown") == (text,)
-
-
-def test_citation_after_a_url_is_not_part_of_it() -> None:
-    source = Source(id=1, title="A", url="https://a.example/x", text="")
-    (shown,) = split_chunks("It is at https://a.example/x[1].", (source,))
-    assert shown == "It is at <https://a.example/x><https://a.example/x|[1]>."

@@ -141,19 +141,9 @@ def test_without_sources_any_number_is_an_error() -> None:
     assert rules_of(check(Draft(text="It takes 14 days [1].")), "citation_resolves") == ["[1]"]
 
 
-def test_bad_number_is_reported_once() -> None:
-    verdict = check(Draft(text="Refunds take two weeks [99999999999999].", sources=SOURCES))
-    assert rules_of(verdict, "cites_sources") == []
-
-
 def test_numbers_in_a_persons_own_words_are_not_citations() -> None:
     verdict = check(Draft(text="Siehe [4] im Anhang.", question="Translate: see [4] in the annex.", own_words=True))
     assert rules_of(verdict, "citation_resolves") == []
-
-
-def test_sources_with_equal_ids_give_a_verdict() -> None:
-    twins = (REFUNDS, Source(id=1, title="Other", text="Something else."))
-    assert check(Draft(text="Refunds take 14 days [1].", sources=twins)).text == "Refunds take 14 days [1]."
 
 
 def test_the_remedy_names_the_numbers_there_are() -> None:
