@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ class Line(NamedTuple):
     body: int
 
 
+@lru_cache(maxsize=4)  # what repair leaves is checked next, and is often the only chunk
 def survey(text: str, dialect: Dialect) -> MarkupPage:
     """Collect all faults and edits of the text."""
     page = MarkupPage(text, dialect == "mrkdwn")
