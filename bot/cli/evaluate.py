@@ -148,11 +148,10 @@ def from_traces(
         lambda redis, prefix: read_rows(redis, prefix=prefix, outcomes=outcome or (), bad_only=bad), local
     )
     write_rows(found, out)
-    rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
     output.note(
-        f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must have, or null if Orion should "
-        "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
-        "answers: keep it where those may be."
+        f"{out}: {output.count(len(found), 'row')}. Add to each 'expect': a list of texts that the answer must have, "
+        "or null if Orion should refuse. Rows of one 'thread' are one conversation, in its order. The file holds "
+        "people's questions and answers: keep it where those may be."
     )
 
 

@@ -100,7 +100,7 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
     count = figures.documents
     output.print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
-        f"The index has {count} document{'' if count == 1 else 's'}, exactly those of {', '.join(named)}."
+        f"The index has {output.count(count, 'document')}, exactly those of {', '.join(named)}."
     )
     if not count:
         output.note(output.FOUND_NONE, "yellow")
@@ -164,8 +164,8 @@ def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -
         return
     for document in documents:  # as lines, because a table folds long paths, which then cannot be copied
         dated = f", updated {document.updated_at}" if document.updated_at else ""
-        counted = f"{document.passages:,} passage{'' if document.passages == 1 else 's'}"
-        output.print_text(f"{document.id}\n  {document.title}{dated}, for {document.audience}, {counted}")
+        passages = output.count(document.passages, "passage")
+        output.print_text(f"{document.id}\n  {document.title}{dated}, for {document.audience}, {passages}")
     for source in figures.sources:  # at the end, where people look
         output.print_text(_format_source(source))
     if not documents:
@@ -199,7 +199,7 @@ def _format_source(source: SourceFigures) -> str:
     from rich.filesize import decimal
 
     held, state = source.held, source.state
-    facts = [f"{held.documents:,} documents", f"{held.passages:,} passages", decimal(state.size)]
+    facts = [output.count(held.documents, "document"), output.count(held.passages, "passage"), decimal(state.size)]
     if held.newest:
         facts.append(f"changed {held.newest if held.oldest == held.newest else f'{held.oldest} to {held.newest}'}")
     read = datetime.fromtimestamp(state.synced).astimezone().strftime("%Y-%m-%d %H:%M") if state.synced else "never"
@@ -211,9 +211,7 @@ def _format_source(source: SourceFigures) -> str:
 
 @app.command()
 def feed(
-    system: Annotated[
-        Literal["confluence", "notion"], typer.Argument(metavar="confluence|notion", help="Where the pages are.")
-    ],
+    system: Annotated[Literal["confluence", "notion"], typer.Argument(help="Where the pages are.")],
     config: Annotated[Path, typer.Argument(help="TOML file with address, token and audiences (docs/knowledge.md).")],
     *,
     dry_run: Annotated[bool, typer.Option("--list", help="List the pages and who may see them; read no text.")] = False,

@@ -79,6 +79,11 @@ def printable(text: str) -> str:
     return remove_unsendable(text)[0].replace("\r", "")
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, as in "1 page" or "2 pages"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
     _write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
