@@ -2,7 +2,6 @@
 
 import ssl
 from ipaddress import ip_address
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -34,8 +33,3 @@ def trusted_at(url: str) -> ssl.SSLContext | bool:
     """Return the certificates that a client of ``url`` trusts: the host's, or the client's default."""
     # A client that ignores the environment's proxies also ignores its SSL_CERT_FILE; this one does not.
     return ssl.create_default_context() if url.startswith("https:") and is_loopback(url) else True
-
-
-def http_options(host: str, timeout_s: float) -> dict[str, Any]:
-    """Return the options of an ``httpx.Client``: the host's certificates, and no proxy for loopback."""
-    return {"timeout": timeout_s, "verify": ssl.create_default_context(), "trust_env": not is_loopback(host)}

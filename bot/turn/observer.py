@@ -25,8 +25,9 @@ from bot.stores.limits import TurnTokens
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus, step_status, stream_tasks
+from observability.langfuse.connection import Connection
 from observability.langfuse.datasets import send_correction
-from observability.langfuse.tracing import Connection, Generation, TracedAttempt, Tracer, TurnTrace
+from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, TurnTrace
 from observability.metrics import Metrics
 from observability.redaction import known_secrets
 from observability.stats import Stats, TurnFigures

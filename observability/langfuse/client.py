@@ -26,8 +26,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
-from observability.langfuse.tracing import Connection
-from observability.loopback import http_options, is_loopback
+from observability.langfuse.connection import Connection, http_options
+from observability.loopback import is_loopback
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx
 
-from observability.loopback import http_options
+from observability.langfuse.connection import http_options
 
 NAME: Final = "Orion"
 _ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}

@@ -18,7 +18,8 @@ from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
-from observability.langfuse.tracing import Connection, Tracer
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracing import Tracer
 from tests.support.http_server import LoopServer
 
 _TIMES = dict.fromkeys(("createdAt", "updatedAt"), "2026-11-22T09:00:00.000Z")

@@ -29,7 +29,8 @@ from bot.stores.turn_records import TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.job import TeamServices
 from bot.turn.observer import Observers
-from observability.langfuse.tracing import Connection, Tracer
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracing import Tracer
 from observability.metrics import Metrics
 from observability.stats import Stats
 from tests.support.fakes import LIMITS, PassageTool

@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 
 from bot.settings import load_settings
 from bot.turn.observer import open_tracer
-from observability.langfuse.tracing import Connection, Generation, TracedAttempt, Tracer, trace_id_of
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, trace_id_of
 from observability.redaction import known_secrets
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 from tests.support.waiting import wait_until

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
+from observability.langfuse.connection import Connection
 from observability.langfuse.datasets import TO_BE_REFUSED, Experiment, Item, push_experiment
-from observability.langfuse.tracing import Connection, Tracer
+from observability.langfuse.tracing import Tracer
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 SECRET = "xoxb-1234567890-abcdefghij"

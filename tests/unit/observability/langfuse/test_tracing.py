@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from observability.langfuse.tracing import Connection, Generation, TracedAttempt, Tracer, TurnTrace, trace_id_of
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, TurnTrace, trace_id_of
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 THREAD = "T1:C1:1700000000.000100"
@@ -282,7 +283,7 @@ async def test_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: st
 
 EXITING = """
 import asyncio, sys, time
-from observability.langfuse.tracing import Connection
+from observability.langfuse.connection import Connection
 from observability.langfuse.tracing import Tracer
 async def main():
     tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=sys.argv[1]))

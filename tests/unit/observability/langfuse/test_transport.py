@@ -7,8 +7,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from observability.langfuse.client import span_exporter
+from observability.langfuse.connection import Connection
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
-from observability.langfuse.tracing import Connection, Tracer
+from observability.langfuse.tracing import Tracer
 from tests.support.http_server import behind_tls, own_certificate
 from tests.support.waiting import wait_until
 
