@@ -48,7 +48,10 @@ _PLAIN_FORMS: Final[dict[int, int | str | None]] = {
 
 def fold_letters(text: str) -> str:
     """The text with look-alike, styled and wide letters and dashes in plain ASCII, character by character."""
-    forms = ((char, unicodedata.normalize("NFKC", char)) for char in text.translate(_PLAIN_FORMS))
+    folded = text.translate(_PLAIN_FORMS)
+    if unicodedata.is_normalized("NFKC", folded):  # as nearly always
+        return folded
+    forms = ((char, unicodedata.normalize("NFKC", char)) for char in folded)
     return "".join(plain if len(plain) == 1 else char for char, plain in forms)
 
 
