@@ -64,7 +64,7 @@ class SlackReply(aiohttp.ClientResponse):
             body = bytearray()
             async for piece in self.content.iter_any():
                 body += piece
-                if len(body) > MAX_REPLY_BYTES:
+                if max(len(body), self.content_length or 0) > MAX_REPLY_BYTES:
                     self.close()
                     message = "longer than any reply of Slack"
                     raise aiohttp.ClientPayloadError(message)
