@@ -72,7 +72,7 @@ _SHAPES: Final = tuple(
         (("--password", "sshpass", "redis-cli"),
          r"""((?:--password|sshpass\s-p|redis-cli\b[^\n]*?\s-a)[\s=]["']?)[^\s"']{4,}"""),
         (("://",), r"(://)[^\s/?\#@:]*:[^\s/?\#]+(?=@)"),  # user and password of an address
-        (("http",), r"(https?://)[^\s/?\#@:]{16,}(?=@)"),  # a token in place of a user name
+        (("http",), r"(https?://)[^\s/?\#@:]+(?=@)"),  # a token may take the place of a user name
         (("=",), rf"(?i:([?&;\#](?:{_QUERY})=))(?!\[redacted)[^\s&;\#\"'<>|)\]]{{4,}}"),
         (("authorization", "cookie"), r"""(?i:((?:authorization|cookie)["']?\s*[=:]\s*["']?))[^"'\r\n]{4,}"""),
         (("bearer", "basic"), r"(?i:(\b(?:bearer|basic)\s+))(?=[A-Za-z+/-]*[\d.~_=])[\w.~+/=-]{8,}"),

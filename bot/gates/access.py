@@ -1,6 +1,6 @@
 """Decide whether a person may ask, or see something, at a place, and whether Orion may answer now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -48,24 +48,20 @@ def visit_of(incoming: Incoming, facts: Facts) -> Visit:
 
 async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> str:
     """Return the reason to refuse this person here, or an empty text. Raises ``DeliveryFailed`` while Slack is down."""
-    if refusal := access.refusal(visit.user, visit.channel):
-        return refusal
     unknown = "unknown_channel"
     try:
-        if _needs_channel(visit, access):
-            shared = visit.shared
-            if shared if shared is not None else await people.is_shared(visit.team, visit.channel):
-                return "external_channel"
-        unknown = "unknown_person"
-        if not _needs_person(visit, access):
-            return ""
-        person = visit.person or await people.find_person(visit.team, visit.user, fresh=visit.fresh)
-        return _refuse_person(visit, person, access)
+        while (refusal := cached_refusal(visit, access)) is None:
+            if _needs_channel(visit, access) and visit.shared is None:
+                visit = replace(visit, shared=await people.is_shared(visit.team, visit.channel))
+            else:
+                unknown = "unknown_person"
+                visit = replace(visit, person=await people.find_person(visit.team, visit.user, fresh=visit.fresh))
     except DeliveryFailed as failure:
         if not failure.permanent:
             raise
         log.warning("access_unknown", refusal=unknown, reason=failure.reason)
         return unknown
+    return refusal
 
 
 def cached_refusal(visit: Visit, access: Access) -> str | None:

@@ -357,8 +357,9 @@ async def test_a_person_without_access_sees_nothing_whatever_they_click(
         await wait_until(lambda: idle(setting), "the turn is over")
         roster.members |= REFUSED
         before = len(workspace.calls)
-        for tab in ("home", "messages"):
-            workspace.open_home(user, tab)
+        workspace.open_home(user, "messages")
+        workspace.open_home(user)
+        await workspace.wait_for(lambda: [call for call in workspace.calls[before:] if call.method == "views.publish"])
         await press_everything(setting, CHANNEL, answer["ts"], user)
         for shortcut in SHORTCUTS:
             for message in (ts, answer["ts"]):

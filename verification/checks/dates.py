@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
-from typing import NamedTuple
 
 from verification.checks.derived import is_derivable_moment, unexplained_words
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
@@ -37,37 +36,32 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         if not (fits or span in seen or (season and int(season[1]) + 1 == moment.year)):
             seen.add(span)
             yield _finding(moment, evidence)
-    spans = [period.span for period in _periods(evidence.claim.text) if not _has_period(period, evidence)]
+    periods = _periods(evidence.claim.text)
+    spans = [span for span, name, year in periods if not _has_period(name, year, evidence)]
     spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
     yield from (evidence.not_found("date", span, evidence.certainty(None)) for span in spans)
 
 
-class _Period(NamedTuple):
-    """A quarter, ISO week or fiscal year: its place in the text, its name, and its year or 0."""
-
-    span: tuple[int, int]
-    name: str
-    year: int = 0
-
-
-def _periods(text: str) -> Iterator[_Period]:
+def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
+    """Yield the quarters, ISO weeks and fiscal years in the text: place, name, and year or 0."""
     for match in _PERIOD.finditer(text):
         quarter = match["quarter"] or match["number"] or match["with"] or (match["fiscal"] or "F")[0]
         name = f"W{match['week']}" if match["week"] else f"FY{match['short']}" if quarter == "F" else f"Q{quarter}"
-        year = match["before"] or match["after"] or (f"20{match['short']}" if match["short"] else 0)
-        yield _Period(match.span(), name, int(year))
+        yield (
+            match.span(),
+            name,
+            int(match["before"] or match["after"] or (match["short"] and f"20{match['short']}") or 0),
+        )
     for number, words in enumerate(zip(*values_by_language("quarters").values(), strict=True), start=1):
-        yield from (_Period(match.span(), f"Q{number}") for match in compile_pattern("|".join(words)).finditer(text))
+        yield from ((match.span(), f"Q{number}", 0) for match in compile_pattern("|".join(words)).finditer(text))
 
 
-def _has_period(period: _Period, evidence: Evidence) -> bool:
+def _has_period(name: str, year: int, evidence: Evidence) -> bool:
     """Return True if the period is written in known text, or a date there lies in it."""
     known = evidence.cited_and_known
-    dates = (
-        moment for passage in known for moment in passage.moments if moment.year in {None, period.year or moment.year}
-    )
-    written = (each.name for passage in known for each in _periods(passage.text))
-    return period.name in written or any(period.name in _parts_with(moment, period.year) for moment in dates)
+    written = {each for passage in known for _, each, _ in _periods(passage.text)}
+    dates = (moment for passage in known for moment in passage.moments if moment.year in {None, year or moment.year})
+    return name in written or any(name in _parts_with(moment, year) for moment in dates)
 
 
 def _parts_with(moment: Moment, year: int) -> Iterator[str]:
