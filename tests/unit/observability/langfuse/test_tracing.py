@@ -234,9 +234,8 @@ async def test_fault_inside_stays_behind_the_wall() -> None:
         with capture_logs() as logs:
             trace.tool_start("1", tool="search", arguments={"q": Unprintable()})
         trace.end(outcome="answered")
-    assert logs == [
-        {"event": "trace_failed", "log_level": "warning", "part": "tool_start", "error_type": "RuntimeError"}
-    ]
+    fault = {"event": "trace_failed", "log_level": "warning", "part": "tool_start", "error_type": "RuntimeError"}
+    assert [entry for entry in logs if entry["event"] == "trace_failed"] == [fault]
 
 
 async def test_trace_that_could_not_begin_stays_silent() -> None:
@@ -247,7 +246,9 @@ async def test_trace_that_could_not_begin_stays_silent() -> None:
             run_turn(trace)
             trace.model_end(phase="write", output="", call=asked(0, 0))
             trace.first_token()
-    assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "RuntimeError")]
+    # A server of another test may be reported as gone meanwhile.
+    faults = [(entry["part"], entry["error_type"]) for entry in logs if entry["event"] == "trace_failed"]
+    assert faults == [("begin", "RuntimeError")]
     assert receiver.spans == []
 
 
