@@ -52,8 +52,9 @@ def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
             name,
             int(match["before"] or match["after"] or (match["short"] and f"20{match['short']}") or 0),
         )
-    for number, words in enumerate(zip(*values_by_language("quarters").values(), strict=True), start=1):
-        yield from ((match.span(), f"Q{number}", 0) for match in compile_pattern("|".join(words)).finditer(text))
+    names = ("|".join(words) for words in zip(*values_by_language("quarters").values(), strict=True))
+    for match in compile_pattern("|".join(f"({words})" for words in names)).finditer(text):
+        yield match.span(), f"Q{match.lastindex}", 0
 
 
 def _has_period(name: str, year: int, evidence: Evidence) -> bool:
