@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.local.model.roster import VISITOR
 from tests.process.chaos.crew import Member
 from tests.process.chaos.crowds import drain
 from tests.process.chaos.ledger import answered, left_behind
@@ -94,6 +95,20 @@ async def test_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_p
         await stream.killed_and_answered()
         (ended,) = stream.own()
         assert "task_card" not in {block["type"] for block in ended["blocks"]}
+        never.set()
+
+
+async def test_stop_that_was_taken_before_a_kill_is_confirmed_by_the_next(tmp_path: Path) -> None:
+    never = asyncio.Event()
+    async with streamed(tmp_path, lambda _: RESPOND, lambda _: says(before_end=never)) as stream:
+        at, asked = stream.at, stream.asked
+        await wait_until(lambda: at.workspace.workspace.threads.statuses, "the turn runs")
+        at.workspace.post(VISITOR, asked.channel, "stop", asked.ts)
+        stop = at.workspace.workspace.deliveries.log[-1]
+        await wait_until(lambda: stop.acknowledged, "the stop was taken")
+        at.crew.kill(stream.first)
+        at.crew.start(Role(name="second", socket=True, lease_s=1.0), at.settings)
+        await wait_until(lambda: [m["text"] for m in stream.own()] == ["Stopped."], "it is confirmed", 60)
         never.set()
 
 
