@@ -364,6 +364,9 @@ async def test_a_person_without_access_sees_nothing_whatever_they_click(
         for shortcut in SHORTCUTS:
             for message in (ts, answer["ts"]):
                 await workspace.use_shortcut(CHANNEL, message, shortcut, user)
+        await wait_until(
+            lambda: "views.publish" in {call.method for call in workspace.calls[before:]}, "Slack was asked"
+        )
         workspace.post(user, roster.direct_chat(user).id, "How many seats has the walrus plan?")
         shown = {"views.publish", "views.open", "chat.postMessage", "chat.postEphemeral"}
         await wait_until(lambda: shown <= {call.method for call in workspace.calls[before:]}, "each was answered")
