@@ -6,6 +6,7 @@ public, who see only public documents.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -14,6 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import uuid4
 
+import httpx2
+import structlog
+from aiohttp import web
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
@@ -32,6 +36,7 @@ from agent.tools.builtin.knowledge import SEARCH, for_viewers
 from agent.tools.tool import call_tool
 from agent.turn.events import ModelEnd, TurnEvent
 from bot.cli.ask import listen, result_json
+from bot.cli.signals import handle_signals
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
 from bot.evals.files import SourceRow, sources_of, verdict_json
@@ -39,6 +44,7 @@ from bot.evals.verify import verdict_on
 from bot.gates.access import Visit, find_refusal
 from bot.install.identity import find_prefix
 from bot.redis.server import open_redis
+from bot.servers.http import serve
 from bot.settings import Settings
 from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.directory import Memberships, SlackDirectory
@@ -53,11 +59,14 @@ PUBLIC: Final = "public"
 MIN_TOKEN_CHARS: Final = 16
 SEARCH_TIMEOUT_S: Final = 30.0
 MAX_SEARCH_CHARS: Final = 16_000
+BODY_TIMEOUT_S: Final = 10.0
+MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
 _READS: Final = ToolAnnotations(read_only_hint=True)
 _TOKENS: Final = (
     "ORION_MCP_TOKENS must hold pairs such as U0123ABCD=a-long-secret or public=another-secret, with commas between; "
     f"each secret once, and of at least {MIN_TOKEN_CHARS} characters."
 )
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,12 +255,41 @@ def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = Non
     return server
 
 
+@asynccontextmanager
+async def serve_over_http(server: MCPServer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
+    """Serve until the block ends and yield the bound port. The SDK's own way to serve keeps idle connections for ever.
+
+    A request is answered whole: the server keeps no session that could send anything later.
+    """
+    app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+
+    async def forward(request: web.Request) -> web.Response:
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                body = await request.read()
+        except TimeoutError:
+            return web.Response(status=408)
+        asked = httpx2.Request(request.method, str(request.url), headers=[*request.headers.items()], content=body)
+        reply = await transport.handle_async_request(asked)
+        return web.Response(status=reply.status_code, body=await reply.aread(), headers=[*reply.headers.items()])
+
+    application = web.Application(client_max_size=MAX_REQUEST_BYTES)
+    application.router.add_post("/mcp", forward)
+    async with app.router.lifespan_context(app), serve(application, host=host, port=port) as bound:
+        yield bound
+
+
 async def serve_mcp(settings: Settings, *, http: bool, host: str, port: int, user: str) -> None:
     """Serve until the standard input or the process ends. Raises ``WrongUse``."""
     tokens = read_tokens(settings.mcp_tokens.get_secret_value()) if http else None
     async with open_agent(settings) as agent:
         server = build_server(agent, user=user, tokens=tokens)
-        if http:
-            await server.run_streamable_http_async(host=host, port=port, stateless_http=True, json_response=True)
-        else:
+        if not http:
             await server.run_stdio_async()
+            return
+        with handle_signals() as stopping:
+            async with serve_over_http(server, host=host, port=port) as bound:
+                log.info("mcp_server_open", port=bound)
+                stopping.running = True
+                await stopping.asked.wait()

@@ -1,9 +1,7 @@
 """`orion serve` and `worker`: they start even if Slack, Redis or the model cannot be reached, and drain at a signal."""
 
 import asyncio
-import errno
 import gc
-import os
 from contextlib import AsyncExitStack, suppress
 
 import stamina
@@ -108,11 +106,7 @@ async def _work(orion: Orion, *, work: bool) -> None:
 async def _open_pages(
     stack: AsyncExitStack, status: ProcessStatus, host: str, port: int, endpoint: SlackEndpoint | None = None
 ) -> None:
-    try:
-        bound = await stack.enter_async_context(serve_pages(build(status, endpoint), host=host, port=port))
-    except OSError as error:
-        why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
-        raise WrongUse(why=f"Port {port} on {host} cannot be opened ({why}). Choose another with --port.") from None
+    bound = await stack.enter_async_context(serve_pages(build(status, endpoint), host=host, port=port))
     log.info("pages_open", host=host, port=bound)
 
 

@@ -5,6 +5,8 @@ have separate limits: aiohttp closes them only after their first request, so idl
 """
 
 import asyncio
+import errno
+import os
 import re
 import resource
 import time
@@ -21,6 +23,7 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_sdk.signature import Clock, SignatureVerifier
 
 from agent.json_data import string
+from bot.errors import WrongUse
 from bot.install.installations import InstallPages
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.web_api import SET_CLOCK
@@ -178,7 +181,7 @@ def page_routes(status: ProcessStatus) -> list[web.RouteDef]:
 async def serve(
     application: web.Application, *, host: str = "127.0.0.1", port: int = 0, limits: ConnectionLimits | None = None
 ) -> AsyncIterator[int]:
-    """Serve until the block ends and yield the bound port (0 picks a free one). Raises ``OSError`` if it is in use."""
+    """Serve until the block ends and yield the bound port (0 picks a free one). Raises ``WrongUse`` if it is in use."""
     limits = limits or ConnectionLimits()
     application.middlewares.append(limits.track)
     # Slack compresses nothing, and unpacking a megabyte of zeros would block this process for seconds.
@@ -187,9 +190,13 @@ async def serve(
     handlers = runner.server
     assert handlers is not None  # noqa: S101 - set up above
     try:
-        listener = await asyncio.get_running_loop().create_server(
-            lambda: LimitedProtocol(handlers(), limits), host, port, reuse_address=True, backlog=128
-        )
+        try:
+            listener = await asyncio.get_running_loop().create_server(
+                lambda: LimitedProtocol(handlers(), limits), host, port, reuse_address=True, backlog=128
+            )
+        except OSError as error:
+            why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
+            raise WrongUse(why=f"Port {port} on {host} cannot be opened ({why}). Choose another with --port.") from None
         try:
             yield int(listener.sockets[0].getsockname()[1])
         finally:

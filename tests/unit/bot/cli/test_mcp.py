@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +19,13 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from agent.texts.catalogue import say
-from bot.cli.mcp import McpAgent, build_server, open_agent, read_tokens
+from bot.cli.mcp import McpAgent, build_server, open_agent, read_tokens, serve_over_http
 from bot.errors import WrongUse
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
+from bot.servers.http import ConnectionLimits, serve
 from bot.settings import Settings
 from bot.slack.directory import Person
-from tests.support.mcp_server import serve_app
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
 from tests.support.orion_running import settings_in
@@ -62,8 +64,8 @@ async def agent_over(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterat
 async def over_http(agent: McpAgent, tokens: Mapping[str, str] = TOKENS) -> AsyncIterator[str]:
     pairs = ",".join(f"{user}={token}" for user, token in tokens.items())
     server = build_server(agent, tokens=read_tokens(pairs))
-    async with serve_app(server.streamable_http_app(stateless_http=True, json_response=True)) as url:
-        yield url
+    async with serve_over_http(server) as port:
+        yield f"http://127.0.0.1:{port}/mcp"
 
 
 @asynccontextmanager
@@ -103,6 +105,19 @@ async def test_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) 
             refused = await http.post(url, json={}, headers={"Authorization": "Bearer unknown"})
     assert ["90,000" in text for text in seen.values()] == [True, False]
     assert refused.status_code == 401
+
+
+async def test_idle_connections_do_not_block_callers(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.cli.mcp.serve", partial(serve, limits=ConnectionLimits(limit=5)))
+    async with agent_over(tmp_path, redis_url) as agent, over_http(agent) as url, AsyncExitStack() as stack:
+        for number in range(20):
+            _, writer = await asyncio.open_connection("127.0.0.1", httpx2.URL(url).port)
+            writer.write(b"POST /mcp HTTP/1.1\r\nHost: x\r\n" * (number % 2))
+            stack.callback(writer.close)
+        async with client_of(url, TOKENS["public"]) as client:
+            assert "passages" in await call(client, "search", query=PAY)
 
 
 async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
