@@ -276,7 +276,7 @@ async def serve_over_http(server: MCPServer, *, host: str = "127.0.0.1", port: i
 
     application = web.Application(client_max_size=MAX_REQUEST_BYTES)
     application.router.add_post("/mcp", forward)
-    async with app.router.lifespan_context(app), serve(application, host=host, port=port) as bound:
+    async with serve(application, host=host, port=port) as bound, app.router.lifespan_context(app):
         yield bound
 
 

@@ -118,6 +118,8 @@ async def test_idle_connections_do_not_block_callers(
             stack.callback(writer.close)
         async with client_of(url, TOKENS["public"]) as client:
             assert "passages" in await call(client, "search", query=PAY)
+        with pytest.raises(WrongUse, match="it is taken"):
+            await stack.enter_async_context(serve_over_http(build_server(agent), port=httpx2.URL(url).port or 0))
 
 
 async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
