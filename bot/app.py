@@ -119,7 +119,7 @@ class Orion(ProcessStatus):
         """Return True if an admin paused Orion; False if not, or if Redis does not answer."""
         return self.pausing is not None and await _ask_briefly(self.pausing.current()) is not None
 
-    def left_alone(self) -> list[str]:
+    def open_circuits(self) -> list[str]:
         """Services (``model``, ``slack``) that keep failing and are not called for a while."""
         return sorted({circuit.name for circuit in self.circuits if circuit.is_open})
 

@@ -43,7 +43,7 @@ class Metrics:
         self.queue_messages = self._gauge("queue_messages", "Stored messages, waiting or in work.")
         self.dead_letters = self._gauge("dead_letters", "Messages that Orion gave up.")
         self.queue_wait_seconds = self._spread("queue_wait_seconds", "Time from storing a question to its claim.")
-        self.circuit_open = self._gauge("circuit_open", "1 while a service that kept failing is not called.", "far_end")
+        self.circuit_open = self._gauge("circuit_open", "1 while a service that kept failing is not called.", "service")
         self.deliveries = self._count("deliveries", "Answers delivered, by how.", "how")
         self.slack_waits = self._spread(
             "slack_wait_seconds",

@@ -289,7 +289,7 @@ class ChatServer(ModelServer):
     def _guard(self, body: Body) -> Iterator[None]:
         """Make one call, unless the circuit is open, and record how it went."""
         if wait_s := self.breaker.wait_s():
-            raise ModelError(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
+            raise ModelError(kind="LLMError", detail="the server keeps failing and is not called for a while", retry_after_s=wait_s)
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):

@@ -90,7 +90,7 @@ async def check_pending(job: Job, at: TeamServices) -> Ending | None:
     if incoming.addressed == "mention":
         return None
     if incoming.files == "none" and is_emoji(incoming.text) and (waits or state.pending_question is None):
-        log.info("reaction_left_alone")
+        log.info("reaction_ignored")
         return OK
     if not waits or incoming.addressed != "follow_up":
         return None

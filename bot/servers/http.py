@@ -130,7 +130,7 @@ class ProcessStatus:
         """Return whether an admin paused Orion."""
         return False
 
-    def left_alone(self) -> Sequence[str]:
+    def open_circuits(self) -> Sequence[str]:
         """Return the services that keep failing and are not called for a while."""
         return ()
 
@@ -167,8 +167,8 @@ def page_routes(status: ProcessStatus) -> list[web.RouteDef]:
 
     async def readyz(_: web.Request) -> web.Response:
         checks = dict(await status.checks())
-        ready, left_alone = all(checks.values()), list(status.left_alone())
-        shown = {"ready": ready, "checks": checks, "left_alone": left_alone, "paused": await status.is_paused()}
+        ready, open_circuits = all(checks.values()), list(status.open_circuits())
+        shown = {"ready": ready, "checks": checks, "open_circuits": open_circuits, "paused": await status.is_paused()}
         return web.json_response(shown, status=200 if ready else 503)
 
     async def metrics(_: web.Request) -> web.Response:

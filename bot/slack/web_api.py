@@ -171,7 +171,7 @@ class SlackCalls:
         async def request() -> Reply:
             lease_check()  # only now, because the wait may have been longer than the lease
             if wait_s := self.breaker.wait_s():
-                raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
+                raise DeliveryFailed(reason="circuit_open", permanent=False, again_s=wait_s)
             call = self.client.api_call(method, json=sendable(body))
             try:
                 reply = await self._request(method, body, call, self.request_s)

@@ -62,7 +62,7 @@ class Shown(ProcessStatus):
     async def metrics(self) -> bytes:
         return b"orion_turns_total 1\n"
 
-    def left_alone(self) -> Sequence[str]:
+    def open_circuits(self) -> Sequence[str]:
         return self.failing
 
 
@@ -89,7 +89,7 @@ def event(text: str = "hello") -> bytes:
 @pytest.mark.parametrize(
     ("shown", "status"),
     [(Shown(), 200), (Shown(ready=False), 503), (Shown(failing=["model"]), 200)],
-    ids=["ready", "not ready", "left alone"],
+    ids=["ready", "not ready", "circuit open"],
 )
 async def test_the_three_pages_exist_in_every_mode(shown: Shown, status: int) -> None:
     async with front(shown) as session:
@@ -97,7 +97,7 @@ async def test_the_three_pages_exist_in_every_mode(shown: Shown, status: int) ->
             assert (page.status, await page.json()) == (200, {"alive": True})
         async with session.get("/readyz") as page:
             checks = {"redis": True, "slack": shown.ready}
-            found = {"ready": shown.ready, "checks": checks, "left_alone": list(shown.failing), "paused": False}
+            found = {"ready": shown.ready, "checks": checks, "open_circuits": list(shown.failing), "paused": False}
             assert (page.status, await page.json()) == (status, found)
         async with session.get("/metrics") as page:
             assert (page.status, page.content_type, await page.text()) == (200, "text/plain", "orion_turns_total 1\n")

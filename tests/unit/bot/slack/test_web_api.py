@@ -247,7 +247,7 @@ async def test_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back
     for _ in range(2):
         with pytest.raises(DeliveryFailed) as failed:
             await calls.write("chat.postMessage", post())
-    assert (failed.value.reason, failed.value.permanent) == ("left_alone", False)
+    assert (failed.value.reason, failed.value.permanent) == ("circuit_open", False)
     assert slack.made("chat.postMessage") == 3
     assert breaker.is_open
     patient = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
