@@ -183,7 +183,7 @@ class ChatServer(ModelServer):
             reply.check_message()
             return reply
 
-        with self._guard(body):
+        with self._through_breaker(body):
             reply = await self._request(body, send)
         return reply, self._usage(body, reply)
 
@@ -211,7 +211,7 @@ class ChatServer(ModelServer):
 
         is_open = is_refused = False
         try:
-            with self._guard(body):
+            with self._through_breaker(body):
                 chunks, first = await self._request(body, begin)
                 is_open = True
                 async with aclosing(chunks):
@@ -286,10 +286,12 @@ class ChatServer(ModelServer):
         return figures or Usage(model_calls=1, prompt_tokens=sent, completion_tokens=written, estimated=True)
 
     @contextmanager
-    def _guard(self, body: Body) -> Iterator[None]:
+    def _through_breaker(self, body: Body) -> Iterator[None]:
         """Make one call, unless the circuit is open, and record how it went."""
         if wait_s := self.breaker.wait_s():
-            raise ModelError(kind="LLMError", detail="the server keeps failing and is not called for a while", retry_after_s=wait_s)
+            raise ModelError(
+                kind="LLMError", detail="the server keeps failing and is not called for a while", retry_after_s=wait_s
+            )
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):

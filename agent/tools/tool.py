@@ -1,4 +1,4 @@
-"""Tools, and the guard around each call: any error inside becomes a ``ToolResult`` that the model reads.
+"""Tools, and the wall around each call (docs/architecture.md): an error inside becomes a ``ToolResult`` for the model.
 
 Orion's own tools are described in ``specs.toml``, one table per tool. Error messages about a call's input name
 parameters, types and limits, and never quote the input.
@@ -44,7 +44,7 @@ _SPECS: Final = tomllib.loads(Path(__file__).with_name("specs.toml").read_text(e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """Result of a tool. The guard adds ``call_id``, ``tool``, ``place`` and ``input``, the arguments of the call."""
+    """Result of a tool. ``call_tool`` adds ``call_id``, ``tool``, ``place`` and ``input`` (the arguments)."""
 
     call_id: str = ""
     tool: str = ""
@@ -93,11 +93,11 @@ class Tool(Protocol):
         """Description for the model."""
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Run it. The guard turns ``ToolFailed`` into a result with its text, other exceptions into internal errors."""
+        """Run it. ``call_tool`` turns ``ToolFailed`` into a result with its text, and other exceptions into a crash."""
 
 
 async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: float, max_chars: int) -> ToolResult:
-    """Run one guarded call, which always returns a result within ``timeout_s`` or ``ToolSpec.takes_s`` seconds.
+    """Run one call inside the wall. It always returns a result within ``timeout_s`` or ``ToolSpec.takes_s`` seconds.
 
     ``max_chars`` limits the content and the text of each source: claims are verified against what the model saw.
     """
@@ -131,7 +131,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
             return await tool.run(call.input)
     except ToolFailed as failure:
         return replace(_failure(str(failure), *failure.hints), away=failure.away)
-    except Exception as error:  # a wall (docs/architecture.md): a tool never ends a turn
+    except Exception as error:  # a wall: a tool never ends a turn
         if isinstance(error, TimeoutError) and limit.expired():
             late = _failure(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
             return replace(late, away=True)
@@ -142,7 +142,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
 
 
 async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
-    """Run inside the same guard. Return the exception, if there was one, without the groups in which tasks wrap it."""
+    """Run inside the same wall. Return the exception, if there was one, without the groups in which tasks wrap it."""
     try:
         await run()
     except Exception as error:  # noqa: BLE001 - a wall (docs/architecture.md): a server never ends Orion, nor a store a turn
@@ -154,7 +154,7 @@ async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
 
 
 def log_exceptions(listener: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Guard the listener like a tool: its exceptions are logged, and the turn continues."""
+    """Put the wall around a listener: its exceptions are logged, and the turn continues."""
 
     def listen(event: Event) -> None:
         try:

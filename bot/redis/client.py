@@ -216,10 +216,10 @@ async def _open_behind_sentinels(parts: SplitResult) -> AsyncIterator[Redis]:
     settings["connection_class"] = with_direct_writes(managed)
     quick = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
     password = settings.pop("sentinel_password", None)
-    guards = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}
-    sentinels = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=guards)  # type: ignore[no-untyped-call]  # redis-py's own
-    for guard in sentinels.sentinels:
-        guard.connection_pool.connection_class = with_direct_writes(guard.connection_pool.connection_class)
+    sentinel_settings = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}
+    sentinels = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=sentinel_settings)  # type: ignore[no-untyped-call]  # redis-py's own
+    for sentinel in sentinels.sentinels:
+        sentinel.connection_pool.connection_class = with_direct_writes(sentinel.connection_pool.connection_class)
     async with sentinels, sentinels.master_for(service, MendingRedis, **settings) as client:
         yield client
 

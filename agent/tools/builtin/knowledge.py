@@ -32,7 +32,7 @@ _UNKNOWN: Final = (
 )  # fmt: skip
 DOCUMENTS: Final = "documents"  # the place of these tools
 NO_DOCUMENTS: Final = "There are no documents yet."  # none at all, or none that the readers of the answer may see
-MAX_TEXT_CHARS: Final = 15_000  # in one result: the guard would cut off more without a note
+MAX_TEXT_CHARS: Final = 15_000  # in one result: ``call_tool`` would cut off more without a note
 MAX_LISTED: Final = 400
 _MAX_LIMIT: Final = parameter(SEARCH, "limit")["maximum"]
 _LIMIT: Final = parameter(SEARCH, "limit")["default"]

@@ -22,7 +22,7 @@ from agent.tools.tool import ToolFailed, ToolSpec, error_of
 
 MAX_PAGES: Final = 20
 MAX_TOOLS: Final = 64
-_ALIVE_TIMEOUT_S: Final = 0.5  # less than the extra second that the guard around the call waits
+_ALIVE_TIMEOUT_S: Final = 0.5  # less than the extra second that the wall around the call waits
 _REFUSALS: Final = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
 log = structlog.get_logger()
 Reply = TypeVar("Reply")
@@ -110,7 +110,7 @@ class McpConnection:
         return McpFailed(self.server, f"cannot be reached{status}. It is tried again.")
 
     async def request(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
-        """Send once. Raises ``McpFailed``; the guard around tools handles the SDK's own exceptions."""
+        """Send once. Raises ``McpFailed``; the wall around tools handles the SDK's own exceptions."""
         self._wanted.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(self._waits.ready):
@@ -190,7 +190,7 @@ class McpConnection:
     async def _list_tools(self, client: Client) -> None:
         """Read the server's tools, and keep those that are allowed and usable, as the model sees them."""
         server, cursor, tools, left_out = self.server, None, list[ListedTool](), list[str]()
-        # A call first waits for a connection, and its own time-out gives a better error, so the guard waits longer.
+        # A call first waits for a connection, and its own time-out gives a better error, so the wall waits longer.
         takes_s = self._waits.ready + server.timeout_s + 1
         for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
