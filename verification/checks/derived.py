@@ -106,7 +106,8 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
 
     "Today" is not such a word, because other dates are counted from it.
     """
-    if not any(compile_pattern(words).search(evidence.claim.text) for words in (*_RELATIVE, _CHRISTMAS)):
+    claim = evidence.claim  # in its language: "hier" is yesterday in French, here in German
+    if not any(compile_pattern(words, claim.language).search(claim.text) for words in (*_RELATIVE, _CHRISTMAS)):
         return  # as for nearly all claims
     passages, shortest = evidence.cited_and_known, 0.0
     today = [moment for passage in evidence.context for moment in passage.moments if moment.day]
@@ -116,12 +117,11 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
     spans += _days(_lengths(passages))
     anchors = [(words, days, today) for words, days in _RELATIVE.items() if today and words != _TODAY]
     for words, days, origins in (*anchors, (_CHRISTMAS, 8, [Moment(start=0, end=0, month=12, day=25)])):
-        pattern = compile_pattern(words)
-        if any(pattern.search(passage.text) for passage in passages):
+        if any(compile_pattern(words, passage.language).search(passage.text) for passage in passages):
             continue
         near = (_is_near(other, day, days) for other in dates for day in origins)
         if not any(shortest < span <= days for span in spans) and not any(near):
-            yield from (match.span() for match in pattern.finditer(evidence.claim.text))
+            yield from (match.span() for match in compile_pattern(words, claim.language).finditer(claim.text))
         shortest = days
 
 
