@@ -1,22 +1,21 @@
 """Repair formatting without a model: a draft becomes valid Slack mrkdwn, or clean standard Markdown.
 
-``unwrap`` takes the text out of a serialised value: JSON, a Python or JavaScript literal, an XML element. ``repair``
-does not change valid text, or any visible word, number, URL or byte of code. A repair can reveal another fault (``<br>#
-Title``), so passes repeat until no fault is left, at most ``_MAX_PASSES`` times. The rules handle broadcasts, mentions,
-leaked tags and JSON.
+``unwrap`` takes the text out of a serialised value: JSON, literals and calls in code, YAML, TOML, an XML element.
+``repair`` does not change valid text, or any visible word, number, URL or byte of code. A repair can reveal another
+fault (``<br># Title``), so passes repeat until no fault is left, at most ``_MAX_PASSES`` times. The rules handle
+broadcasts, mentions, leaked tags and JSON.
 
 Code stays as the draft wrote it, with ``<`` and ``&`` raw or escaped, because claims are compared with sources byte by
 byte. ``split_chunks`` escapes it for Slack, which shows ``&lt;`` and ``<`` in code alike. The ``&`` of a URL stays raw
 too: Slack accepts it, and the address must stay comparable with a source's.
 """
 
-import ast
 import html
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
 from html import unescape
+from textwrap import dedent
 from typing import Final
 
 from verification.markup.blocks import survey
@@ -27,24 +26,45 @@ from verification.types import Dialect, Repair
 
 _MAX_LENGTH: Final = 100_000  # a longer text is not parsed
 _MAX_DEPTH: Final = 4
-_MIN_WORDS: Final = 5  # a code block with JSON may be the answer, unless its one text is a sentence
-_ANSWERS: Final = frozenset({"answer", "final", "response"})
+_MAX_BRACKETS: Final = 40  # one in another
+_MIN_WORDS: Final = 5  # of a sentence without an end
+_ANSWERS: Final = frozenset(
+    {"answer", "final_answer", "final", "response", "text", "message", "summary", "question", "result", "output"}
+    | {"content", "reply", "respond", "complete"}
+)
 _NOT_SHOWN: Final = frozenset(LEAKED_TAGS) - _ANSWERS  # reasoning, in any notation
 _CONTROL: Final = frozenset({"action", "tool"})  # a message to the program is not an answer
 _EMPTY: Final = frozenset({"null", "none", "nil", "undefined", "nan", "true", "false"})
-_PAIRS: Final = {"{": "}", "[": "]", "(": ")", '"': '"', "'": "'"}
-_KEY: Final = re.compile(r"([{,]\s*)([A-Za-z_]\w{0,40})\s*:")
-_TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
-_ASSIGNED: Final = re.compile(
-    rf"(?:return\s+)?(?:{'|'.join(sorted(_ANSWERS))}|text|message|summary|question|result|output|content|reply|respond|complete)"
-    r"\s*(?:[:=]|\()\s*([\"'].*[\"'])\s*\)?;?",
+_PAIRS: Final = {"{": "}", "[": "]", "(": ")"}
+_STATEMENT: Final = frozenset({"const", "let", "var", "return"})
+_CODE_TOKEN: Final = re.compile(
+    r"(?P<string>(?:\b(?P<raw>[bfru]{1,2}))?(?P<quote>\"{3}|'{3}|[\"'`])(?P<inner>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote))"
+    r"|(?P<word>[\w.$%+-]+)|(?P<sign>=>|[{}()\[\]:=,;])|(?P<blank>\s+)|(?P<prose>.)",
     re.DOTALL,
 )
+_SENTENCE_END: Final = re.compile(r"[.!?\]](?:\s|$)|[。！？]")
+_ENTRY: Final = re.compile(
+    r"^(?:- )?([a-z_]\w*|Thought|(?:Final )?[Aa]nswer)[ \t]*[:=](?:[ \t]*[|>][-+\d]?)?(?=\s)", re.MULTILINE
+)
+_DOCUMENT_MARK: Final = re.compile(r"\A(?:---|\[\w+\])[ \t]*\n|\n(?:---|\.\.\.)\Z")
+_OTHER_QUOTES: Final = re.compile(r"\\\"|[“”]")
+_NOT_JSON: Final = re.compile(r"\\(['`])|(?<!\\)\"")
+# A stream shows the beginning of a value before its end arrives.
+_OPENED: Final = re.compile(
+    r"(?:\w+\s*[=(]\s*)?[bfru]?\"{3}|(?:\w+(?:\s*=\s*|\()|[\[{]\s*)([\"'`])(?:(?!\1).)*$|\[\s*\{\s*[\"']", re.MULTILINE
+)
 _ELEMENT: Final = re.compile(
-    r"(?:<\?xml[^<>]{0,100}\?>\s*)?<([A-Za-z][\w.-]{0,30})(?:\s[^<>\n]{0,200})?>(.*)</\1>", re.DOTALL
+    r"(?:<\?xml[^<>]{0,100}\?>\s*)?<([A-Za-z][\w.-]{0,30})(?:[\s=][^<>\n]{0,200})?>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</\1>",
+    re.DOTALL,
 )
 _FENCED: Final = re.compile(
-    r"(`{3,}|~{3,})[ \t]*(?:json|python|javascript|js|xml)?[ \t]*\n(.*)\n[ \t]*\1", re.DOTALL | re.IGNORECASE
+    r"(`{3,}|~{3,})[ \t]*(?:json5?|ya?ml|toml|python|javascript|js|xml)?[ \t]*\n(.*)\n[ \t]*\1",
+    re.DOTALL | re.IGNORECASE,
+)
+_BACKSLASH: Final = re.compile(r"\\(?![nrt\"]|u[\da-fA-F]{4})")  # as in a path
+_CODE: Final = re.compile(r"`[^`\n]*`")
+_ESCAPED: Final = re.compile(
+    r"(?<=[^\W_])(?:\\u[\da-fA-F]{4})+|(?:\\u[\da-fA-F]{4})+(?=[^\W_])|(?:\\u[\da-fA-F]{4}){2,}"
 )
 # "C:\new" is a path: a line end follows the end of a sentence, or a list or another line end follows it.
 _LINE_END: Final = re.compile(
@@ -53,68 +73,153 @@ _LINE_END: Final = re.compile(
 )
 
 
+_Keyed = tuple[tuple[str, ...], str]
+"""A text in a value, and the keys that lead to it."""
+
+
 def is_serialised(text: str) -> bool:
-    """Return True if the text as a whole is a serialised value. A text in quotes is only a quotation."""
-    value = _parse(text.strip())
-    return value is not None and not (isinstance(value[0], str) and value[0].strip())
+    """Return True if the text as a whole is a serialised value, or begins one. A text in quotes is only a quotation."""
+    text = text.strip()
+    quotation = _CODE_TOKEN.fullmatch(text)
+    if (quotation and (quotation["inner"] or "").strip()) or _ELEMENT.fullmatch(text):  # tags are other faults
+        return False
+    return _texts(text) is not None or bool(_OPENED.match(text))
 
 
 def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
-    """Return the one text of a serialised value with real line ends."""
+    """Return the one text of a serialised value with real line ends and letters."""
     count = 0
     for _ in range(_MAX_DEPTH):
-        value = _parse(text.strip())
-        texts = [*_texts(value[0])] if value else []
-        if len(texts) != 1:
+        texts = _texts(text.strip())
+        if not texts or len(texts) != 1:
             break
         text, count = texts[0], count + 1
-    outside_code = (segment for segment in segments(text) if segment.kind == "text")
-    ends = (match for segment in outside_code for match in _LINE_END.finditer(text, segment.start, segment.end))
-    edits = [Edit(match.start(), match.end(), "\n" * match[0].count("n")) for match in ends]
+    text = remove_unsendable(text)[0]  # escapes may hide some
+    edits: list[Edit] = []
+    for segment in segments(text):
+        if segment.kind == "text":
+            span = segment.start, segment.end
+            edits += [Edit(*end.span(), "\n" * end[0].count("n")) for end in _LINE_END.finditer(text, *span)]
+            if not _BACKSLASH.search(text, *span):
+                edits += [Edit(*match.span(), _decode(match[0])) for match in _ESCAPED.finditer(text, *span)]
     count += len(edits)
-    return apply_edits(text, edits), (Repair(kind="serialised", count=count),) if count else ()
+    return apply_edits(text, sorted(edits)), (Repair(kind="serialised", count=count),) if count else ()
 
 
-def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a value, without keys, numbers, empty texts and reasoning."""
-    if isinstance(value, str) and value.strip():
-        yield value
-    elif isinstance(value, dict) and _CONTROL.isdisjoint(value):
-        shown = (each for key, each in value.items() if str(key).casefold() not in _NOT_SHOWN)
-        yield from (text for each in shown for text in _texts(each))
-    elif isinstance(value, (list, tuple, set)):
-        yield from (text for each in value for text in _texts(each))
-
-
-def _parse(text: str) -> tuple[object] | None:
-    """Return the value that the text is, in a tuple, or None for a text that is not serialised."""
-    if not text or len(text) > _MAX_LENGTH:
+def _texts(text: str) -> list[str] | None:
+    """Return the texts that a serialised value shows, or None for a text that is not serialised."""
+    if not text or len(text) > _MAX_LENGTH or _CODE.fullmatch(text):
         return None
     if text.casefold() in _EMPTY:
-        return (None,)
-    if fenced := _FENCED.fullmatch(text):
-        value = _parse(fenced[2].strip())
-        texts = [*_texts(value[0])] if value else []
-        return value if len(texts) == 1 and len(texts[0].split()) >= _MIN_WORDS else None
-    if element := _ELEMENT.fullmatch(unescape(text) if text.startswith("&lt;") else text):
-        return (element[2],) if element[1].lower() not in HTML_TAGS | _NOT_SHOWN else None
-    if assigned := _ASSIGNED.fullmatch(text):
-        text = assigned[1]
-    return _literal(text) if text[-1] == _PAIRS.get(text[0]) else None
+        return []
+    if fenced := _FENCED.fullmatch(text):  # an answer may be code, unless its one text is a sentence
+        texts = _texts(fenced[2].strip())
+        return texts if texts and len(texts) == 1 and _is_sentence(texts[0]) else None
+    plain = unescape(text) if text.lstrip("{[(").startswith("&") else text
+    if element := _ELEMENT.fullmatch(plain):
+        return [element[2]] if element[1].lower() not in HTML_TAGS | _NOT_SHOWN else None
+    if plain[0] in "{[" and _OTHER_QUOTES.match(plain.lstrip("{[ ")):
+        plain = _OTHER_QUOTES.sub('"', plain)
+    strings = _strings(plain)
+    strings = _entries(plain) if strings is None else strings
+    return _shown_texts(strings) if strings is not None else None
 
 
-def _literal(text: str) -> tuple[object] | None:
-    plain = _TRAILING_COMMA.sub(r"\1", _KEY.sub(r'\1"\2":', text)) if text[0] in "{[" else text
-    loads: tuple[Callable[[str], object], ...] = (lambda each: json.loads(each, strict=False), ast.literal_eval)
-    for load in loads:
-        for form in dict.fromkeys((text, plain)):
-            try:
-                value = load(form)
-            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-                continue
-            # "[1, 2]" are citations.
-            return None if isinstance(value, list) and value and all(type(each) is int for each in value) else (value,)
-    return None
+def _shown_texts(strings: list[_Keyed]) -> list[str]:
+    """Return the texts in a value, without reasoning. An answer is the only text next to short ones."""
+    if any(not _CONTROL.isdisjoint(keys) for keys, _ in strings):
+        return []
+    visible = [each for each in strings if each[1].strip() and _NOT_SHOWN.isdisjoint(each[0])]
+    answers = [text for keys, text in visible if keys[-1] in _ANSWERS]
+    others = [text for keys, text in visible if keys[-1] not in _ANSWERS]
+    return answers if len(answers) == 1 and not any(map(_is_sentence, others)) else [text for _, text in visible]
+
+
+def _strings(text: str) -> list[_Keyed] | None:
+    """Return each string of a value in program notation, or None for prose."""
+    found: list[_Keyed] = []
+    path: list[str] = []
+    tokens = _code_tokens(text)
+    key, before = "", None
+    for token in tokens:
+        sign = token["sign"]
+        if sign in {":", "=", "=>"} and before and not before["sign"]:
+            key = (before["word"] or found.pop()[1]).casefold()
+        elif sign in _PAIRS:
+            path.append(before["word"].casefold() if before and before["word"] else key)
+        elif sign and sign in ")]}":
+            path.pop()
+        elif not sign and not token["word"]:
+            found.append((("", *filter(None, (*path, key))), _decode(token["inner"], token["raw"] or "")))
+        key, before = "" if sign in {*_PAIRS, ","} else key, token
+    return found if _is_code(text, tokens, found) else None
+
+
+def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> bool:
+    """Return True for a value, and False for a sentence that only quotes."""
+    if len(tokens) < 2 or tokens[0][0] in _STATEMENT:  # noqa: PLR2004 - one string
+        return bool(strings)
+    if text[0] in _PAIRS:
+        return bool(strings and text[-1] in ")]}") or not text.strip("{}[] \n") or ("{" in text and ":" in text)
+    in_call = any(token["sign"] in _PAIRS for token in tokens)  # but print("hello") is code
+    return any(keys[-1] in _ANSWERS or (in_call and _is_sentence(string)) for keys, string in strings)
+
+
+def _code_tokens(text: str) -> list[re.Match[str]]:
+    """Return the tokens of a text in program notation, without blanks. A text with prose or open brackets has none."""
+    tokens: list[re.Match[str]] = []
+    closers = [""]
+    for token in _CODE_TOKEN.finditer(text):
+        sign = token["sign"]
+        if token["blank"]:
+            continue
+        if sign in _PAIRS:
+            closers.append(_PAIRS[sign])
+        elif token["prose"] or len(closers) > _MAX_BRACKETS or (sign and sign in ")]}" and closers.pop() != sign):
+            return []
+        if tokens and _are_words(tokens[-1], token):
+            return []
+        tokens.append(token)
+    return tokens if len(closers) == 1 else []
+
+
+def _are_words(left: re.Match[str], right: re.Match[str]) -> bool:
+    """Return True for two values without a sign between them, as in prose."""
+    if (left["sign"] or ")") not in ")]}" or (right["sign"] or "(") not in _PAIRS:
+        return False
+    gap = right.string[left.end() : right.start()]
+    is_call = left["word"] and right["sign"] and not gap
+    is_named = gap and right["word"] and right.string.startswith("=", right.end())
+    return not (is_call or is_named or "\n" in gap or (gap and left["word"] in _STATEMENT))
+
+
+def _decode(inner: str, prefix: str = "") -> str:
+    """Return what a string in code means. ``prefix`` is the letters before its quotation marks."""
+    quoted = _NOT_JSON.sub(lambda match: match[1] or '\\"', inner)
+    try:
+        text: str = json.loads(f'"{quoted}"', strict=False)
+    except ValueError:
+        return inner
+    return inner if "r" in prefix else text
+
+
+def _entries(text: str) -> list[_Keyed] | None:
+    """Return the entries of a YAML or TOML document that has an answer, or None for prose."""
+    document = _DOCUMENT_MARK.sub("", text).strip()
+    if document.startswith("{") and document.endswith("}"):
+        document = document[1:-1].strip()
+    before, *parts = _ENTRY.split(document)
+    if before.strip():
+        return None
+    keys = (key.casefold().removeprefix("final ") for key in parts[::2])
+    entries: list[_Keyed] = [
+        ((key,), dedent(value.strip("\n")).strip()) for key, value in zip(keys, parts[1::2], strict=True)
+    ]
+    return entries if any(key in _ANSWERS and _is_sentence(text) for (key,), text in entries) else None
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) >= _MIN_WORDS or bool(_SENTENCE_END.search(text))
 
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")  # UTF-8 excludes them (RFC 3629), so no request can contain them

@@ -75,7 +75,13 @@ LIMITS = Source(id=1, title="Limits", text=f"{LIMIT}.")
         '"{{\\"answer\\": \\"{}\\"}}"', '{{"a": {{"b": ["{}"]}}, "confidence": 0.9, "done": true}}',
         '{{"thinking": "I look it up.", "answer": "{}"}}', 'answer = "{}"', 'complete("{}")', 'summary: "{}"',
         "<response>{}</response>", "&lt;answer&gt;{}&lt;/answer&gt;", '<?xml version="1.0"?><string>{}</string>',
-        '```json\n{{"answer": "{}"}}\n```',
+        '```json\n{{"answer": "{}"}}\n```', "answer: |\n  {}", '---\nanswer: "{}"', "```yaml\nanswer: {}\n```",
+        "answer: {}\nconfidence: high", "Thought: I know it.\nFinal Answer: {}", '[answer]\ntext = "{}"',
+        "{{answer: `{}`}}", "f'{}'", 'const answer = "{}";', "['answer' => '{}']", '{{\\"answer\\": \\"{}\\"}}',
+        "&quot;{}&quot;", 'data: {{"answer": "{}"}}\n\ndata: [DONE]', "Answer(text='{}', sources=['a'])",
+        "text='{}' sources=[]", '[{{"type": "text", "text": "{}"}}]',
+        '{{"answer": "{}", "language": "en", "sources": ["Limits"]}}',
+        "<answer><![CDATA[{}]]></answer>", "{{“answer”: “{}”}}", '{{"answer": "{}\\u202e"}}',
     ],
 )  # fmt: skip
 def test_serialised_answer_is_unwrapped(written: str) -> None:
@@ -89,7 +95,8 @@ def test_serialised_answer_is_unwrapped(written: str) -> None:
     "written",
     ["null", "None", "undefined", "{}", '""', "[]", '{"a": "One text.", "b": "Two texts."}', '["One.", "Two."]',
      '{"thinking": "The key is in the drawer."}', "&lt;answer&gt;It is open.",
-     '{"action": "respond", "summary": "It is open [1]."}', "true"],
+     '{"action": "respond", "summary": "It is open [1]."}', "true", "answer: It is open.\nwhy: It is day.",
+     '{"answer": "It is open.", "why": "It is day."}', '["It is open [1].', 'answer = """It is open [1].'],
 )  # fmt: skip
 def test_serialised_value_without_one_text_is_an_error(written: str) -> None:
     for draft in drafts(written):
@@ -103,12 +110,18 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
         (r"One [1].\r\n\r\nTwo [1].", "One [1].\n\nTwo [1]."),
         (r"Save it in C:\new\notes [1].", r"Save it in C:\new\notes [1]."),
         (r"Write `a.\nb` there [1].", r"Write `a.\nb` there [1]."),
+        (r"\u00dcber Caf\u00e9s [1].", "Über Cafés [1]."),
+        (r"Write \u00e9 or C:\users\u1234 [1].", r"Write \u00e9 or C:\users\u1234 [1]."),
     ]:
         assert check(Draft(text=written, unsourced=True, sources=(LIMITS,))).text == seen
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]", "[1, 2]", "`null`", '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here)."]
-)
+    "text",
+    ["[1]", "[1, 2]", "`null`", '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here).", "{{ name }}",
+     "Answer: 30", "Note: the office opens at 9 [1].", 'Limits: "Each key may send 120 requests."',
+     '["Travel"](https://x.test) has it [1].', '"One, two."\n"Three, four."', 'print("hello")',
+     "- note: it is open [1]\n- why: it is day [1]", "name: Ben\nrole: lead"],
+)  # fmt: skip
 def test_text_that_only_looks_serialised_stays(text: str) -> None:
     assert "serialised" not in [repair.kind for repair in check(Draft(text=text, unsourced=True)).repairs]
