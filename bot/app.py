@@ -45,7 +45,7 @@ from bot.install.installations import InstallPages
 from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.lease import Cancel
 from bot.queue.queue import Mailbox
-from bot.queue.worker import DRAIN_S, Turns
+from bot.queue.worker import DRAIN_S, Worker
 from bot.redis.client import plain_cause
 from bot.redis.server import EVICTS_REMEDY, MIN_FREE_BYTES, eviction_policy, missing_command, open_redis
 from bot.reports.weekly import WeeklyReports
@@ -102,7 +102,7 @@ class Orion(ProcessStatus):
     redis: Redis
     engine: Engine
     mailbox: Mailbox
-    turns: Turns
+    worker: Worker
     observers: Observers
     app: AsyncApp
     socket: SocketFront | None
@@ -230,13 +230,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots, prefix=prefix))
         workspaces = slack.workspaces
-        turns = Turns(
+        worker = Worker(
             mailbox, workspaces, concurrency=max(1, concurrency), drain_s=drain_s,
             sweep=QueueNotices(mailbox, workspaces).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         tasks = await stack.enter_async_context(background_tasks())
-        services = team_bots.services(workspaces, turns.cancel, tasks)
+        services = team_bots.services(workspaces, worker.cancel, tasks)
         listeners = register(app, services, slack.installing)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
@@ -244,7 +244,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             stores, connection=front, listeners=listeners, workspaces=workspaces, max_age_s=settings.catch_up_s,
         )  # fmt: skip
         yield Orion(
-            redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
+            redis=redis, engine=engine, mailbox=mailbox, worker=worker, observers=observers,
             app=app, socket=front, catching_up=catching_up, pausing=stores.pausing, disk=DiskProbe(settings.home),
             circuits=team_bots.circuits, reporting=team_bots.reporting(workspaces),
             syncing=team_bots.syncing(at_start=not sync_first),

@@ -142,7 +142,7 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent with a label that says so
     basis = None if exempt else wall.around("claim_supported", read_basis, draft, text)
     reading, findings = _read_draft(draft, text, basis, wall)
-    # A judge knows better than a count of shared words which source says it.
+    # A judge finds the right source more reliably than a count of shared words.
     if basis is None or not draft.repair or draft.has_judge:
         return reading, findings, ()
     ids, doubts = {source.id for source in draft.sources}, _doubtful_claims(reading, findings)
@@ -167,8 +167,7 @@ def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
 def _read_draft(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tuple[Reading, Violations]:
     """Build the reading for the rules, with its claims checked against the basis.
 
-    If a step crashes, take the strictest view: all text is prose, without claims. With a judge, a quotation does not
-    prove the order of steps: of 66 errors that another person planted, the only two that passed swapped two of them.
+    If a step crashes, the rules read all text as prose without claims, which is the strictest view.
     """
     # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
     known_text = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
@@ -179,6 +178,7 @@ def _read_draft(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tu
     plain = wall.around("mrkdwn", prose, text) or text
     checked = wall.around("claim_supported", check_claims, basis, claims) if basis else None
     claims, violations = checked or (claims, ())
+    # A quotation does not prove the order of steps: of 66 planted errors the only two that passed swapped two steps.
     if basis and basis.has_judge:
         claims = tuple(
             replace(each, supported="open", settled_by="nobody")

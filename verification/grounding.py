@@ -43,7 +43,8 @@ class Basis:
     known: tuple[Passage, ...]
     context: tuple[Passage, ...]
     urls: frozenset[str]
-    answer_and_question: tuple[str, str]  # the answer and the question
+    answer: str
+    question: str
     has_judge: bool  # True if a judge will be asked about open claims
 
     def existing_ids(self, numbers: Iterable[int]) -> tuple[int, ...]:
@@ -52,13 +53,12 @@ class Basis:
 
     def read_claim(self, claim: Claim) -> Passage:
         """Return the claim as a passage. If claim and answer do not show a language, use that of the sources."""
-        answer, question = self.answer_and_question
-        language = detect_language(claim.text) or detect_language(answer)
+        language = detect_language(claim.text) or detect_language(self.answer)
         if language is None:  # the language of a source with most of the words, of the question, or of the first source
             cited = [self.sources[number].passage for number in self.existing_ids(claim.cited)]
             words = analyse(claim.text).words
             languages = [each.language for each in cited if 2 * len(words & each.words) > len(words)][:1]
-            languages += [detect_language(question), *(each.language for each in cited[:1])]
+            languages += [detect_language(self.question), *(each.language for each in cited[:1])]
             language = next(filter(None, languages), None)
         return analyse(claim.text, language)
 
@@ -110,16 +110,20 @@ class Basis:
 def read_basis(draft: Draft, text: str) -> Basis:
     """Build the basis that ``text``, the answer of the draft, is checked against."""
     answer = analyse(text)
-    # Results and shares of correct calculations are other sentences may use them too, such as a sum in a list below.
+    # Other sentences may use the results and percentages of correct calculations, such as a sum in a list below.
     right = [each for each in equations(answer) if each.is_right]
-    held = [*(each.said for each in right), *(part for each in right for part in each.operands if is_percent(part))]
-    calculated = "; ".join(text[each.start : each.end] for each in held if each)
+    reusable = [
+        *(each.result for each in right),
+        *(part for each in right for part in each.operands if is_percent(part)),
+    ]
+    calculated = "; ".join(text[each.start : each.end] for each in reusable if each)
     return Basis(
         sources={source.id: Cited(source.id, _read_source(source)) for source in draft.sources},
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
         context=tuple(analyse(line) for line in draft.context.split("\n", 1) if line.strip()),  # today, earlier answers
         urls=KnownLinks(draft).source_urls,
-        answer_and_question=(text, draft.question),
+        answer=text,
+        question=draft.question,
         has_judge=draft.has_judge,
     )
 

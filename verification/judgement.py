@@ -12,7 +12,7 @@ from verification.markup.lines import source_lines
 from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
-_MAX_WORDS: Final = 200  # letters of the words of a source
+_MAX_INSTEAD_CHARS: Final = 200  # of what the sources say instead
 
 Line = tuple[int, int]
 """A line of a source: the source's number, and the line's from 1. Line 0 is the title and the date."""
@@ -103,6 +103,6 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     refuted = replace(claim, supported="no", settled_by="judge")
     if judgement.supported:
         return refuted, claim.violation(whole, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")
-    instead = " ".join(judgement.instead.split())[:_MAX_WORDS]
+    instead = " ".join(judgement.instead.split())[:_MAX_INSTEAD_CHARS]
     detail = f"The judge finds that {cited} does not say this{f': {instead}' if instead else '.'}"
     return refuted, claim.violation(whole, detail, f"State only what {cited} says, or leave the sentence out.")

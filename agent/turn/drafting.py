@@ -74,8 +74,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
         request = _next_request(progress, attempts, requests)
         text = given or await _write_draft(progress, number, request)
         attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=bool(given))
-        # A draft that only says that the sources lack the answer and cites none: it helps more to name the closest
-        # documents.
+        # The draft only says that the sources have no answer, and cites none. To name the closest documents helps more.
         if attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text)):
             return await _end_without_pass(progress, attempts, declined=True)
         attempts.append(attempt)
@@ -88,7 +87,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
 
 
 async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, declined: bool = False) -> TurnOutcome:
-    """Choose the best attempt to keep a part of. ``declined``: the last draft says that the sources have no answer."""
+    """Return the verified part of the best attempt. ``declined``: the last draft found no answer in the sources."""
     if attempts:
         shown = progress.live.shown_draft
         candidates = [each for each in attempts if each.draft.text.startswith(shown)] or attempts[-1:]

@@ -82,7 +82,7 @@ class LocalOrion:
             self.pages = {route.path: route.handler for route in page_routes(orion)}
 
             def tell_ending() -> None:
-                if orion.turns.in_flight:
+                if orion.worker.in_flight:
                     print_text(_ENDING.format(seconds=DRAIN_S))
 
             stopping.tell = tell_ending

@@ -71,21 +71,21 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
     stopping.running = True
     async with asyncio.TaskGroup() as group:
         socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
-        ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
+        catching_up = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
         sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
         report = group.create_task(orion.reporting.run(), name="report") if orion.reporting and work else None
-        turns = group.create_task(_work(orion, work=work), name="turns")
+        working = group.create_task(_work(orion, work=work), name="worker")
         if work:  # load it now that the pages are open, so that the first turn does not wait for the import
             group.create_task(orion.observers.tracer.connect(), name="langfuse")
         gc.collect()
         gc.freeze()  # objects from the start live as long as the process, so collections can skip them
         gc.set_threshold(10_000)  # objects between two collections: about as many as one question creates
         await stopping.asked.wait()
-        log.info("orion_stopping", in_flight=orion.turns.in_flight)
-        for task in filter(None, (socket, ears, sync, report)):  # first stop taking events, then let turns end
+        log.info("orion_stopping", in_flight=orion.worker.in_flight)
+        for task in filter(None, (socket, catching_up, sync, report)):  # first stop taking events, then let turns end
             task.cancel()
-        orion.turns.stop()
-        await asyncio.wait({turns})
+        orion.worker.stop()
+        await asyncio.wait({working})
     log.info("orion_stopped")
 
 
@@ -100,7 +100,7 @@ async def _work(orion: Orion, *, work: bool) -> None:
     if not documents:
         log.warning("no_documents", remedy="`orion doctor` says what to do about it")
     if work:
-        await orion.turns.run()
+        await orion.worker.run()
 
 
 async def _open_pages(

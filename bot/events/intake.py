@@ -53,7 +53,7 @@ _COMMANDS: Final[Mapping[str, Command]] = {
 }
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 DELETED: Final = "deleted"
-TWIN_WAIT_S: Final = 0.2  # a mention without files waits for the ``message`` event of the same message
+TWIN_WAIT_S: Final = 0.2  # an ``app_mention`` without files waits for the ``message`` event of the same message
 log = structlog.get_logger()
 
 
@@ -131,7 +131,7 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     keys, event_id = [], string(envelope, "event_id")
     if event_id:
         keys.append(f"evt:{team}:{event_id}")
-    # a press of the button has no message; both events of a mention have one
+    # A press of the stop button has no message. Both events of a mention have the same one.
     if incoming.kind != "stop" or incoming.text:
         version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
         keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
@@ -256,7 +256,7 @@ class Intake:
     _twins: set[tuple[str, str]] = field(default_factory=set)
 
     async def store_or_carry_out(self, incoming: Incoming) -> bool:
-        """Store or carry out a message. Return whether it was new. Raises ``RedisError`` if both failed."""
+        """Store the message, or carry out a stop or an order. Return whether it was new. Raises ``RedisError``."""
         stores, thread = self.stores, str(incoming.thread)
         order, reason = admin_order(incoming, self.admins)
         if order:
@@ -273,7 +273,7 @@ class Intake:
         await stores.save_token(incoming)
         place, files_known = (incoming.thread.team, incoming.thread.channel), incoming.files != "unknown"
         is_fuller = incoming.addressed == "mention" and files_known
-        if is_fuller:  # this channel sends both events of a mention
+        if is_fuller:  # this channel sends a ``message`` event for each mention, too
             self._twins.add(place)
         new = await stores.mailbox.enqueue(
             thread, incoming.to_json(), fuller=is_fuller, said=incoming.event_ts or incoming.ts,

@@ -1,6 +1,6 @@
 """Passes a claimed message of one workspace through the gates, in order, to its answer.
 
-The gates here are for late questions, and for messages without a mention, for which the thread or channel decides.
+Four gates are defined here: for follow-ups, bystanders, late questions, and messages that Orion only overheard.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _EMOJI_PARTS: Final = frozenset({"So", "Sk", "Mn", "Me", "Cf"})  # signs, skin t
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 
-async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
+async def check_follow_up(job: Job, at: TeamServices) -> Ending | None:
     """Let a follow-up pass only if Orion was addressed in its thread and not muted since.
 
     If Redis does not know the thread, ask Slack until it replies.
@@ -51,9 +51,9 @@ async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
     incoming = job.incoming
     if not incoming.unproven:
         follows_up = incoming.addressed == "follow_up"
-        # Only people without access addressed Orion here, or it was muted after the message was stored.
-        strange = job.facts.thread_mode is None and not job.facts.state.version
-        return OK if follows_up and (strange or job.facts.thread_mode == "muted") else None
+        # It never answered here (only people without access addressed it), or was muted after the message was stored.
+        is_unknown = job.facts.thread_mode is None and not job.facts.state.version
+        return OK if follows_up and (is_unknown or job.facts.thread_mode == "muted") else None
     try:
         thread_mode = await _recall_thread_mode(incoming, at)
     except DeliveryFailed as failure:
@@ -80,7 +80,7 @@ async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMod
     return recalled
 
 
-async def check_pending(job: Job, at: TeamServices) -> Ending | None:
+async def check_bystander(job: Job, at: TeamServices) -> Ending | None:
     """Record a bystander's message while Orion waits for an answer, and tell them once how to ask.
 
     A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
@@ -108,7 +108,7 @@ def is_emoji(text: str) -> bool:
     return bool(text.strip()) and all(unicodedata.category(one) in _EMOJI_PARTS or one in "‼⁉〰〽" for one in rest)
 
 
-async def check_replay(job: Job, at: TeamServices) -> Ending | None:
+async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
     """End a late question if the thread or Slack shows that it was answered. A shortcut works on any old message."""
     incoming, state = job.incoming, job.facts.state
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
@@ -150,7 +150,7 @@ Gate = Callable[[Job, TeamServices], Awaitable[Ending | None]]
 """Returns the message's ending, or None to let it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
 _MAY_ANSWER: Final = (check_access, check_allowance)
 GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
-    "question": (check_thread_member, check_access, check_pending, check_replay, check_allowance),
+    "question": (check_follow_up, check_access, check_bystander, check_late_question, check_allowance),
     "edit": _MAY_ANSWER,
     "help": _MAY_ANSWER,  # a bare mention may bring a file
     "stop": (check_access, handle_stop),
@@ -193,7 +193,7 @@ class Flow:
         except asyncio.CancelledError:
             if not lease.stopped:
                 raise
-            return give_back()  # cancelled before its turn began: the next try says so
+            return give_back()  # stopped before its turn began: the next try posts "Stopped."
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell a person who addressed Orion that their message was given up. Raises ``DeliveryFailed``."""
@@ -216,8 +216,15 @@ class Flow:
         if incoming.costs_tokens:  # the time of a pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        spoken = self.answering.at.channels.of(incoming.thread.team, incoming.thread.channel).language
-        return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts, spoken=spoken)
+        channel_language = self.answering.at.channels.of(incoming.thread.team, incoming.thread.channel).language
+        return Job(
+            claimed=claimed,
+            lease=lease,
+            incoming=incoming,
+            turn_id=turn_id,
+            facts=facts,
+            channel_language=channel_language,
+        )
 
 
 def read_body(body: str) -> tuple[int, Incoming | Recheck | None]:

@@ -188,9 +188,9 @@ class Mailbox:
     ) -> bool:
         """Store a message. Return False if any of ``event_ids`` was seen in the last 24 h, so it is already stored.
 
-        All of ``event_ids`` are known afterwards in either case, so a chain of twins stays closed. ``said`` (Slack's
-        ts) puts the message before later ones. It is not claimed for ``hold_s`` unless a ``fuller`` event about the
-        same message arrives, whose body then replaces it.
+        In either case all of ``event_ids`` count as seen afterwards. ``said`` (Slack's ts) puts the message before
+        later ones. No worker claims it for ``hold_s``, unless a ``fuller`` event about the same message arrives: its
+        body then replaces the stored one.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is not a duplicate
         # Half an emoji in a cut text has no UTF-8 form. If it were refused, Slack would send it again and again.

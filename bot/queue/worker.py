@@ -115,18 +115,18 @@ class Turn:
             return None  # the task ignores its cancellation: keep the lease, or the next holder would run beside it
         if not self.task.cancelled():
             ending = self.task.result()
-            # It was withdrawn while it was about to wait, so there is nothing to wait for.
+            # A person stopped the turn as it was about to wait for a service: the next try need not wait.
             return replace(ending, after_s=0.0) if self.lease.stopped else ending
         if not self.lease.is_held():
             return None
-        # Even if the lease had expired and a late beat renewed it. A stopped turn's next try says "Stopped."
+        # If a person stopped the turn, the next try posts "Stopped.".
         if self.why is not None or stopping:
             return give_back()
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
 
 @dataclass(slots=True, eq=False)
-class Turns:
+class Worker:
     """Claims messages and handles up to ``concurrency`` of them at once, until ``stop``."""
 
     mailbox: Mailbox
@@ -136,7 +136,7 @@ class Turns:
     drain_s: float = DRAIN_S
     sweep: Callable[[], Awaitable[None]] | None = None  # periodic work; raises ``RedisError``
     sweep_s: float = SWEEP_S
-    worker: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}")
+    name: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}")
     listening: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _running: set[Turn] = field(default_factory=set, init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -162,9 +162,9 @@ class Turns:
         lease_s = self.mailbox.lease_s
         async with asyncio.TaskGroup() as service:
             helpers = [
-                service.create_task(_repeat(self._beat, lease_s / 4), name="turns:beat"),
-                service.create_task(_repeat(self._listen, 0.0), name="turns:listen"),
-                service.create_task(_repeat(self._sweep_once, self.sweep_s), name="turns:sweep"),
+                service.create_task(_repeat(self._beat, lease_s / 4), name="worker:beat"),
+                service.create_task(_repeat(self._listen, 0.0), name="worker:listen"),
+                service.create_task(_repeat(self._sweep_once, self.sweep_s), name="worker:sweep"),
             ]
             try:
                 async with asyncio.TaskGroup() as turns:
@@ -212,7 +212,7 @@ class Turns:
         if self._stopping.is_set():
             return True
         most = min(free, MAX_CLAIM_WHEN_BUSY if busy else MAX_CLAIM)
-        messages = await self.mailbox.claim(self.worker, most)
+        messages = await self.mailbox.claim(self.name, most)
         for claimed in messages:
             lease = Lease(claimed.leased_until)
             task = turns.create_task(self._run_handler(claimed, lease), name=f"turn:{claimed.id}")
@@ -223,13 +223,13 @@ class Turns:
         return len(messages) == most
 
     async def _busy(self) -> bool:
-        """Wait a moment for running turns to leave processor time. Return True if they do not.
+        """Return True if running turns still use all of the processor after a short wait.
 
-        More turns at once would not finish any of them sooner. In Redis a direct chat or another workspace can still
-        overtake a message; once claimed, it shares the processor with them.
+        To claim more turns then would finish none of them sooner. A message that stays in Redis can still be overtaken
+        by a direct chat or another workspace. A claimed one competes with them for the processor.
         """
         until = now() + MAX_BUSY_WAIT_S
-        # So few leave enough time, and the check would cost a single question some milliseconds.
+        # Fewer turns than this leave processor time. To check would delay a single question by some milliseconds.
         while len(self._running) >= MAX_CLAIM and now() < until:
             began = now()
             await asyncio.sleep(LAG_S / 10)
@@ -243,10 +243,11 @@ class Turns:
         await self._changed.wait()
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Run the handler and return an ending for any outcome. A cancellation or lost lease is raised as cancellation.
+        """Run the handler and return its ending, or one for the exception that it raised.
 
-        ``OUTAGES`` are fewer than the ``RedisError`` that a handler may raise. A full Redis, MISCONF and any other
-        ``ResponseError`` end as a crash, which counts as a try. An outage does not. A lost lease (``turn_lost``) does.
+        An outage of Redis (``OUTAGES``) gives the message back, and the try does not count. Any other ``RedisError``,
+        such as a full Redis or MISCONF, is a crash, and the try counts. It also counts if the lease is lost, which is
+        raised as a cancellation.
         """
         tries, most = claimed.tries, self.mailbox.max_tries
         try:

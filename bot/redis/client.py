@@ -37,7 +37,7 @@ CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one, because the fail-over waits for it
 # Settings of all clients: replies are ``str``, short hiccups are retried, nothing hangs for long.
-PATIENT: dict[str, Any] = {
+COMMON_SETTINGS: dict[str, Any] = {
     "decode_responses": True,
     "encoding_errors": "replace",  # one damaged entry must not fail a reply with other entries
     "socket_timeout": 5,
@@ -47,9 +47,10 @@ PATIENT: dict[str, Any] = {
     # Without this each new connection reads redis-py's version from the disk to send it: most of its cost.
     "driver_info": None,
 }
-# A burst of events shares these. A connection per event would cost more than its commands, and a file descriptor.
-WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
-REFUSING: dict[str, Any] = {"max_connections": 2_000}  # with redis-py's own 100, bursts are refused
+# Options of a pool. When all connections are in use, a caller waits for one: a burst of events shares them. A
+# connection per event would cost more than its commands, and a file descriptor.
+WAITING_POOL: dict[str, Any] = {"max_connections": 64, "timeout": 20}
+REFUSING_POOL: dict[str, Any] = {"max_connections": 2_000}  # with redis-py's own 100, bursts are refused
 # Causes for the log and `orion doctor`, by the first word of the reply or the type of the error.
 PLAIN_CAUSES = {
     "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
@@ -74,7 +75,7 @@ MARK_TTL_S = 60  # never read: the mark only has to be a later write
 
 
 class DirectWrites(AbstractConnection):
-    """Writes without `asyncio.wait_for`."""
+    """Writes without ``asyncio.wait_for``, which can lose a cancellation (``bot.queue.lease``)."""
 
     async def send_packed_command(self, command: bytes | str | Iterable[bytes], check_health: bool = True) -> None:  # noqa: FBT001, FBT002 (the signature is redis-py's)
         """Send, within ``socket_timeout`` seconds. Raises ``RedisError``."""
@@ -113,7 +114,7 @@ def raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable
 
 
 class Cluster(RedisCluster):
-    """The client. ``made_of`` keeps its nodes and settings, so that another one can be made."""
+    """The client of a cluster. ``made_of`` keeps its nodes and settings, so that another one can be made."""
 
     initialize = raising_outages(RedisCluster.initialize)
     _execute_once = raising_outages(RedisCluster.execute_command)
@@ -198,7 +199,7 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
         async with _open_behind_sentinels(parts) as client:
             yield client
     else:
-        pool = BlockingConnectionPool.from_url(url, **PATIENT, **WAITING)
+        pool = BlockingConnectionPool.from_url(url, **COMMON_SETTINGS, **WAITING_POOL)
         pool.connection_class = with_direct_writes(pool.connection_class)
         async with MendingRedis.from_pool(pool) as client:
             yield client
@@ -237,7 +238,7 @@ def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
     read = {name: value for name, value in parse_url(plain).items() if name not in {"host", "port"}}
     if form == CLUSTER and read.pop("connection_class", None) is SSLConnection:
         read["ssl"] = True
-    return {**PATIENT, **REFUSING, **extra, **read}
+    return {**COMMON_SETTINGS, **REFUSING_POOL, **extra, **read}
 
 
 def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:

@@ -28,7 +28,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 
 from bot.errors import WrongUse
-from bot.redis.client import PATIENT, WAITING, DirectWrites, client_of
+from bot.redis.client import COMMON_SETTINGS, WAITING_POOL, DirectWrites, client_of
 from bot.redis.damaged_keys import MendingRedis
 from bot.settings import Settings
 
@@ -83,7 +83,7 @@ async def connect(home: Path) -> AsyncIterator[Redis]:
     """Open a client of the embedded server under ``home``, started if necessary. Raises ``EmbeddedRedisError``."""
     server = EmbeddedServer(home / "redis")
     async with server.join() as socket:
-        settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
+        settings: dict[str, Any] = {"server": server, "path": str(socket), **COMMON_SETTINGS, **WAITING_POOL}
         pool = BlockingConnectionPool(connection_class=RevivingConnection, **settings)
         async with MendingRedis.from_pool(pool) as client:
             yield client

@@ -88,7 +88,7 @@ class PacedClient(SocketModeClient):
         """Ignore the SDK's own choice, which knows neither loopback nor NO_PROXY."""
 
     async def _dispatch(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        """Handle one envelope as Bolt's own adapter does. The ack is sent when the listeners are done."""
+        """Handle one envelope as Bolt's own adapter does. It is acknowledged once all listeners succeeded."""
         began = time()
         await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
 

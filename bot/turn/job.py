@@ -180,7 +180,7 @@ MAX_GATE_WAIT_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One claimed message. ``facts`` are as old as the claim. ``spoken`` is the language set for its channel.
+    """One claimed message. ``facts`` are as old as the claim. ``channel_language`` is set for its channel.
 
     ``context`` is the latest exchange of the same direct chat before this message opened a new thread. ``read`` is the
     conversation from Slack, which is stored if the message has to be given back.
@@ -191,7 +191,7 @@ class Job:
     incoming: Incoming
     turn_id: str
     facts: Facts = field(default_factory=Facts)
-    spoken: str = ""
+    channel_language: str = ""
     context: tuple[ThreadMessage, ...] = ()
     read: str = ""
 
@@ -227,7 +227,7 @@ class Job:
     @property
     def language(self) -> str | None:
         """Language of the channel's settings, else of the message; None for English or if unclear."""
-        return self.spoken or detect_language(self.incoming.text)
+        return self.channel_language or detect_language(self.incoming.text)
 
     @property
     def may_be_answered(self) -> bool:

@@ -72,7 +72,7 @@ async def test_edited_question_gets_a_new_answer_in_place(setting: Setting) -> N
 
 async def forgotten(setting: Setting, redis: Redis) -> None:
     """Redis loses everything while nothing runs."""
-    await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns have ended")
+    await wait_until(lambda: setting.orion.worker.in_flight == 0, "all turns have ended")
     await redis.flushall()
 
 
@@ -209,7 +209,7 @@ async def test_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, 
                 ts = setting.ask(f"{MENTION} {LIMIT}")
                 answer = await setting.answer_to(ts)
                 assert await setting.orion.observers.records.load(turn_id(answer))
-                await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn has ended")
+                await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn has ended")
         assert {span.trace_id for span in receiver.spans} == {turn_id(answer)}
         inputs = {span.name: str(span["input"]) for span in receiver.spans if span.kind == "generation"}
         assert LIMIT in inputs["decide"]

@@ -391,7 +391,7 @@ async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
                 depth = await setting.orion.mailbox.depth()
                 # A second look at a delivery that was made twice may still lie in the mailbox.
                 told = bool(answers(setting.workspace, ts, ts, channel)) or depth.dead > 0
-                return ended and told and setting.orion.turns.in_flight == 0
+                return ended and told and setting.orion.worker.in_flight == 0
 
             await wait_until(over, "the question is done with", 25)
             page = (await setting.orion.metrics()).decode()

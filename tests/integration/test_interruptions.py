@@ -32,7 +32,7 @@ async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path:
         ts = setting.ask(f"{MENTION} {LIMIT}")
         calls = setting.workspace.calls
         await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls))
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the question waits")
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "the question waits")
         setting.ask("stop", thread=ts)
         answer = await setting.answer_to(ts)
         assert shown(answer).startswith("Stopped")
@@ -111,7 +111,9 @@ async def test_stop_that_arrives_at_another_process_ends_the_turn(tmp_path: Path
         worker("first") as first,
         worker("second") as second,
     ):
-        await wait_until(lambda: first.orion.turns.listening.is_set() and second.orion.turns.listening.is_set(), "ears")
+        await wait_until(
+            lambda: first.orion.worker.listening.is_set() and second.orion.worker.listening.is_set(), "ears"
+        )
         ts = front.ask(f"{MENTION} {LIMIT}")
         await server.wait_for_requests(2)
         front.ask("stop", thread=ts)
@@ -130,7 +132,9 @@ async def test_an_edit_that_arrives_at_another_process_is_answered_in_place(tmp_
         worker("second") as second,
     ):
         ts = front.ask(f"{MENTION} {LIMIT}")
-        await wait_until(lambda: first.orion.turns.listening.is_set() and second.orion.turns.listening.is_set(), "ears")
+        await wait_until(
+            lambda: first.orion.worker.listening.is_set() and second.orion.worker.listening.is_set(), "ears"
+        )
         await server.wait_for_requests(2)
         front.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
         await server.wait_for_requests(4)

@@ -18,7 +18,7 @@ from bot.doctor.checks import Check
 from bot.doctor.doctor import examine
 from bot.queue.lease import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
-from bot.queue.worker import Turns
+from bot.queue.worker import Worker
 from bot.redis.client import client_of
 from tests.support.orion_running import settings_in
 from tests.support.redis_fleet import follows, free_port, node
@@ -36,13 +36,13 @@ async def working(redis: Redis, handled: list[str]) -> AsyncIterator[Mailbox]:
             return OK
 
     mailbox = Mailbox(redis)
-    turns = Turns(mailbox, Noting())
+    worker = Worker(mailbox, Noting())
     async with asyncio.TaskGroup() as group:
-        group.create_task(turns.run())
+        group.create_task(worker.run())
         try:
             yield mailbox
         finally:
-            turns.stop()
+            worker.stop()
     await mailbox.aclose()
 
 

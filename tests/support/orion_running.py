@@ -164,7 +164,7 @@ async def running(
             port = await stack.enter_async_context(serve_pages(build(orion, intake)))
             workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(orion.turns.run())] if part != "front" else []
+            tasks = [group.create_task(orion.worker.run())] if part != "front" else []
             if orion.socket:
                 tasks.append(group.create_task(orion.socket.run()))
                 await wait_until(orion.socket.ready, "the socket is connected")

@@ -67,7 +67,7 @@ async def writing(
 
 async def quiet(setting: Setting) -> bool:
     """Whether nothing is at work or stored."""
-    return setting.orion.turns.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
+    return setting.orion.worker.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
 
 
 async def done(*settings: Setting) -> bool:

@@ -59,7 +59,7 @@ class Stage:
     async def answered(self, ts: str) -> dict[str, Any]:
         """The one answer; nothing else of Orion's stands in the thread, and nothing grows any more."""
         await self.setting.answer_to(ts)
-        await wait_until(lambda: self.setting.orion.turns.in_flight == 0, "the turn is over")
+        await wait_until(lambda: self.setting.orion.worker.in_flight == 0, "the turn is over")
         (message,) = self.own(ts)
         assert "streaming_state" not in message
         return message

@@ -21,7 +21,7 @@ from verification.values.quantity_words import HUNDREDTHS, UNITS, rate_end
 
 _MAX_UNNAMED_COUNT = 5  # for "the two" and "three ways" the source has a list but no number
 _MIN_TOPIC_SHARE = 0.5  # below this, a retry copied an unrelated 400 in place of 900
-_MAX_SENTENCES = 3  # sentences
+_MAX_SENTENCES = 3
 _YEAR, _HOUR, _MIN_YEAR, _NOON = UNITS["年"], UNITS["h"], 1000, 12
 # A colon divides only between blanks: "10:30" and "Price: 5" are not divisions.
 _SIGN = re.compile(
@@ -57,11 +57,11 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     known = [quantity for quantity in claimed if not quantity.weak and _is_known(quantity, evidence)]
     miscalculated: list[Finding] = []
     for equation in equations(evidence.claim):
-        said = equation.said
-        if said and equation.is_clear and not equation.is_right:
+        result = equation.result
+        if result and equation.is_clear and not equation.is_right:
             written = evidence.claim.text[equation.operands[0].start : equation.operands[-1].end]
             detail, remedy = f"{written} is {equation.values()[0]:g}", "Calculate again, or leave the calculation out."
-            miscalculated.append(Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy))
+            miscalculated.append(Finding(kind="number", span=(result.start, result.end), detail=detail, remedy=remedy))
     wrong_starts = {finding.span[0] for finding in miscalculated}
     for quantity in claimed:
         if quantity.start in wrong_starts:  # the source's number does not excuse a wrong calculation
@@ -119,7 +119,7 @@ def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Q
         return any(matches(quantity, other) for passage in passages for other in passage.quantities)
 
     near = [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
-    # without this it may match an hour by chance
+    # Only such a number may be part of any date of the sources. Another could match an hour by chance.
     is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR
     # The 2021 in "in 2021 dollar sales fell" is a year if the source has it.
     written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
@@ -139,7 +139,7 @@ def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Q
 
 
 def _is_numbered(number: float, evidence: Evidence) -> bool:
-    """Return True for the 4 of "Chapter IV"."""
+    """Return True for the 4 if a source has "Chapter IV"."""
     if not (number.is_integer() and 1 <= number <= len(_ROMAN)):
         return False
     titled = re.compile(rf"\b[A-ZÄÖÜÉ][^\W\d_]{{2,}} {_ROMAN[int(number) - 1]}\b")
@@ -179,39 +179,39 @@ class Equation(NamedTuple):
 
     operands: tuple[Quantity, ...]
     signs: tuple[str, ...]
-    said: Quantity | None
+    result: Quantity | None
     bracketed: bool
     in_coins: bool
 
     @property
     def is_right(self) -> bool:
         """Return True if the written result is correct, to the precision in which it is written."""
-        if self.said is None:
+        if self.result is None:
             return False
         # 2.500 may be two and a half. The result decides.
-        said = self.said._replace(readings=tuple(r / size for r in self.said.readings for size in (1, 1000)))
+        result = self.result._replace(readings=tuple(r / size for r in self.result.readings for size in (1, 1000)))
         return any(
-            is_result(said, value / size) for value in self.values() for size in ((1, 100) if self.in_coins else (1,))
+            is_result(result, value / size) for value in self.values() for size in ((1, 100) if self.in_coins else (1,))
         )
 
     @property
     def is_clear(self) -> bool:
         """Return True if only one result is possible. Brackets and "135 euros + 40 %" are ambiguous."""
-        units = {each.unit for each in (*self.operands, self.said) if each and each.unit}
+        units = {each.unit for each in (*self.operands, self.result) if each and each.unit}
         return not self.bracketed and (len(units) <= 1 or self._in_one_unit or {"+", "-"}.isdisjoint(self.signs))
 
     @property
     def _in_one_unit(self) -> bool:
         """Return True if all numbers are in units of one kind, such as hours and minutes."""
         kinds = {each.unit.dimension for each in self.operands if each.unit}
-        return self.said is not None and self.said.unit is not None and kinds == {self.said.unit.dimension}
+        return self.result is not None and self.result.unit is not None and kinds == {self.result.unit.dimension}
 
     def values(self) -> tuple[float, ...]:
         """The results in the unit of the written one: by operator precedence, and from left to right."""
         in_points = {"*", "/"}.isdisjoint(self.signs) and all(
             each.unit is None or is_percent(each) for each in self.operands
         )
-        percent = is_percent(self.said) or (in_points and all(map(is_percent, self.operands)))
+        percent = is_percent(self.result) or (in_points and all(map(is_percent, self.operands)))
         numbers = [self._as_operand(each, percent=percent, in_points=in_points) for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]
         for sign, number in zip(self.signs, numbers[1:], strict=True):
@@ -227,8 +227,8 @@ class Equation(NamedTuple):
     def _as_operand(self, each: Quantity, *, percent: bool, in_points: bool) -> float:
         if in_points and percent:  # 60 % − 25 % is 35 percentage points, and so is 60 − 25 = 35 %
             return each.readings[0] / 100
-        if each.unit and self.said and self.said.unit and self._in_one_unit and not percent:
-            return each.amounts()[0] / self.said.unit.factor
+        if each.unit and self.result and self.result.unit and self._in_one_unit and not percent:
+            return each.amounts()[0] / self.result.unit.factor
         return each.amounts()[0] / 100 if is_percent(each) else each.readings[0]
 
 
@@ -242,7 +242,7 @@ def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -
     constant = not _CONSTANTS.isdisjoint(quantity.readings)
     return any(
         (quantity in each.operands and (constant or (alone and each.is_right)))
-        or (each.said is None and any(is_result(quantity, value) for value in each.values()))
+        or (each.result is None and any(is_result(quantity, value) for value in each.values()))
         for each in equations(claim)
     )
 
@@ -262,12 +262,12 @@ def equations(passage: Passage) -> tuple[Equation, ...]:
             signs.append(sign)
             colon = len(signs) if match and match["sign"] == ":" else colon
             continue
-        said = other if sign == "=" else None
+        result = other if sign == "=" else None
         units = (_NEXT_WORD.match(passage.text, each.end) for each in run)
         in_coins = any(word[1].casefold() in HUNDREDTHS for word in units if word)
         # "520 € : 390 € + 130 €", as the French write a colon
         found += [
-            Equation(tuple(run[first:]), tuple(signs[first:]), said, bracketed, in_coins)
+            Equation(tuple(run[first:]), tuple(signs[first:]), result, bracketed, in_coins)
             for first in sorted({0, colon})
             if signs[first:]
         ]

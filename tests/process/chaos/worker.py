@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from bot.queue.lease import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
-from bot.queue.worker import Turns
+from bot.queue.worker import Worker
 from bot.redis.server import connect
 
 
@@ -53,10 +53,10 @@ async def main() -> None:
     async with connect(home) as redis:
         mailbox = Mailbox(redis, lease_s=lease_s, max_tries=max_tries)
         scribe = Scribe(redis, mailbox)
-        turns = Turns(mailbox, scribe, concurrency=8, drain_s=drain_s)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, turns.stop)
+        worker = Worker(mailbox, scribe, concurrency=8, drain_s=drain_s)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
         await redis.rpush("workers", os.getpid())
-        await turns.run()
+        await worker.run()
         await mailbox.aclose()
 
 

@@ -120,7 +120,7 @@ async def test_an_answer_too_long_for_one_message_is_put_in_place_as_several(tmp
     async with stage(tmp_path, redis_url, draft(*long)) as at:
         ts = at.ask()
         await at.setting.answer_to(ts)
-        await wait_until(lambda: at.setting.orion.turns.in_flight == 0, "the turn is over")
+        await wait_until(lambda: at.setting.orion.worker.in_flight == 0, "the turn is over")
         parts = at.own(ts)
         assert len(parts) > 1
         assert sum(body(part).count("600 requests") for part in parts) == len(long)
@@ -162,7 +162,7 @@ async def test_question_deleted_meanwhile_takes_its_stream_along(tmp_path: Path,
         ts = at.ask()
         await at.seen(ts, "600 requests")
         at.setting.workspace.delete(CHANNEL, ts)
-        await wait_until(lambda: at.setting.orion.turns.in_flight == 0 and not at.own(ts), "nothing is left")
+        await wait_until(lambda: at.setting.orion.worker.in_flight == 0 and not at.own(ts), "nothing is left")
 
 
 async def test_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:

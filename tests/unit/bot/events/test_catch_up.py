@@ -66,7 +66,7 @@ class Scene:
             await setting.answer_to(root)
             first = setting.ask(LIMIT, channel=DIRECT)
             await setting.answer_to(first, channel=DIRECT)
-            await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
+            await wait_until(lambda: setting.orion.worker.in_flight == 0, "all turns ended")
         return root, first
 
     async def away(self, seconds: float = MIN_ABSENCE_S) -> None:
@@ -110,7 +110,7 @@ async def test_what_was_missed_is_answered_once_and_what_is_old_is_left_alone(sc
             await setting.answer_to(ts, thread=root)
         for ts in (direct, inside):
             await setting.answer_to(ts, thread=direct, channel=DIRECT)
-        await wait_until(lambda: setting.orion.turns.in_flight + other.orion.turns.in_flight == 0, "all turns ended")
+        await wait_until(lambda: setting.orion.worker.in_flight + other.orion.worker.in_flight == 0, "all turns ended")
         await setting.orion.catching_up.beat()
     assert [answered(scene, ts, root) for ts in (in_thread, mention)] == [1, 1]
     assert [answered(scene, ts, direct, DIRECT) for ts in (direct, inside)] == [1, 1]
@@ -139,14 +139,14 @@ async def test_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> 
     async with scene.orion() as setting:
         asked = setting.ask(ERROR, thread=root)
         await setting.answer_to(asked, thread=root)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "all turns ended")
     for key in [key async for key in scene.redis.scan_iter("*:seen:*")]:
         await scene.redis.delete(key)  # nothing but Slack itself knows any more
     await scene.away()
     with capture_logs() as lines:
         async with scene.orion() as setting:
             await wait_until(lambda: any(line["event"] == "caught_up" for line in lines), "it caught up")
-            await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
+            await wait_until(lambda: setting.orion.worker.in_flight == 0, "all turns ended")
     assert answered(scene, asked, root) == 1
 
 

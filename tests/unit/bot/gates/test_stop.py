@@ -46,7 +46,7 @@ async def over(setting: Setting) -> bool:
     """Whether every event was taken in and nothing waits or runs but, perhaps, the one question."""
     events = setting.workspace.workspace.deliveries.log
     stored = (await setting.orion.mailbox.depth()).messages
-    return all(event.acknowledged for event in events) and stored <= 1 and setting.orion.turns.in_flight <= 1
+    return all(event.acknowledged for event in events) and stored <= 1 and setting.orion.worker.in_flight <= 1
 
 
 async def test_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -> None:
@@ -73,7 +73,7 @@ async def test_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path: Pat
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()
         await setting.answer_to(ts)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn is over")
         setting.ask("stop", thread=ts)
         await setting.workspace.wait_for(lambda: whispers(setting))
         setting.ask("stop", channel=DIRECT)
@@ -112,7 +112,7 @@ async def test_stop_button_is_removed_after_its_turn(tmp_path: Path, redis_url: 
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()
         await setting.answer_to(ts)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn is over")
         threads = setting.workspace.workspace.threads
         threads.set_session((CHANNEL, ts), "processing", "")  # as a worker that was killed leaves it
         setting.workspace.stop_session(CHANNEL, ts)
@@ -125,12 +125,12 @@ async def test_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str)
     async with with_model(tmp_path, redis_url, decisions=[ASKS, RESPOND], drafts=drafts) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "Orion asked back")
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "Orion asked back")
         stop = setting.ask("stop", thread=ts)
         assert shown(await setting.answer_to(stop, thread=ts)).startswith("Stopped")
         again = setting.ask(f"{LIMIT} Please.", thread=ts)
         await setting.answer_to(again, thread=ts)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is over")
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn is over")
         state = await ThreadStore(setting.orion.redis).load(ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=ts))
         assert (state.answers, state.mission) == ({}, f"{LIMIT} Please."), "it is no answer to what was let be"
         assert whispers(setting) == []

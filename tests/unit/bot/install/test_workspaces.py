@@ -106,7 +106,7 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a browser takes an address's cookies
         )
         async with asyncio.TaskGroup() as group:
-            working = group.create_task(orion.turns.run())
+            working = group.create_task(orion.worker.run())
             try:
                 yield Served(slack=slack, orion=orion, url=f"http://127.0.0.1:{port}", browser=browser)
             finally:

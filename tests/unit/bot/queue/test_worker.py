@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from bot.queue import worker as turns_module
 from bot.queue.lease import OK, Cancellation, Claimed, Ending, Lease, LeaseLost, give_back, give_up, now
 from bot.queue.queue import MAX_TRIES, Depth, Mailbox
-from bot.queue.worker import Turn, Turns, backoff
+from bot.queue.worker import Turn, Worker, backoff
 from bot.redis.server import connect
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
@@ -85,9 +85,9 @@ async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
 
 
 @asynccontextmanager
-async def working(mailbox: Mailbox, stage: Stage, **options: Any) -> AsyncIterator[Turns]:
+async def working(mailbox: Mailbox, stage: Stage, **options: Any) -> AsyncIterator[Worker]:
     """A worker that runs while the test does, then drains."""
-    worker = Turns(mailbox, stage, **options)
+    worker = Worker(mailbox, stage, **options)
     async with asyncio.TaskGroup() as group:
         group.create_task(worker.run(), name="worker")
         await wait_until(worker.listening.is_set, "the worker listens")
@@ -390,7 +390,7 @@ async def test_an_idle_worker_stops_at_once(mailbox: Mailbox) -> None:
 
 async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
-    worker = Turns(mailbox, waiting_stage())
+    worker = Worker(mailbox, waiting_stage())
     async with asyncio.TaskGroup() as group:
         run = group.create_task(worker.run(), name="worker")
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
@@ -414,7 +414,7 @@ async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
 
     stage.behaviour = resist
     await put(mailbox, "q")
-    worker = Turns(mailbox, stage)
+    worker = Worker(mailbox, stage)
     with capture_logs() as logs:
         async with asyncio.TaskGroup() as group:
             run = group.create_task(worker.run(), name="worker")

@@ -147,7 +147,7 @@ async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_p
         at.setting.ask("the partner plan", thread=ts)
         await at.setting.workspace.wait_for(lambda: tasks(at.own(ts)[-1]) == TASKS)
         gate.set()
-        await wait_until(lambda: at.setting.orion.turns.in_flight == 0, "the turn is over")
+        await wait_until(lambda: at.setting.orion.worker.in_flight == 0, "the turn is over")
         assert [tasks(message) for message in at.own(ts)] == [[], DONE]
 
 
@@ -164,7 +164,7 @@ async def test_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: P
         ts = at.ask()
         await planned(at, ts)
         at.setting.workspace.delete(CHANNEL, ts)
-        await wait_until(lambda: at.setting.orion.turns.in_flight == 0 and not at.own(ts), "nothing is left")
+        await wait_until(lambda: at.setting.orion.worker.in_flight == 0 and not at.own(ts), "nothing is left")
         deleted.set()
         ts = at.ask()
         first = await at.answered(ts)
