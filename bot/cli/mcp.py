@@ -61,6 +61,7 @@ SEARCH_TIMEOUT_S: Final = 30.0
 MAX_SEARCH_CHARS: Final = 16_000
 BODY_TIMEOUT_S: Final = 10.0
 MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
+MAX_TEXT_CHARS: Final = 40_000  # as in a message of Slack
 _READS: Final = ToolAnnotations(read_only_hint=True)
 _TOKENS: Final = (
     "ORION_MCP_TOKENS must hold pairs such as U0123ABCD=a-long-secret or public=another-secret, with commas between; "
@@ -111,13 +112,16 @@ class McpAgent:
 
     async def verify(self, user: str, draft: Draft) -> dict[str, Any]:
         """Return the verdict on a text, with the judge's opinion if one is configured. Raises ``ToolError``."""
-        async with self._admit(user, draft.question) as (_, _, counter):
+        async with self._admit(user, draft.text) as (_, _, counter):
             judge = self.engine.judge
             return verdict_json(await verdict_on(draft, judge and CountedJudge(judge.name, judge, counter)))
 
     @asynccontextmanager
     async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, TurnTokens]]:
-        """Check pause, access and budget, and yield the question, its turn and a counter of tokens."""
+        """Check length, pause, access and budget, and yield the question, its turn and a counter of tokens."""
+        if len(text) > MAX_TEXT_CHARS:  # a megabyte takes a minute to verify
+            message = f"The text is too long: send at most {MAX_TEXT_CHARS:,} characters."
+            raise ToolError(message)
         turn_id, incoming = uuid4().hex, await self._incoming(user, text)
         async with AsyncExitStack() as stack:
             try:

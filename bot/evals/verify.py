@@ -65,8 +65,8 @@ _TEXT_ROW: Final = TypeAdapter(TextRow)
 async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     """Return the verdict. A judge decides every claim that the rules leave open."""
     if judge is None or not draft.sources:  # without sources there is nothing to judge
-        return check(draft)
-    verdict = check(replace(draft, has_judge=True))
+        return await asyncio.to_thread(check, draft)
+    verdict = await asyncio.to_thread(check, replace(draft, has_judge=True))
     claims = open_claims(verdict)
     if not claims:
         return verdict

@@ -107,7 +107,7 @@ async def test_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) 
     assert refused.status_code == 401
 
 
-async def test_idle_connections_do_not_block_callers(
+async def test_idle_connections_and_long_texts_do_not_block_callers(
     tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.cli.mcp.serve", partial(serve, limits=ConnectionLimits(limit=5)))
@@ -118,6 +118,8 @@ async def test_idle_connections_do_not_block_callers(
             stack.callback(writer.close)
         async with client_of(url, TOKENS["public"]) as client:
             assert "passages" in await call(client, "search", query=PAY)
+            long = await client.call_tool("verify", {"text": "| a | b |\n" * 9_000, "sources": []})
+            assert "at most 40,000 characters" in str(long.content)
         with pytest.raises(WrongUse, match="it is taken"):
             await stack.enter_async_context(serve_over_http(build_server(agent), port=httpx2.URL(url).port or 0))
 
