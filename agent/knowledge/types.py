@@ -188,7 +188,7 @@ class DocumentSource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredSource:
-    """A source that this run skips: documents with this ``audience``, or of any if it is empty, stay in the index."""
+    """A source that this run skips. Its documents stay in the index if they have this ``audience``; empty: any."""
 
     key: str
     part: str = ""

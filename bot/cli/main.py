@@ -171,7 +171,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     if jsonl:
         if file != "-" or question or sources:
             raise WrongUse(
-                why="With --jsonl each row has its own text, question and sources: leave out FILE and those."
+                why="With --jsonl each row has its own text, question and sources: leave FILE and those out."
             )
         from bot.evals.verify import verify_stream
 
@@ -180,7 +180,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
         raise typer.Exit(1 if wrong else 0)
     draft = replace(draft, text=read_text(file))
     if sources:
-        from bot.evals.files import read_sources
+        from bot.evals.rows import read_sources
 
         draft = replace(draft, sources=read_sources(sources))
     if judge:

@@ -39,7 +39,8 @@ from bot.cli.ask import listen, result_json
 from bot.cli.signals import handle_signals
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
-from bot.evals.files import SourceRow, sources_of, verdict_json
+from bot.evals.files import verdict_json
+from bot.evals.rows import SourceRow, sources_of
 from bot.evals.verify import verdict_on
 from bot.gates.access import Visit, find_refusal
 from bot.install.identity import find_prefix
@@ -220,9 +221,13 @@ async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
             people = SlackDirectory(workspace, redis, prefix=prefix)
             memberships = Memberships(workspace.calls, people, engine.index, engine.audiences)
         yield McpAgent(
-            settings=settings, engine=engine, budgets=Budgets(redis, limits_of(settings), prefix=prefix),
-            pausing=Pausing(redis, prefix=prefix), workspace=workspace, memberships=memberships,
-        )  # fmt: skip
+            settings=settings,
+            engine=engine,
+            budgets=Budgets(redis, limits_of(settings), prefix=prefix),
+            pausing=Pausing(redis, prefix=prefix),
+            workspace=workspace,
+            memberships=memberships,
+        )
 
 
 def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:

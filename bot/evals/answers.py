@@ -24,7 +24,7 @@ from agent.turn.events import TurnEvent
 from bot.documents.meaning import make_vectors
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
-from bot.evals.files import Row, Text, by_kind, percentile, read_rows, share, validate
+from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share, validate
 from bot.evals.verify import verdict_on
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder
@@ -43,7 +43,10 @@ FROM_LANGFUSE: Final = "langfuse:"  # before the name of a dataset
 
 
 class LabelledQuestion(Row):
-    """One labelled question. The reply must say the same as ``reference``, and contain the texts of ``expect``."""
+    """One labelled question. The reply must say the same as ``reference``, and contain the texts of ``expect``.
+
+    Without both, Orion should refuse. Rows of one ``thread`` form a conversation.
+    """
 
     question: str
     expect: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None

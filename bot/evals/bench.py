@@ -24,7 +24,7 @@ from rich.table import Table
 
 from agent.actions import ToolCall
 from agent.tools.tool import ToolResult, ToolSpec, call_tool
-from bot.evals.files import percentile
+from bot.evals.rows import percentile
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from bot.evals.files import Row, Text, read_rows, share
+from bot.evals.rows import Row, Text, read_rows, share
 from verification.evidence.evidence import SUPPORTED
 from verification.grounding import check_claims, read_basis
 from verification.types import Claim, Draft, Source

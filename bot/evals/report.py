@@ -11,7 +11,7 @@ from string import Template
 from typing import Final
 
 from bot.evals.answers import EvalReply, EvalRun, Result
-from bot.evals.files import by_kind, percentile
+from bot.evals.rows import by_kind, percentile
 from verification.types import Source
 
 RESULTS: Final[Mapping[Result, str]] = {

@@ -13,7 +13,8 @@ from pydantic import Field, TypeAdapter
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from bot.documents.meaning import make_vectors, open_meaning
-from bot.evals.files import Given, Text, percentile, read_json, validate
+from bot.evals.files import read_json
+from bot.evals.rows import Given, Text, percentile, validate
 from bot.settings import Settings
 
 DEPTH = 10

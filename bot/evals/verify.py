@@ -16,20 +16,8 @@ from pydantic import Field, TypeAdapter
 
 from agent.model.protocol import Judge, JudgeContext, ModelError, Opinion
 from bot.errors import WrongUse
-from bot.evals.files import (
-    Given,
-    Row,
-    Sources,
-    Text,
-    by_kind,
-    json_of,
-    read_rows,
-    same_file,
-    share,
-    sources_of,
-    validate,
-    verdict_json,
-)
+from bot.evals.files import json_of, same_file, verdict_json
+from bot.evals.rows import Given, Row, Sources, Text, by_kind, read_rows, share, sources_of, validate
 from verification.check import check
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.types import Draft, Verdict

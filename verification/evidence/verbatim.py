@@ -71,7 +71,8 @@ def is_row_in_words(claim: str, texts: Iterable[str]) -> bool:
             elif is_delimiter(line):
                 names = split_cells(above)
             elif names:
-                pairs = zip_longest(names[: len(cells := split_cells(line))], cells, fillvalue="")
+                cells = split_cells(line)
+                pairs = zip_longest(names[: len(cells)], cells, fillvalue="")
                 if words == _plain_words(" ".join(chain.from_iterable(pair for pair in pairs if pair[1]))):
                     return True
     return False

@@ -56,10 +56,11 @@ class _PostgresSession:
 class PostgresIndex(KnowledgeIndex):
     """A ``KnowledgeIndex`` in a schema of a database. It connects later. Raises ``ValueError`` without an address."""
 
-    # Tables are missing if another version of Orion has replaced them.
     failures = (
-        *(psycopg.OperationalError, psycopg.InterfaceError),
-        *(psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn),
+        psycopg.OperationalError,
+        psycopg.InterfaceError,
+        psycopg.errors.UndefinedTable,  # another version of Orion has replaced the tables
+        psycopg.errors.UndefinedColumn,
     )
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:

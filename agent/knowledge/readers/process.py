@@ -112,6 +112,8 @@ class DocumentReader:
         digest = digest_of(file.data)
         if earlier := dict(self._refused).get(digest):
             raise ReadError(earlier.reason, trouble=earlier.trouble)
+        if left.seconds <= 0:
+            raise ReadError(reason="was not read: the other files of the message took too much time", trouble="slow")
         limits, began = self._limits._replace(timeout_s=min(self._limits.timeout_s, left.seconds)), time.monotonic()
         try:
             reply = self._ask(file, limits, when_slow)
@@ -129,8 +131,6 @@ class DocumentReader:
     def _ask(self, file: FileToRead, limits: FileLimits, when_slow: Callable[[], None]) -> dict[str, Any]:
         if self._closed.is_set():
             raise ReadError(_STOPPING, temporary=True)
-        if limits.timeout_s <= 0:
-            raise ReadError(reason="was not read: the other files of the message took too much time", trouble="slow")
         child = self._child = self._child or _Child(limits.max_memory)
         ends = time.monotonic() + limits.timeout_s
         killer = threading.Timer(limits.timeout_s, child.process.kill)
@@ -145,7 +145,7 @@ class DocumentReader:
             if self._closed.is_set():
                 raise ReadError(_STOPPING, temporary=True) from None
             if time.monotonic() >= ends:
-                reason = f"takes more than {limits.timeout_s:.0f} s to read"
+                reason = f"takes more than {limits.timeout_s:.2g} s to read"
                 raise ReadError(reason, trouble="slow") from None
             reason = "cannot be read: its reader broke down (too much memory, or damaged)"
             raise ReadError(reason, trouble="big") from None

@@ -134,7 +134,7 @@ def fuse_scores(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[R
     best = max((score for _, score in by_words), default=0.0)
     words = {number: score / best for number, score in by_words} if best > 0 else {}
     known = [near[number] for number in words if number in near]
-    average = fmean(known) if known else 0.0  # of a passage without a vector, which so keeps its place
+    average = fmean(known) if known else 0.0  # so that a passage without a vector keeps its place
     scores = {
         number: (1 - MEANING_SHARE) * words.get(number, 0.0) + MEANING_SHARE * near.get(number, average)
         for number in {*words, *near}

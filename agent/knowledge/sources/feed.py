@@ -84,9 +84,14 @@ class FeedSource(DocumentSource):
             known.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 - the admin's own program
-                    self.command, cwd=folder, env=dict(self.environment), start_new_session=True,
-                    stdin=known, stdout=subprocess.PIPE, stderr=complaints,
-                )  # fmt: skip
+                    self.command,
+                    cwd=folder,
+                    env=dict(self.environment),
+                    stdin=known,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                    start_new_session=True,
+                )
             except OSError as error:
                 raise ReadError(reason=f"cannot be started ({error.strerror})") from error
             ends = time.monotonic() + self.timeout_s

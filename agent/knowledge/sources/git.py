@@ -45,7 +45,7 @@ Pipes = tuple[IO[bytes], IO[bytes]]  # into a running `cat-file --batch`, and ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSource:
-    """A repository, a ref, and the folder of the documents. ``url`` (with placeholders) shows a file."""
+    """A repository, a ref, and the folder of the documents. ``url`` with ``{repository}``, ``{ref}``, ``{path}``."""
 
     repository: Path
     ref: str = "HEAD"

@@ -231,7 +231,7 @@ _ROOTS: Final = (b"<urlset", b"<sitemapindex")
 
 @dataclass(slots=True, kw_only=True)
 class Sitemap:
-    """Pages with times of change (seconds since 1970, 0 if unknown), and sitemaps. ``more`` pages are left out."""
+    """Pages with times of change (seconds since 1970, 0 if unknown), and further sitemaps. ``more``: not all pages."""
 
     pages: dict[str, float] = field(default_factory=dict)
     maps: list[str] = field(default_factory=list)

@@ -32,8 +32,8 @@ from tests.support.orion_command import LIMITS, QUESTION, Terminal
         (["verify", "docs"], "cannot read docs"),
         (["verify", "docs/limits.md", "--dialect", "html"], "is not one of"),
         (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is not JSON"),
-        (["verify", "--jsonl", "docs/limits.md", "out", "--question", "x?"], "leave out FILE and those"),
-        (["verify", "docs/limits.md", "--jsonl", "docs/limits.md", "out"], "leave out FILE and those"),
+        (["verify", "--jsonl", "docs/limits.md", "out", "--question", "x?"], "leave FILE and those out"),
+        (["verify", "docs/limits.md", "--jsonl", "docs/limits.md", "out"], "leave FILE and those out"),
         (["verify", "docs/limits.md", "--judge"], "--judge needs a model"),
         (["verify", "--jsonl", "docs", "out"], "cannot open docs"),
         (["verify", "--jsonl", "docs/limits.md", "docs"], "cannot open docs"),
@@ -302,7 +302,7 @@ def said_and_loaded(*arguments: str, among: tuple[str, ...] = LARGE) -> list[str
 
 def test_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Hello!")
-    among = (*LARGE, "asyncio", "structlog", "rich")
+    among = (*LARGE, "asyncio", "structlog", "rich", "pydantic.main", "bot.evals.rows")
     assert said_and_loaded("verify", str(tmp_path / "t.txt"), among=among) == ["Hello!", "[]"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from bot.errors import WrongUse
-from bot.evals.files import Row, Sources, Text, percentile, read_rows, share
+from bot.evals.rows import Row, Sources, Text, percentile, read_rows, share
 
 
 class Made(Row):

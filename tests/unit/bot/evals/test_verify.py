@@ -15,7 +15,8 @@ from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import ServerAddress
 from bot.errors import WrongUse
-from bot.evals.files import SourceRow, read_sources, read_text, sources_of, verdict_json
+from bot.evals.files import read_text, verdict_json
+from bot.evals.rows import SourceRow, read_sources, sources_of
 from bot.evals.verify import LabelledText, count_errors, evaluate_verifier, verify_stream
 from tests.support.openai_server import GARBAGE, Scripted, ScriptedOpenAI, says
 from tests.support.paths import ROOT
