@@ -29,9 +29,17 @@ _PLACEHOLDERS: Final = (  # as ``_key`` writes them
     *("this content can t be displayed", "this message can t be displayed", "no preview available", "no preview"),
     *("this message contains interactive elements", "this message was deleted"),
 )
-_PRESSED: Final = re.compile(r"actions|context_actions|divider|input|button|overflow|checkboxes|.*_(?:buttons?|select)")
-_TEXTS: Final = ("title", "subtitle", "text", "body", "alt_text", "description", "details", "output", "author_name")
-_LISTS: Final = ("fields", "elements", "accessory", "blocks", "child_blocks", "tasks", "sources", "cards")
+_PRESSED: Final = re.compile(r"overflow|feedback_buttons|(?:.*_)?(?:button|select)")
+_TEXTS: Final = (
+    *("title", "subtitle", "label", "text", "body", "name", "alt_text", "description", "details", "output"),
+    *("author_name", "hint"),
+)
+_LISTS: Final = (
+    *("fields", "elements", "element", "options", "accessory", "blocks", "child_blocks", "tasks", "sources", "cards"),
+    *("actions", "call", "v1"),
+)
+_URLS: Final = ("title_url", "video_url", "url", "join_url")
+_COLUMN_SIGN: Final = re.compile(r"\|(?![^<>]*>)")  # not the one of a link
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +61,7 @@ def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
     """Read a whole message. ``reader`` is the user to whom it is addressed: their mention is not text."""
     attached = objects(message, "attachments")
     shared = [one for one in attached if any(map(one.get, ("is_share", "is_msg_unfurl", "message_blocks")))]
-    more = [part for one in attached if one not in shared and not _is_preview(one) for part in _of_attachment(one)]
+    more = [part for one in attached if one not in shared and not _is_preview(one) for part in _of_attachment(one, 0)]
     own = _once(string(message, "text"), _of_blocks(message), more)
     live = _QUOTED.sub(" ", own)
     mentioned = frozenset(_people(live))
@@ -166,20 +174,24 @@ def _is_preview(attachment: Mapping[str, Any]) -> bool:
 
 def _of_shared(attachment: Mapping[str, Any]) -> str:
     """A message that was shared or forwarded, with its author."""
-    inner = [mapping(one, "message") for one in objects(attachment, "message_blocks")]
-    blocks = [part for one in (*inner, attachment) for part in _of_blocks(one)]
-    more = [part for one in objects(attachment, "attachments") for part in _of_attachment(one)]
+    inner = [attachment, *(mapping(one, "message") for one in objects(attachment, "message_blocks"))]
+    blocks = [part for one in inner for part in _of_blocks(one)]
+    more = [string(one, "text") for one in inner[1:] if not one.get("blocks")]
+    more += [part for one in inner for each in objects(one, "attachments") for part in _of_attachment(each, 0)]
     text = _once(string(attachment, "text"), blocks, more) or _once(string(attachment, "fallback"), (), ())
     author = string(attachment, "author_name") or string(attachment, "author_subname")
     return f"{author}: {text}" if author and text else text
 
 
-def _of_attachment(attachment: Mapping[str, Any]) -> list[str]:
+def _of_attachment(attachment: Mapping[str, Any], depth: int) -> list[str]:
     """The parts of an app's attachment; its fallback only if there is nothing else."""
     title = _link(string(attachment, "title_link"), string(attachment, "title"))
     fields = (": ".join(filter(None, (string(f, "title"), string(f, "value")))) for f in objects(attachment, "fields"))
     parts = [string(attachment, "pretext"), string(attachment, "author_name"), title, string(attachment, "text")]
-    parts = [*parts, *fields, *_of_blocks(attachment), string(attachment, "footer")]
+    nested = objects(attachment, "attachments") if depth <= _MAX_DEPTH else ()
+    inner = (part for one in nested for part in _of_attachment(one, depth + 1))
+    buttons = (_of_block(one, 0) for one in objects(attachment, "actions"))
+    parts = [*parts, *fields, *_of_blocks(attachment), *inner, *buttons, string(attachment, "footer")]
     return parts if any(parts) else [string(attachment, "fallback")]
 
 
@@ -188,24 +200,30 @@ def _of_blocks(holder: Mapping[str, Any]) -> list[str]:
 
 
 def _of_block(block: Mapping[str, Any], depth: int) -> str:
-    """The texts of one block of any kind, without those of buttons."""
+    """The texts of one block of any kind, without those of buttons, unless they are links."""
     kind = string(block, "type")
-    if depth > _MAX_DEPTH or _PRESSED.fullmatch(kind):
+    if depth > _MAX_DEPTH:
         return ""
+    if _PRESSED.fullmatch(kind):
+        url, label = string(block, "url"), block.get("text")
+        return _link(url, label if isinstance(label, str) else string(mapping(label), "text")) if url else ""
+    if kind == "plain_text":
+        return _wire(string(block, "text"))
     if kind == "rich_text":
         return "\n".join(_rich(element, depth) for element in objects(block, "elements"))
-    if kind == "table":
+    if kind.endswith("table"):
         rows = block.get("rows")
         cells = [[_of_cell(cell, depth) for cell in objects(row)] for row in (rows if isinstance(rows, list) else ())]
         lines = [f"| {' | '.join(row)} |" for row in cells]
-        return "\n".join([*lines[:1], f"|{' --- |' * len(cells[0])}", *lines[1:]]) if lines else ""
+        lines[1:1] = [f"|{' --- |' * len(row)}" for row in cells[:1]]
+        return "\n".join(filter(None, (string(block, "caption"), *lines)))
     parts: list[str] = []
     for name in (*_TEXTS, *_LISTS):
         inner = block.get(name)
         found = [inner] if isinstance(inner, Mapping | str) else inner if isinstance(inner, list) else []
         found = [one for one in found if isinstance(one, str | Mapping)]
         parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found)
-    if link := string(block, "title_url") or string(block, "video_url") or string(block, "url"):
+    if link := next(filter(None, (string(block, name) for name in _URLS)), ""):
         parts.append(f"<{link}>")
     return (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
 
@@ -217,7 +235,7 @@ def _of_cell(cell: Mapping[str, Any], depth: int) -> str:
     else:
         is_plain = isinstance(value, str | int | float)
         text = _wire(str(value)) if is_plain else _of_block(mapping(value), depth + 1)
-    return " ".join(text.split())
+    return _COLUMN_SIGN.sub(r"\\|", " ".join(text.split()))
 
 
 def _rich(element: Mapping[str, Any], depth: int) -> str:

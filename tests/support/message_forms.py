@@ -122,5 +122,20 @@ FORMS: list[tuple[Json, str]] = [
      "https://x.example"),
     ({"text": "ABC-1", "attachments": [{"from_url": "https://j.example", "is_app_unfurl": True, "text": "Open"}]},
      "ABC-1\nOpen"),
+    ({"blocks": [{"type": "actions", "elements": [
+        {"type": "button", "text": plain("Runbook"), "url": "https://r.example"}, {"type": "static_select"}]}]},
+     "Runbook (https://r.example)"),
+    ({"blocks": [{"type": "input", "label": plain("Where do we eat?"), "element": {
+        "type": "radio_buttons", "options": [{"text": plain("Canteen")}, {"text": plain("Thai")}]}}]},
+     "Where do we eat?\nCanteen\nThai"),
+    ({"blocks": [{"type": "call", "call_id": "R1", "call": {"v1": {
+        "name": "Standup", "join_url": "https://z.example/1"}}}]}, "Standup\nhttps://z.example/1"),
+    ({"blocks": [{"type": "header", "text": plain("write <@UBEN> & <b>")}]}, "write <@UBEN> & <b>"),
+    ({"blocks": [{"type": "data_table", "caption": "Sales", "rows": [[cell("A|B")], [cell("1")]]}]},
+     "Sales\n| A\\|B |\n| --- |\n| 1 |"),
+    ({"attachments": [{"text": "outer", "attachments": [{"text": "inner"}], "actions": [
+        {"type": "button", "text": "Open", "url": "https://o.example"}]}]}, "outer\ninner\nOpen (https://o.example)"),
+    ({"attachments": [{"message_blocks": [{"message": {
+        "text": "only words", "attachments": [{"text": "and more"}]}}]}]}, "only words\nand more"),
     ({"blocks": "x", "attachments": [None, 3], "text": 4}, ""),
 ]  # fmt: skip
