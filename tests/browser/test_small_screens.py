@@ -42,7 +42,7 @@ async def test_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(bro
         await expect(page.locator("#thread .message")).to_have_count(2)
 
 
-async def test_back_from_the_inspector_leads_to_its_thread(browser: Browser) -> None:
+async def test_back_in_the_inspector_returns_to_its_thread(browser: Browser) -> None:
     async with staged(browser, width=375) as stage:
         root = stage.workspace.post(YOU, HELP, "<@U0ORION> hello")
         # An answer that comes later would open by itself, in place of the button.

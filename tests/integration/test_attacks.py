@@ -147,7 +147,7 @@ async def press_everything(setting: Setting, channel: str, ts: str, user: str = 
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_attack_that_a_model_repeats_has_no_effect_in_slack(
+async def test_an_attack_that_the_model_repeats_has_no_effect_in_slack(
     *, streams: bool, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.rate_limits.PACES", {})  # hundreds of questions in one channel
@@ -256,7 +256,7 @@ async def test_nothing_in_documents_names_and_messages_has_an_effect_anywhere(
             assert [secret for secret in SECRETS if json.dumps(secret)[1:-1] in shown] == []
 
 
-async def test_attack_that_a_model_repeats_has_no_effect_for_clients_of_orion_mcp(
+async def test_an_attack_that_the_model_repeats_does_not_reach_clients_of_orion_mcp(
     tmp_path: Path, redis_url: str
 ) -> None:
     bad = BAD.replace("C0EVIL", "C0BAD")  # a channel that a source names may be named

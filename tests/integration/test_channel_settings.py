@@ -152,7 +152,7 @@ async def test_the_dialog_of_a_channel_says_what_is_wrong(
         assert not file.exists()
 
 
-async def test_a_channel_file_that_cannot_be_written_is_said_so(tmp_path: Path, redis_url: str) -> None:
+async def test_a_channel_file_that_cannot_be_written_is_reported(tmp_path: Path, redis_url: str) -> None:
     async with with_admin(tmp_path, redis_url) as (setting, file):
         file.parent.write_text("a file where the folder should be")
         view = await open_channel_dialog(setting)

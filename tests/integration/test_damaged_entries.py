@@ -241,7 +241,7 @@ async def test_every_other_key_of_a_wrong_type_is_dropped_when_it_is_used(key: s
     assert [(line["event"], line["key"]) for line in lines] == [("damaged_key_dropped", key)]
 
 
-async def test_a_counter_that_is_not_a_number_begins_again(redis_client: Redis) -> None:
+async def test_a_counter_that_is_not_a_number_is_reset(redis_client: Redis) -> None:
     listening, key = Listening(redis_client), f"orion:listening:posts:{TODAY}:T:C1"
     await redis_client.set(key, "many")
     with capture_logs() as lines:

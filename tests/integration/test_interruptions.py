@@ -40,9 +40,7 @@ async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path:
         assert setting.workspace.workspace.threads.status_payloads() == []
 
 
-async def test_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_made(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_an_edit_that_will_not_be_answered_leaves_the_running_turn(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url) as (setting, ts, gate):
         await Pausing(setting.orion.redis).pause("")
         setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
@@ -186,7 +184,7 @@ async def test_deleting_a_question_deletes_all_messages_of_its_answer(tmp_path: 
         await wait_until(lambda: shown_in(setting, ts) == [], "all of it is gone")
 
 
-async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_metadata_back(
+async def test_an_answer_is_found_by_orions_own_record_if_slack_returns_no_metadata(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
@@ -226,7 +224,7 @@ async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url:
         assert not any(secret in asked for secret in ("4711", "swordfish"))
 
 
-async def test_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:
+async def test_an_answer_that_cannot_be_withdrawn_is_left_to_the_admins(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)

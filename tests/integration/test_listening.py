@@ -78,7 +78,7 @@ async def ended(setting: Setting) -> None:
     await wait_until(lambda: idle(setting), "every event is taken in and handled", 30)
 
 
-async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redis_url: str) -> None:
+async def test_a_confirmed_answer_appears_with_the_reason_for_it(tmp_path: Path, redis_url: str) -> None:
     async with listening(tmp_path, redis_url) as (setting, server):
         ts = setting.ask(QUESTION)
         answer = await setting.answer_to(ts)
@@ -169,7 +169,7 @@ async def test_other_talk_below_the_question_does_not_stop_the_answer(tmp_path: 
         assert "Lunch, anyone?" in str(server.requests)
 
 
-async def test_a_question_that_waited_for_two_minutes_is_left_alone(tmp_path: Path, redis_url: str) -> None:
+async def test_a_question_that_waited_for_two_minutes_is_not_answered(tmp_path: Path, redis_url: str) -> None:
     async with listening(tmp_path, redis_url) as (setting, server):
         clock = Clock()
         clock.now = time.time() - MAX_AGE_S - 1

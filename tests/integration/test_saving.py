@@ -82,9 +82,7 @@ async def saved(setting: Setting, tmp_path: Path) -> list[SavedAnswer]:
     return list(book.answers().values())
 
 
-async def test_an_answer_of_a_person_is_saved_by_one_click_and_given_from_then_on(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_a_persons_answer_is_saved_by_one_click_and_used_from_then_on(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
         workspace, thread = setting.workspace, await handed_over(setting)
         workspace.post(VISITOR, CHANNEL, "Anyone?", thread)
@@ -240,7 +238,7 @@ async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: 
         ("group", f"{CHANNEL},{VISITOR}", True, "both"),
     ],
 )
-async def test_a_private_answer_is_shared_if_all_there_may_see_its_sources_and_its_asker_is_there(
+async def test_a_private_answer_is_shared_if_everyone_may_see_its_sources_and_the_asker_is_a_member(
     kind: Literal["group", "mpim"], audience: str, words: str, tmp_path: Path, redis_url: str, *, left: bool
 ) -> None:
     known = SavedAnswer(
@@ -288,7 +286,9 @@ async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_p
         assert answer.audience == "T0LOCAL/C0ENGINEERING"
 
 
-async def test_a_question_of_the_report_is_saved_there_and_corrects_its_trace(tmp_path: Path, redis_url: str) -> None:
+async def test_a_question_in_the_report_can_be_answered_there_and_corrects_its_trace(
+    tmp_path: Path, redis_url: str
+) -> None:
     async with LangfuseReceiver() as receiver:
         keys = {
             "langfuse_public_key": "pk", "langfuse_secret_key": SecretStr("sk"), "langfuse_base_url": receiver.url,

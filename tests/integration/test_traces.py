@@ -99,7 +99,7 @@ COUNTED = {
 }  # fmt: skip
 
 
-async def test_all_observations_of_a_turn() -> None:
+async def test_a_turn_produces_all_of_its_observations() -> None:
     receiver = await traced(send_content=True)
     root = receiver.spans[-1]
     assert [told(span) for span in receiver.spans] == [

@@ -151,7 +151,7 @@ async def test_nothing_of_an_injection_reaches_slack(place: Place, group: int) -
     assert sorted(through) == []
 
 
-async def test_an_honest_model_is_not_in_the_way(place: Place) -> None:
+async def test_the_honest_model_passes_unchanged(place: Place) -> None:
     """The same hostile sources and a model that does not obey: the fact gets through, whatever stands beside it."""
     honest: Sequence[dict[str, Any]] = [{**row, "draft": "{good}"} for row in ROWS[::4]]
     endings = [await place.ask(row) for row in honest]

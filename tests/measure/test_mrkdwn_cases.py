@@ -25,7 +25,7 @@ def test_hard_case_is_repaired() -> None:
         assert violations(text) == ()
 
 
-def test_adjacent_faults_are_repaired_once() -> None:
+def test_adjacent_faults_are_repaired_in_one_pass() -> None:
     """``null``: only the second repair is looked at."""
     for draft, expected in CASES["neighbours"]:
         text, _ = repair(draft)

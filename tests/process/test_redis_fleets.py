@@ -52,7 +52,7 @@ async def _heard(redis: Redis) -> None:
     await mailbox.aclose()
 
 
-async def test_all_that_was_acknowledged_is_there_after_a_fail_over_and_handled_once(fleet: Fleet) -> None:
+async def test_every_acknowledged_question_survives_a_fail_over_and_is_handled_once(fleet: Fleet) -> None:
     async with client_of(fleet.url) as redis:
         await _heard(redis)
         mailbox = Mailbox(redis, lease_s=60)

@@ -66,7 +66,7 @@ def test_every_module_says_what_it_is_for_under_a_name_that_means_something() ->
     assert formula == [], "say in one to three plain sentences what the module is for"
 
 
-def test_broad_excepts_stand_at_the_four_walls_only() -> None:
+def test_broad_excepts_occur_only_at_the_four_walls() -> None:
     broad = {
         name
         for name, node in each(ast.ExceptHandler)

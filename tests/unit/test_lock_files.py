@@ -113,7 +113,7 @@ def make(checkout: Path, target: str, index: str) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
 
 
-def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_takes_nothing_newer_than_the_lock(tmp_path: Path) -> None:
+def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_installs_only_locked_versions(tmp_path: Path) -> None:
     packages = {
         "runtime.txt": ("markdown-it-py", "mdurl"),
         "dev.txt": ("iniconfig", "packaging", "pluggy", "pygments", "pytest"),

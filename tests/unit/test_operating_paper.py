@@ -10,7 +10,7 @@ def test_image_contains_no_secret_and_no_history() -> None:
     assert {".env", ".env.*", ".git", ".orion", ".venv"} <= ignored
 
 
-def test_container_serves_beyond_its_loopback_and_takes_the_env_file_of_the_readme() -> None:
+def test_the_container_listens_on_all_addresses_and_accepts_the_readmes_env_file() -> None:
     text = (ROOT / "Containerfile").read_text()
     assert 'CMD ["serve", "--host", "0.0.0.0"]' in text
     assert "mkdir /docs" in text

@@ -20,5 +20,5 @@ def test_long_json_is_shorter_and_short_text_stays() -> None:
     assert compress('{"a":1}') == '{"a":1}'
 
 
-def test_damaged_text_reads_as_empty() -> None:
+def test_a_damaged_text_reads_as_empty() -> None:
     assert decompress("z1:not base64, nor zlib") == decompress("z1:aGVsbG8=") == ""

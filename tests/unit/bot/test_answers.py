@@ -34,7 +34,7 @@ def save(folder: Path, answer: SavedAnswer, *, replaces: str = "") -> bool:
     answer=st.text().map(lambda text: text.replace("\r", "").strip()).filter(bool),
     name=st.text(min_size=1).map(lambda text: " ".join(text.split())).filter(bool),
 )
-def test_a_file_gives_back_what_was_saved(question: str, answer: str, name: str) -> None:
+def test_a_saved_file_loads_unchanged(question: str, answer: str, name: str) -> None:
     saved = replace(ANSWER, question=question, answer=answer, name=name)
     assert parse_saved_answer(saved.to_markdown()) == saved
 
@@ -61,7 +61,7 @@ def test_a_saved_answer_is_found_at_once_with_its_source_line(tmp_path: Path) ->
     index.close()
 
 
-def test_an_overdue_review_is_said_at_the_source(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_an_overdue_review_is_noted_at_the_source(index: KnowledgeIndex, tmp_path: Path) -> None:
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     book = AnswerBook(folder=tmp_path)
     book.write(replace(ANSWER, review=yesterday))

@@ -97,7 +97,7 @@ def test_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.Strin
     assert len(line["odd"]) == 301
 
 
-def test_configured_secret_is_redacted_although_it_looks_like_none(stream: io.StringIO) -> None:
+def test_a_configured_secret_is_redacted_even_if_it_does_not_look_like_one(stream: io.StringIO) -> None:
     plain, sealing = "8f742231b10e8888abcd99", "correct horse battery"
     configure(json=True, debug=True, stream=stream, secrets=("", "abc", plain, sealing, plain + "yyy"))
     structlog.get_logger().warning(
@@ -111,7 +111,7 @@ def test_configured_secret_is_redacted_although_it_looks_like_none(stream: io.St
     )  # fmt: skip
 
 
-def test_an_exception_is_its_type_and_place(stream: io.StringIO) -> None:
+def test_an_exception_is_logged_as_its_type_and_place(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     log = structlog.get_logger()
     try:
@@ -191,7 +191,7 @@ def test_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:
     assert len(lines(stream, library.name)) == MAX_LINES + 2  # the first was forgotten, not remembered for ever
 
 
-def test_debug_shows_the_beginning_of_a_librarys_text(stream: io.StringIO) -> None:
+def test_debug_shows_the_beginning_of_a_librarys_message(stream: io.StringIO) -> None:
     configure(json=True, debug=True, stream=stream)
     logging.getLogger("asyncio").warning("slow")
     assert lines(stream, "asyncio")[-1]["text"] == "slow"

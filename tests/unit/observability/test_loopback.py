@@ -31,7 +31,7 @@ def test_this_machine_is_known_by_name_and_by_address(url: str) -> None:
         "http://0.0.0.0", "http://[::1", "localhost", "",
     ],
 )  # fmt: skip
-def test_anything_else_is_elsewhere(url: str) -> None:
+def test_any_other_host_is_remote(url: str) -> None:
     assert not is_loopback(url)
 
 

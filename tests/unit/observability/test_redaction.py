@@ -105,7 +105,7 @@ def test_other_fields_keep_their_values() -> None:
     assert redact({"n": 1.5, "t": ("xoxb-123456-abcdef",)}) == {"n": 1.5, "t": [REDACTED]}
 
 
-def test_deep_nesting_ends() -> None:
+def test_deep_nesting_is_read_to_a_limit() -> None:
     value: list[object] = []
     value.append(value)
     assert "[nested]" in str(redact(value))

@@ -147,7 +147,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("repair", [True, False])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa: FBT001 - a table's column
+def test_malformed_input_gets_a_verdict(text: str, repair: bool) -> None:  # noqa: FBT001 - a table's column
     sources = (REFUNDS, replace(LEAVE, id=1), Source(id=3, title=text, url=text, text=text), Source(id=0, title=""))
     for dialect in get_args(Dialect):
         verdict = check(
@@ -190,7 +190,7 @@ def test_windows_line_ends_are_no_fault_without_repair() -> None:
     repair=st.booleans(),
 )
 @example(text="\ud800`<[1](", dialect="mrkdwn", repair=True)
-def test_check_never_raises_and_never_fails_itself(text: str, dialect: Dialect, *, repair: bool) -> None:
+def test_check_never_raises_and_never_reports_its_own_crash(text: str, dialect: Dialect, *, repair: bool) -> None:
     verdict = check(Draft(text=text, question=text[:40], sources=SOURCES, dialect=dialect, repair=repair))
     assert not [found for found in verdict.violations if "check itself failed" in found.detail]
     assert verdict.passed is not any(found.severity == "error" for found in verdict.violations)
@@ -208,7 +208,7 @@ def test_check_never_raises_and_never_fails_itself(text: str, dialect: Dialect, 
         max_size=10,
     ).map("".join)
 )  # fmt: skip
-def test_checking_what_was_checked_changes_nothing(text: str) -> None:
+def test_checking_a_checked_text_changes_nothing(text: str) -> None:
     sources = (replace(REFUNDS, text=REFUNDS.text + " https://a.test/b"), LEAVE)
     once = check(Draft(text=text, sources=sources))
     again = check(Draft(text=once.text, sources=sources))

@@ -96,7 +96,7 @@ def test_eleven_errors_are_ten_and_one_more_and_three_warnings_follow() -> None:
     assert "And 1 more of the same kinds." in text
 
 
-def test_a_sentence_that_is_wrong_as_a_whole_is_quoted_once_as_the_model_wrote_it() -> None:
+def test_a_wholly_wrong_sentence_is_quoted_once_as_the_model_wrote_it() -> None:
     text = "Delete the M&amp;IE for all of the extra days"
     found = Violation(
         rule="claim_supported", severity="error", start=0, end=30, words=text[:30], detail="d", remedy="r"

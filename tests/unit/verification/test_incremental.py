@@ -76,7 +76,7 @@ def test_what_belongs_together_leaves_together() -> None:
         assert [block.strip() for block in complete_blocks(text)] == blocks
 
 
-def test_closing_is_shown_though_it_cites_nothing_by_itself() -> None:
+def test_a_closing_line_is_shown_although_it_cites_nothing() -> None:
     shown, verdict = check_block(
         replace(BASE, has_judge=True), BLOCKS[0] + "\n\n", "Mind the limit of your key.", check
     )

@@ -124,7 +124,7 @@ def test_unsound_judgement_leaves_the_claim_unconfirmed() -> None:
         assert without_unconfirmed(verdict).errors == ()
 
 
-def test_claim_the_rules_decided_is_not_up_for_judgement() -> None:
+def test_a_claim_decided_by_the_rules_is_not_judged() -> None:
     verdict = check(Draft(text="The door stays shut for 9 hours [2].", sources=SOURCES))
     assert apply_judgements(verdict, {claim_key(verdict.claims[0]): yes((2, 1))}, SOURCES) == verdict
     assert not only_unconfirmed(verdict)

@@ -35,7 +35,7 @@ def test_the_parts_of_a_text() -> None:
         assert shape(text) == parts
 
 
-def test_depth_and_numbers_of_items() -> None:
+def test_the_depth_and_number_of_list_items_are_read() -> None:
     parts = outline("3. a\n   - b\n4. c:\n")
     assert [(part.indent, part.number, part.introduces) for part in parts] == [
         (0, 3, False),

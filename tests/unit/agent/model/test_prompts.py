@@ -125,7 +125,7 @@ def test_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
         assert "U9: What does [3] say?" in messages[1]["content"]
 
 
-def test_decision_sees_plan_complaint_and_what_is_left() -> None:
+def test_the_decision_prompt_has_the_plan_the_complaint_and_the_budget() -> None:
     system, user = (message["content"] for message in control_messages(DECIDE, as_json=False))
     assert "1. [done] look\n2. [open] tell (done when: a number)" in user
     assert "was not carried out: Bad." in user
@@ -136,7 +136,7 @@ def test_decision_sees_plan_complaint_and_what_is_left() -> None:
     assert "Little is left" not in as_json[1]["content"]
 
 
-def test_constant_parts_of_a_turn_come_first() -> None:
+def test_the_constant_parts_of_a_prompt_come_first() -> None:
     """Deciding again, writing and mending begin with what was sent before: a provider's cache works on prefixes."""
     more = Source(id=3, title="Later", text="found by a second search")
     decide = _whole(control_messages(DECIDE, as_json=False))

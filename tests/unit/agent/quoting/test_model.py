@@ -199,7 +199,7 @@ async def test_passages_are_shown_in_their_own_form_and_pass_the_verifier(
     "question",
     ["What is the capital of Australia?", "Write a limerick about databases", "Please translate: the app is slow", ""],
 )
-async def test_answer_missing_from_the_sources_is_not_given(question: str) -> None:
+async def test_an_answer_missing_from_the_sources_is_not_given(question: str) -> None:
     assert await answer(question) == NOT_FOUND
 
 

@@ -63,7 +63,7 @@ def test_rows_name_their_columns() -> None:
     ]
 
 
-def test_code_stays_one_piece() -> None:
+def test_code_is_not_split() -> None:
     assert shape("Run:\n\n```sh\na  b\n\nc\n```\n\n    indented\n") == [
         ("sentence", "Run:", ""),
         ("code", "a  b\n\nc", ""),
@@ -130,7 +130,7 @@ def test_the_search_decides_what_is_shown_and_the_closest_sentence_what_comes_fi
     assert [each.best.source.id for each in found] == [1, 0, 2]
 
 
-def test_an_attached_file_is_compared_with_what_the_search_brought() -> None:
+def test_an_attached_file_is_compared_with_the_search_results() -> None:
     pages = [source(n, f"Page {n}", f"Kiwis ripen on shelf {n}.") for n in range(4)]
     notes = source(9, "notes.md", "## Pears\n\nPears rot.\n\n## Kiwis\n\nKiwis ripen 5 days.", origin=FILE)
     asked = word_weights("How many days do kiwis ripen?")

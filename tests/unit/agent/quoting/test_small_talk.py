@@ -85,5 +85,5 @@ def test_message_with_few_words_gets_those_of_the_question_before() -> None:
         ("> is it 30 days?\nyes it is", False),
     ],
 )
-def test_a_question_is_not_a_remark(message: str, asks: bool) -> None:  # noqa: FBT001 - a table's column
+def test_a_question_is_not_a_statement(message: str, asks: bool) -> None:  # noqa: FBT001 - a table's column
     assert is_question(message) is asks

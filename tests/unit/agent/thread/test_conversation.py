@@ -178,7 +178,7 @@ def test_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeI
     assert (found.id, "Rule b" in found.text) == ("b/b.md", True)
 
 
-def test_change_of_audience_alone_is_taken_in(fill_index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_a_change_of_the_audience_alone_is_indexed(fill_index: KnowledgeIndex, tmp_path: Path) -> None:
     (tmp_path / "docs" / "hr" / FILE_NAME).write_text('audience = "public"')
     report = fill_index.index([tmp_path / "docs"])
     assert (report.changed, report.unchanged) == (1, 3)
@@ -237,7 +237,7 @@ READ = """**Solo** is the cheaper plan, R&D says.
 - Then rest."""
 
 
-def test_an_answer_comes_back_as_the_markdown_it_was_written_in() -> None:
+def test_an_answer_is_read_back_as_its_markdown() -> None:
     sent = check(Draft(text=WRITTEN, sources=SOURCES)).text
     assert "```" in sent
     assert "&amp;" in sent

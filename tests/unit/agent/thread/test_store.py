@@ -96,7 +96,7 @@ async def test_only_the_owner_of_the_thread_saves(
     assert await store.load(KEY) == saved
 
 
-async def test_an_unreadable_state_loads_fresh_and_can_be_saved_over(store: ThreadStore, redis_client: Redis) -> None:
+async def test_an_unreadable_state_loads_as_new_and_can_be_overwritten(store: ThreadStore, redis_client: Redis) -> None:
     await redis_client.hset(store.key(KEY), mapping={"version": 7, "state": "{ not json"})
     loaded = await store.load(KEY)
     assert loaded == ThreadState(version=7)

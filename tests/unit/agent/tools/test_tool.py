@@ -54,7 +54,7 @@ async def called(
     return await call_tool({"find": FunctionTool(run)}, call, timeout_s=0.05, max_chars=20)
 
 
-async def test_content_and_sources_are_held_to_the_limit_and_it_is_said() -> None:
+async def test_content_and_sources_are_truncated_with_a_note() -> None:
     result = await called(found, q="abc")
     assert result.ok
     assert result.content.split("\n") == [
@@ -71,7 +71,7 @@ async def test_short_results_stay_as_they_are() -> None:
     assert result == replace(await found({"q": "a"}), call_id="1", tool="find", input={"q": "a"})
 
 
-async def test_call_that_cannot_be_made_or_hangs_is_a_result_that_says_why() -> None:
+async def test_a_call_that_fails_or_hangs_becomes_a_result_with_the_reason() -> None:
     with capture_logs() as logs:
         unknown = await called(found, name=SECRET)
     assert (unknown.ok, unknown.hints) == (False, ("The tools are: find.",))
@@ -81,7 +81,7 @@ async def test_call_that_cannot_be_made_or_hangs_is_a_result_that_says_why() -> 
 
 
 @pytest.mark.parametrize("run", [broken, own_timeout])
-async def test_bug_is_a_result_with_an_id_that_the_log_knows(
+async def test_a_bug_becomes_a_result_with_an_id_from_the_log(
     run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]],
 ) -> None:
     with capture_logs() as logs:

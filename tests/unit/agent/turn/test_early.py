@@ -76,7 +76,7 @@ async def test_early_draft_becomes_the_answer_if_the_decision_is_to_respond() ->
 
 
 @pytest.mark.parametrize("decision", [AGAIN, AskUser(question="Which key?", key="key"), Complete(summary="Hello!")])
-async def test_after_any_other_decision_the_early_draft_is_stopped_and_counted(decision: Action) -> None:
+async def test_any_other_decision_stops_and_counts_the_early_draft(decision: Action) -> None:
     model = OneAfterTheOther([GOOD], decision, Respond())
     outcome, listener, calls = await turn(model)
     assert isinstance(outcome, Answered | Asked)

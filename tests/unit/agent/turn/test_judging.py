@@ -197,7 +197,7 @@ async def test_judge_that_leaves_claims_out_or_fails_is_logged_without_a_text() 
     assert "impatient" not in json.dumps(logs)
 
 
-async def test_decisions_leave_calls_for_the_judge() -> None:
+async def test_decisions_leave_enough_calls_for_the_judge() -> None:
     told = await turn([answers(SURE)], [], budget=Budget(model_calls=6))
     assert told.server.phases() == ["write"]
 

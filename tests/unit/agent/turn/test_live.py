@@ -144,7 +144,7 @@ async def test_what_is_never_cited_is_not_shown_nor_what_follows() -> None:
 
 
 @pytest.mark.parametrize("refuses", [True, False])
-async def test_as_much_is_kept_as_of_an_answer_that_is_not_streamed(*, refuses: bool) -> None:
+async def test_a_streamed_answer_keeps_as_much_as_one_that_is_posted(*, refuses: bool) -> None:
     """A draft that was stopped at its first fault never hides one that was read to its end."""
     worse = draft(WRONG, ONE, TWO, WRONG.replace("500", "501"))
     outcome = await turn(ScriptedModel([draft(WRONG), draft(WRONG, ONE, TWO), worse]), Shown(refuses=refuses))
@@ -237,7 +237,7 @@ async def test_judge_that_is_away_is_asked_once_an_attempt_and_shows_nothing() -
     assert len(judge.contexts) == 1
 
 
-async def test_blocks_that_come_at_once_are_judged_in_one_call() -> None:
+async def test_blocks_that_arrive_together_are_judged_in_one_call() -> None:
     judge = Judging()
     judge.answers_after = written = asyncio.Event()
 
@@ -305,7 +305,7 @@ async def test_draft_without_its_tag_is_judged_before_anything_is_shown(reply: s
     assert stage.blocks == []
 
 
-async def test_an_endless_answer_is_shown_so_far_and_then_as_a_whole() -> None:
+async def test_an_endless_answer_is_shown_up_to_a_limit_and_then_as_a_whole() -> None:
     stage = Shown()
     outcome = await turn(ScriptedModel([draft(ONE, "```\n" + "x" * MAX_EARLY_CHARS + "\n```", TWO)]), stage)
     assert isinstance(outcome, Answered)

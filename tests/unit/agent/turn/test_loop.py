@@ -108,7 +108,7 @@ async def test_verified_part_is_kept_as_partial_answer() -> None:
     assert outcome.answer.label
 
 
-async def test_complete_is_verified_too_and_counts_as_first_attempt() -> None:
+async def test_the_summary_of_complete_is_verified_as_the_first_attempt() -> None:
     model = ScriptedModel([GOOD], decisions=[Complete(summary="Each key may send 900 requests a minute [1].")])
     outcome = await Story(model).ask()
     assert isinstance(outcome, Answered)
@@ -116,7 +116,7 @@ async def test_complete_is_verified_too_and_counts_as_first_attempt() -> None:
     assert "900" in model.written[0].feedback
 
 
-async def test_broken_phase_two_ends_in_an_apology() -> None:
+async def test_a_failing_writer_ends_in_an_apology() -> None:
     outcome = await Story(ScriptedModel([ModelError("LLMError", "connection reset at 10.0.0.1")])).ask()
     assert isinstance(outcome, Failed)
     assert outcome.reason == "LLMError"
@@ -294,7 +294,7 @@ async def test_long_clarifying_question_is_sent_in_chunks_that_fit() -> None:
     assert max(map(len, outcome.answer.chunks)) <= 3000
 
 
-async def test_an_edit_starts_from_the_state_its_question_found() -> None:
+async def test_an_edit_starts_from_the_state_before_its_question() -> None:
     story = Story(ScriptedModel([GOOD], decisions=[AskUser(question="Which one?", key="which"), Respond()]))
     await story.ask(question("first question about keys", ts="1.0"))
     restored = state_before_last_question(story.state, "1.0")
@@ -386,7 +386,7 @@ async def test_failure_to_save_is_logged_and_the_turn_continues(failure: type[Ex
     }  # fmt: skip
 
 
-async def test_a_time_out_of_something_else_is_not_the_end_of_the_turns_time() -> None:
+async def test_another_time_out_does_not_count_as_the_turns_deadline() -> None:
     class Model(ScriptedModel):
         async def decide(self, context: DecideContext) -> Decision:
             raise TimeoutError(context.mission)
@@ -395,7 +395,7 @@ async def test_a_time_out_of_something_else_is_not_the_end_of_the_turns_time() -
         await Story(Model([GOOD])).ask()
 
 
-async def test_a_step_without_effect_is_refused_and_then_the_answer_is_written() -> None:
+async def test_a_step_without_effect_is_refused_before_the_answer_is_written() -> None:
     again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
     model = ScriptedModel([GOOD], decisions=[again])
     tool = PassageTool(LIMITS)

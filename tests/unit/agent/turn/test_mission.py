@@ -106,7 +106,7 @@ async def test_question_of_another_person_neither_sees_nor_ends_the_findings() -
     assert isinstance(await story.ask("Ulm", "1060.1"), Answered)
 
 
-async def test_an_edit_of_the_persons_answer_finds_the_same() -> None:
+async def test_an_edit_of_the_persons_answer_finds_the_same_save() -> None:
     story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
     await story.ask("What does tea cost?", "1000.1")
     await story.ask("Ulm", "1060.1")

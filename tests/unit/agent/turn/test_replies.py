@@ -85,7 +85,7 @@ async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> Non
     ("place", "name"),
     [("wiki", "wiki"), ("web", "the web"), ("slack", "Slack messages"), ("documents", "the documents")],
 )
-async def test_answer_that_passes_says_which_place_could_not_be_looked_into(place: str, name: str) -> None:
+async def test_a_passing_answer_says_which_place_could_not_be_searched(place: str, name: str) -> None:
     model = ScriptedModel([f"<answer>{NUMBER[:-1]} [1].</answer>"], decisions=[LOOK, Respond()])
     outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(page("Office")), Away(place)])
     assert isinstance(outcome, Answered)
@@ -157,7 +157,7 @@ def test_citations_are_numbered_in_the_order_of_the_text() -> None:
 
 
 @given(st.lists(st.sampled_from(["It is so [4].", "Or [2][11] not.", "`[7]`", "Well\n\n", "[3]"]), max_size=9))
-def test_beginning_has_the_numbers_of_the_whole(parts: list[str]) -> None:
+def test_the_shown_beginning_has_the_citation_numbers_of_the_whole(parts: list[str]) -> None:
     text = " ".join(parts)
     order = citation_order(text, SOURCES)
     shown = renumber(text, order)

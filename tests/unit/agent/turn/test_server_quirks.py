@@ -285,7 +285,7 @@ async def test_server_without_a_system_role_answers(status: int, words: str) -> 
         whole_reply('{"action": "respond",}', "reasoning_content"),
     ],
 )
-async def test_decision_is_read_as_servers_garble_it(decision: Scripted) -> None:
+async def test_a_decision_garbled_by_a_server_is_read(decision: Scripted) -> None:
     outcome, server = await outcome_of(repeat(says(WHOLE)), repeat(decision))
     assert isinstance(outcome, Answered)
     assert server.phases().count("decide") == 1

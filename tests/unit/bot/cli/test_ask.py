@@ -42,7 +42,7 @@ def test_ask_prints_the_answer_and_its_sources(terminal: Terminal) -> None:
     assert done.out.endswith("\n\n[1] Limits  ·  limits.md  ·  today\n")
 
 
-def test_ask_json_has_the_contract_s_fields(terminal: Terminal) -> None:
+def test_ask_json_has_the_fields_of_the_contract(terminal: Terminal) -> None:
     done = terminal.orion("ask", QUESTION, "--docs", "docs", "--json")
     assert done.code == 0
     assert set(done.json) == FIELDS
@@ -50,7 +50,7 @@ def test_ask_json_has_the_contract_s_fields(terminal: Terminal) -> None:
     assert set(done.json["sources"][0]) >= {"id", "title", "url", "text"}
 
 
-def test_ask_what_no_document_answers_ends_with_3(terminal: Terminal) -> None:
+def test_ask_exits_with_3_if_no_document_has_the_answer(terminal: Terminal) -> None:
     done = terminal.orion("ask", "Which colour has the zebrafinch?", "--docs", "docs", "--json")
     assert (done.code, done.json["outcome"]) == (3, "refused")
 
@@ -73,7 +73,7 @@ def test_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
     assert "quinceorchard" not in done.err
 
 
-def test_ask_without_any_document_says_where_to_name_some(terminal: Terminal) -> None:
+def test_ask_without_documents_says_where_to_configure_them(terminal: Terminal) -> None:
     done = terminal.orion("ask", QUESTION)
     assert done.code == 3
     assert done.out.startswith(
@@ -126,7 +126,7 @@ async def test_thread_continues_with_the_reply_to_a_clarifying_question(tmp_path
         assert "Which plan do you mean?" in str(server.requests[-1]["messages"])
 
 
-async def test_ctrl_c_ends_without_a_trace_and_leaves_no_server(tmp_path: Path) -> None:
+async def test_ctrl_c_prints_no_traceback_and_leaves_no_server(tmp_path: Path) -> None:
     log, home = tmp_path / "log", tmp_path / "home"
     async with ScriptedOpenAI(decisions=[HANGS]) as server:
         environment = {"OPENAI_BASE_URL": server.url, "ORION_HOME": str(home), "ORION_DOCS": str(docs_in(tmp_path))}
@@ -138,7 +138,7 @@ async def test_ctrl_c_ends_without_a_trace_and_leaves_no_server(tmp_path: Path) 
     assert not (home / "redis" / "redis.sock").exists()
 
 
-async def test_answer_stays_although_its_conversation_cannot_be_saved(tmp_path: Path, redis_url: str) -> None:
+async def test_the_answer_stays_although_its_conversation_cannot_be_saved(tmp_path: Path, redis_url: str) -> None:
     """Two at once in one thread: the second one to end has lost the race for the state, not its answer."""
     gate = asyncio.Event()
     drafts = [says(GOOD, before_end=gate), says(GOOD)]

@@ -62,7 +62,7 @@ def test_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str) -> N
     assert len(in_redis(redis_url)) == 1
 
 
-def test_all_of_them_can_be_dropped_or_retried(terminal: Terminal, redis_url: str) -> None:
+def test_all_dead_letters_can_be_dropped_or_retried(terminal: Terminal, redis_url: str) -> None:
     in_redis(redis_url, bury=2)
     dropped = terminal.orion("dead-letters", "drop", "--all")
     assert (dropped.code, dropped.out.count("is dropped")) == (0, 2)

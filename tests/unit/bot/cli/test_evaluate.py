@@ -58,7 +58,7 @@ def test_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -> N
     assert QUESTION in (terminal.folder / "out.html").read_text(encoding="utf-8")
 
 
-def test_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) -> None:
+def test_an_unreachable_langfuse_is_reported_and_the_report_is_still_written(terminal: Terminal) -> None:
     with socket.socket() as closed:  # bound and not listening: connections are refused
         closed.bind(("127.0.0.1", 0))
         host = f"http://127.0.0.1:{closed.getsockname()[1]}"

@@ -131,7 +131,7 @@ def test_verify_json_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> Non
     assert done.returncode == 0
 
 
-def test_closed_output_ends_without_a_trace(tmp_path: Path) -> None:
+def test_a_closed_output_prints_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("some words")
     with subprocess.Popen(
         [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
@@ -239,7 +239,7 @@ def commandline(path: Path) -> str:
     return ""
 
 
-def test_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least(
+def test_bench_times_a_mention_end_to_end_next_to_a_minimal_bot(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="ob-") as folder:  # a socket's path has little more than 100 bytes
@@ -315,7 +315,7 @@ def test_question_without_a_thread_pays_for_neither_slack_nor_redis(
     assert ("Each API key may make 600 requests a minute. [1]" in said, said[-1]) == (True, "[]")
 
 
-def test_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
+def test_the_index_is_updated_without_slack_and_without_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))

@@ -412,7 +412,7 @@ class Opened(webbrowser.BaseBrowser):
         return True
 
 
-async def test_changed_page_counts_soon_where_orion_is_tried_out(tmp_path: Path) -> None:
+async def test_a_changed_page_is_used_soon_under_make_run(tmp_path: Path) -> None:
     async with LocalWorkspace() as workspace:
         plain, asked, sites = (
             settings_for(settings_in(tmp_path, "", **more), workspace).sync_minutes

@@ -9,7 +9,7 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
-async def test_cancellation_from_elsewhere_stays_one() -> None:
+async def test_an_outside_cancellation_remains_a_cancellation() -> None:
     async def heeded() -> None:
         with handle_signals():
             await never()

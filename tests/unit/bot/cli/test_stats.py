@@ -38,7 +38,7 @@ def test_figures_are_those_of_what_serves_slack_or_of_a_local_workspace(terminal
     assert terminal.orion("stats", "--local", "9", "--json").json["turns"] == 0
 
 
-def test_cost_comes_from_a_file_of_prices(terminal: Terminal, redis_url: str) -> None:
+def test_the_cost_is_computed_from_a_price_file(terminal: Terminal, redis_url: str) -> None:
     async def run() -> None:
         async with Redis.from_url(redis_url, decode_responses=True) as redis:
             await Stats(redis).record(TurnFigures(outcome="answered", errors=(0,), tokens={"m": (1_000_000, 0, 0)}))

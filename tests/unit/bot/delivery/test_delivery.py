@@ -65,7 +65,7 @@ async def test_an_edited_questions_answer_is_updated_in_place(slack: Slack) -> N
     assert len(grown) > 1
 
 
-async def test_an_updated_answers_notification_is_short_and_whole_tokens(slack: Slack) -> None:
+async def test_the_notification_of_an_updated_answer_is_short_and_cuts_no_token(slack: Slack) -> None:
     place, ts = slack.ask()
     await slack.delivery.post_answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     long = ("x" * 2_000, "y" * 1_890 + " <https://docs.example/release.md|[1]>", "z" * 100)
@@ -117,7 +117,7 @@ async def test_no_effect_without_the_lease(slack: Slack) -> None:
 
 @pytest.mark.parametrize("refusals", [1, 2])
 @pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
-async def test_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int, slack: Slack) -> None:
+async def test_block_types_that_a_server_does_not_know_are_left_out(error: str, refusals: int, slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.fail("chat.postMessage", error, times=refusals)
     await slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -137,7 +137,7 @@ async def test_thread_or_channel_that_is_gone_is_a_typed_failure(slack: Slack) -
 
 
 @pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
-async def test_an_answer_that_went_meanwhile_is_no_failure(error: str, slack: Slack) -> None:
+async def test_an_answer_deleted_in_the_meantime_is_not_a_failure(error: str, slack: Slack) -> None:
     place, ts = slack.ask()
     await slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
     slack.server.faults.fail("chat.delete", error)

@@ -77,7 +77,7 @@ def test_answers_quoted_without_a_model_do_not_raise_the_pass_rate() -> None:
     assert "9 answered, 1 in part" in text
 
 
-def test_an_empty_home_is_honest() -> None:
+def test_an_empty_home_shows_no_figures() -> None:
     text = seen(HomeFigures())
     assert say("home_nothing", None) in text
     assert say("home_no_answers", None) in text

@@ -81,7 +81,7 @@ async def test_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_p
         assert (at.calls(START), at.calls("chat.postMessage")) == (1, 2)
 
 
-async def test_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_path: Path, redis_url: str) -> None:
+async def test_a_complete_answer_does_not_wait_for_a_rate_limited_piece(tmp_path: Path, redis_url: str) -> None:
     """Slack may ask for half a minute between two pieces; the end has a limit of its own, and takes the rest along."""
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
@@ -115,7 +115,7 @@ async def test_any_failure_of_a_stream_leaves_one_answer(
             assert metadata(message)["event_payload"]["turn_id"]
 
 
-async def test_an_answer_too_long_for_one_message_is_put_in_place_as_several(tmp_path: Path, redis_url: str) -> None:
+async def test_an_answer_too_long_for_one_message_is_updated_as_several(tmp_path: Path, redis_url: str) -> None:
     long = tuple(f"Each API key may make 600 requests a minute [1]. {'x' * 600}" for _ in range(19))
     async with stage(tmp_path, redis_url, draft(*long)) as at:
         ts = at.ask()
@@ -165,7 +165,7 @@ async def test_question_deleted_meanwhile_takes_its_stream_along(tmp_path: Path,
         await wait_until(lambda: at.setting.orion.worker.in_flight == 0 and not at.own(ts), "nothing is left")
 
 
-async def test_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_or_a_deletion_finds_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND), draft(THIRD)) as at:
         ts = at.ask()
         first = await at.answered(ts)

@@ -166,7 +166,7 @@ async def test_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redis_home", ["", "redis://127.0.0.1:9"])
-async def test_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path) -> None:
+async def test_a_total_refusal_is_reported_part_by_part(redis_home: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     settings = all_at("http://127.0.0.1:9", tmp_path / "file", redis_home)
     found = await checks(settings)

@@ -74,7 +74,7 @@ async def test_each_tool_that_does_not_is_named_with_what_to_do(tmp_path: Path) 
     assert "hush" not in str(found)
 
 
-async def test_configuration_that_makes_no_sense_is_named(tmp_path: Path) -> None:
+async def test_a_configuration_that_makes_no_sense_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").write_text("[]")
     found = await checks(settings_in(tmp_path, "", mcp_config=tmp_path / "mcp.json"))
     assert not found["MCP"].ok

@@ -9,7 +9,7 @@ from bot.errors import WrongUse
 from bot.settings import load_settings
 
 
-def test_addresses_are_gathered_by_their_site() -> None:
+def test_addresses_are_grouped_by_site() -> None:
     given = frozenset({"https://docs.acme.com/sitemap.xml", "HTTPS://docs.acme.com/extra#part", "http://wiki:8080/x"})
     settings = load_settings(web_docs=given, web_docs_hosts=frozenset({"Wiki"}), web_docs_pages=7)
     docs, wiki = sorted(web_sources(settings), key=lambda source: source.key, reverse=True)

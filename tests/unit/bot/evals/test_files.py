@@ -20,7 +20,7 @@ class Made(Row):
 SOURCE = {"id": 1, "text": "It cools."}
 
 
-def test_blank_lines_are_skipped_and_half_a_character_is_made_whole(tmp_path: Path) -> None:
+def test_blank_lines_are_skipped_and_half_characters_are_replaced(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": 7, "text": "half \\ud83d", "note": null}\n\n{"id": "x", "passes": false, "more": 1}\n')
     first, second = read_rows(path, Made)

@@ -63,7 +63,7 @@ def test_verdict_has_the_contract_s_fields() -> None:
         ("Each API key may make 700 requests [1].", "no", "rule"),
     ],
 )
-def test_claim_says_what_was_found_and_by_whom(text: str, supported: str, settled_by: str) -> None:
+def test_a_claim_record_says_who_settled_it_and_how(text: str, supported: str, settled_by: str) -> None:
     shown = verdict_json(check(Draft(text=text, sources=SOURCES)))
     (claim,) = shown["claims"]
     assert claim == {

@@ -58,7 +58,7 @@ async def home(setting: Setting) -> str:
     return str(setting.workspace.workspace.views.homes.pop(VISITOR))
 
 
-async def test_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
+async def test_an_admins_message_pauses_or_resumes_and_is_confirmed_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     pausing = Pausing(redis_client)
@@ -93,7 +93,7 @@ async def resumed(pausing: Pausing) -> bool:
     return await pausing.current() is None
 
 
-async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again(
+async def test_an_order_interrupted_by_a_redis_outage_is_carried_out_when_slack_resends_it(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:

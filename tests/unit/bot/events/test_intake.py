@@ -94,7 +94,7 @@ def test_mute_keeps_quiet_until_mentioned_again() -> None:
 
 
 @pytest.mark.parametrize("place", [{}, {"channel": "G1", "channel_type": "mpim"}])
-def test_both_events_of_one_mention_are_taken_and_share_a_key(place: dict[str, Any]) -> None:
+def test_both_events_of_a_mention_are_read_and_share_a_key(place: dict[str, Any]) -> None:
     said = {**place, "text": "<@UORION> how do we release?", "ts": "1700000000.000100"}
     first, second = incoming(mention(**said), event_id="Ev1"), incoming(message(**said), event_id="Ev2")
     assert first.event_ids[0] != second.event_ids[0]
@@ -168,7 +168,7 @@ def test_an_edit_is_a_new_version_of_the_same_message() -> None:
     assert apply_thread_mode(plain, "muted") is plain
 
 
-def test_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
+def test_an_edit_that_adds_the_mention_is_a_new_question() -> None:
     event = edit()
     event["previous_message"]["text"] = "how do we release?"
     found = incoming(event)

@@ -258,7 +258,7 @@ async def test_home_messages_tab_and_greeting_speak_what_the_person_uses_slack_i
         assert running.ledger.messages == []
 
 
-async def test_click_is_answered_in_time_also_when_slack_is_slow(in_both_modes: Opened) -> None:
+async def test_a_click_is_answered_in_time_even_if_slack_is_slow(in_both_modes: Opened) -> None:
     async with in_both_modes() as running:
         server = running.slack.server
         posted = await running.answered("turn-1")
@@ -322,7 +322,7 @@ async def test_failing_listener_logs_its_kind_and_no_text(
     assert not re.search("confidential|hunter2", str(lines))
 
 
-async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis, index: KnowledgeIndex) -> None:
+async def test_an_app_that_acknowledges_before_it_stores_is_refused(redis_client: Redis, index: KnowledgeIndex) -> None:
     async with local_slack() as slack, background_tasks() as tasks:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):

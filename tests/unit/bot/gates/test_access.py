@@ -247,7 +247,7 @@ async def test_what_costs_nothing_passes(redis_client: Redis, more: dict[str, An
 
 
 @pytest.mark.parametrize("files", ["some", "unknown"])
-async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
+async def test_a_bare_mention_that_may_have_a_file_waits_and_spends_like_a_question(
     redis_client: Redis, files: str
 ) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
@@ -293,7 +293,7 @@ async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(
     assert await thread_modes.get(place) == "engaged"
 
 
-async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
+async def test_a_budget_does_not_concern_people_who_talk_to_others(redis_client: Redis) -> None:
     """While Orion waits for one person's answer, what others say costs nothing and gets no answer, this one neither."""
     async with gates(redis_client, limits=Limits(channel=1)) as at:
         place, ts = at.slack.ask()
@@ -341,7 +341,7 @@ async def test_turn_that_is_taken_over_frees_what_a_killed_worker_reserved(redis
                 assert is_reserved
 
 
-async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
+async def test_a_decided_answer_is_delivered_even_if_the_budget_is_spent(redis_client: Redis) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)

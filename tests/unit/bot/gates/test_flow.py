@@ -42,7 +42,7 @@ async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(re
         assert at.through[0].incoming.text == "diamonds?"
 
 
-async def test_a_kind_of_message_that_only_a_newer_version_knows_ends_once_it_waited(redis_client: Redis) -> None:
+async def test_a_message_kind_that_only_a_newer_version_knows_waits_and_then_ends(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
         claimed, lease = await at.stored(str(KEY), json.dumps({**json.loads(NEWER), "kind": "reaction"}))
         old = replace(claimed, enqueued_at=claimed.enqueued_at - MAX_NEWER_WAIT_S - 1)

@@ -105,7 +105,7 @@ async def test_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_p
         assert len(handed(setting)) == 1
 
 
-async def test_crash_between_asking_and_noting_it_asks_once(
+async def test_a_crash_between_asking_and_recording_it_asks_only_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:

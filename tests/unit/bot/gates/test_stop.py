@@ -62,7 +62,7 @@ async def test_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -
         assert whispers(setting) == [(GUEST, say("guest", None))]
 
 
-async def test_another_member_stops_it_though_slack_must_be_asked_who_that_is(tmp_path: Path, redis_url: str) -> None:
+async def test_another_member_can_stop_it_after_a_lookup_in_slack(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, _):
         setting.ask("stop", thread=ts, user="U0ONCALL")
         assert shown(await setting.answer_to(ts)).startswith("Stopped")

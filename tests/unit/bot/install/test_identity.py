@@ -93,7 +93,9 @@ async def test_start_warns_of_the_others(redis_client: Redis) -> None:
     assert [one.name for one in await list_orions(redis_client)] == [A.name, B.name]
 
 
-async def test_a_token_names_its_orion_while_slack_is_away(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+async def test_a_token_identifies_its_orion_while_slack_is_down(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
     workspace = LocalWorkspace(scopes=("chat:write",))
     await workspace.start()
     settings = signed_in(tmp_path, redis_url, workspace)
@@ -130,7 +132,7 @@ async def test_command_without_a_token_means_the_only_orion(
         assert await find_prefix(redis_client, settings) == prefix
 
 
-async def test_client_id_names_the_orion_of_many_workspaces(tmp_path: Path, redis_url: str) -> None:
+async def test_the_client_id_identifies_an_orion_with_many_workspaces(tmp_path: Path, redis_url: str) -> None:
     settings = settings_in(tmp_path, redis_url, slack_client_id="1.2:3", slack_client_secret=SecretStr("s"))
     identity = await identify(settings)
     assert identity is not None

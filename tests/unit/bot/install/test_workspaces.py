@@ -224,7 +224,7 @@ async def _gone(place: Served, team: str) -> bool:
     return not await place.orion.redis.exists(f"orion:install:{team}")
 
 
-async def test_a_workspace_that_is_not_installed_or_taken_off_the_list_is_not_served(
+async def test_a_workspace_that_is_not_installed_or_no_longer_listed_is_not_served(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with served(tmp_path, redis_url) as place:
@@ -273,7 +273,7 @@ async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_brows
         assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
 
 
-async def test_cancelled_refused_and_org_wide_install_nothing(place: Served) -> None:
+async def test_cancelled_refused_and_org_wide_installations_store_nothing(place: Served) -> None:
     state = await place.begin()
     query = {"state": state, "error": "access_denied"}
     async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=query) as page:
@@ -492,7 +492,7 @@ async def test_orion_starts_while_redis_is_down(tmp_path: Path) -> None:
         assert [line["event"] for line in lines] == ["installations_not_looked_at"]
 
 
-async def test_another_key_is_refused_even_before_a_workspace_installs_orion(
+async def test_a_wrong_key_is_refused_even_before_a_workspace_installs_orion(
     redis_client: Redis, tmp_path: Path
 ) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")

@@ -70,7 +70,7 @@ async def test_redirects_time_outs_and_closed_ports_have_their_reasons() -> None
     assert reasons == ["http_error", "http_timeout", "connection_failed"]
 
 
-async def test_click_that_nobody_answers_is_not_repeated() -> None:
+async def test_an_unanswered_click_is_not_repeated() -> None:
     seen: list[dict[str, Any]] = []
 
     async def answer(request: web.Request) -> web.Response:

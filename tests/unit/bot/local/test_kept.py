@@ -14,7 +14,7 @@ from bot.local.workspace import load
 from tests.support.local_echo import CHAT, HELP, YOU, idle
 
 
-async def test_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None:
+async def test_conversations_and_files_survive_a_restart(tmp_path: Path) -> None:
     async with LocalWorkspace(strictness=LENIENT, kept=tmp_path) as first:
         port = int(first.url.rpartition(":")[2])
         root = first.post(YOU, HELP, "one", files=[first.add_file(YOU, "a.txt", b"\x00text")])

@@ -57,7 +57,7 @@ async def test_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reas
         assert delivery.attempts == 2
 
 
-async def test_after_three_retries_slack_gives_up() -> None:
+async def test_slack_gives_up_after_three_retries() -> None:
     async with LocalWorkspace(strictness=QUICK) as workspace:
         workspace.post(YOU, CHAT, "nobody listens")
         (delivery,) = workspace.workspace.deliveries.log
@@ -73,7 +73,7 @@ async def test_each_event_goes_to_one_connection() -> None:
         assert texts == {"a", "b"}
 
 
-async def test_closed_connection_hands_its_envelope_to_another_one() -> None:
+async def test_an_envelope_of_a_closed_connection_goes_to_another_one() -> None:
     async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
         await received(socket, ack=False)

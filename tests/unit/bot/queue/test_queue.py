@@ -61,7 +61,7 @@ async def test_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_
     await wait_until(lambda: mailbox.claim("w1", 1), "without its twin it is claimed a moment later")
 
 
-async def test_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_an_event_is_stored_once_even_under_different_ids(redis_client: Redis, mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
     assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
     assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2", "T:C:ts"])
@@ -149,7 +149,7 @@ async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[
     return [claimed.thread for claimed in await mailbox.claim(worker, limit)]
 
 
-async def test_burst_of_one_workspace_does_not_starve_anothers_one_question(mailbox: Mailbox) -> None:
+async def test_a_burst_from_one_workspace_does_not_starve_another(mailbox: Mailbox) -> None:
     for number in range(1000):
         await put(mailbox, "q", f"TBIG:{number}")
     busy = await mailbox.claim("w1", 50)

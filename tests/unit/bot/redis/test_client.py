@@ -99,7 +99,7 @@ async def test_nobody_there_is_an_outage_for_every_way_of_asking(nobody: Cluster
     await pubsub.aclose()
 
 
-async def test_answers_to_several_commands_come_over_one_connection(server: Node) -> None:
+async def test_replies_to_several_commands_come_over_one_connection(server: Node) -> None:
     client = Cluster(nodes=[("127.0.0.1", server.port)], decode_responses=True)
     try:
         assert (await client.on_one_connection("a", ("SET", "a", "1"), ("INCR", "a")))[-1] == 2
@@ -137,7 +137,7 @@ async def test_cluster_is_named_by_some_of_its_nodes() -> None:
         await hasty.aclose()
 
 
-async def test_cluster_and_watched_primary_can_be_spoken_to_over_tls() -> None:
+async def test_a_cluster_and_a_sentinel_primary_can_be_reached_over_tls() -> None:
     async with client_of("rediss+cluster://10.0.0.1:7000") as client:
         assert isinstance(client, Cluster)
         assert issubclass(client.connection_kwargs["connection_class"], SSLConnection)
@@ -201,7 +201,7 @@ def test_what_went_wrong_is_said_in_words_and_quotes_nothing(error: RedisError, 
     assert "hunter2" not in plain_cause(error)
 
 
-async def test_burst_of_events_finds_connections_enough(redis_url: str) -> None:
+async def test_a_burst_of_events_finds_enough_connections(redis_url: str) -> None:
     """Each event and each turn holds one for a moment; beyond redis-py's own hundred it would be refused at once."""
     async with client_of(redis_url) as redis:
 

@@ -211,7 +211,7 @@ async def test_report_is_posted_once_under_ten_kills(setting: Setting) -> None:
     assert not await setting.post()
 
 
-async def test_archived_channel_is_logged_once_with_what_to_do(setting: Setting) -> None:
+async def test_an_archived_channel_is_logged_once_with_the_remedy(setting: Setting) -> None:
     setting.slack.server.workspace.roster.channels["C0HELP"].is_archived = True
     with capture_logs() as logs:
         assert not await setting.post("C0HELP")

@@ -132,7 +132,7 @@ async def test_signed_request_is_answered(body: bytes, status: int, text: str, c
         {"X-Slack-Request-Timestamp": "9" * 400},
     ],
 )
-async def test_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
+async def test_a_bad_signature_gets_401_and_logs_no_text(
     broken: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[dict[str, Any]] = []
@@ -174,7 +174,7 @@ def test_timestamp_is_digits_alone(form: str) -> None:
     assert not has_valid_signature(SECRET, headers(b"x", stamp=form.format(int(time.time()))), b"x")
 
 
-async def test_body_that_never_comes_is_not_waited_for() -> None:
+async def test_a_body_that_never_arrives_times_out() -> None:
     async with door([], body_s=0.05) as session:
 
         async def trickle() -> AsyncIterator[bytes]:

@@ -49,7 +49,7 @@ def test_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: 
         ({}, True),
     ],
 )
-def test_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any], *, elsewhere: bool) -> None:
+def test_a_channel_shared_within_our_own_organisation_is_internal(told: dict[str, Any], *, elsewhere: bool) -> None:
     assert is_shared_outside(told) is elsewhere
 
 

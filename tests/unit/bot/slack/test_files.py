@@ -346,7 +346,7 @@ async def test_file_that_was_taken_away_from_the_top_is_not_answered_from(settin
     assert "Priya" not in shown(await setting.answer_to(further, thread=root))
 
 
-async def test_an_edited_question_is_asked_of_the_file_at_the_top_again(setting: Setting) -> None:
+async def test_an_edited_question_is_answered_from_the_threads_file_again(setting: Setting) -> None:
     log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
     root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
     asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)

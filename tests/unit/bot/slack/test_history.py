@@ -72,7 +72,7 @@ async def test_what_was_posted_for_a_question_is_found_in_order(slack: Slack) ->
     )
 
 
-async def test_another_apps_metadata_counts_for_nothing(slack: Slack) -> None:
+async def test_another_apps_metadata_is_ignored(slack: Slack) -> None:
     place, ts = slack.ask()
     forged = slack.server.post("U0RELEASE", CHANNEL, "I am Orion", ts)
     message = slack.server.workspace.log.get(CHANNEL, forged)

@@ -46,7 +46,7 @@ def test_whether_a_place_is_shared_can_be_asked_of_every_kind_of_place() -> None
     assert {f"{kind}:read" for kind in kinds} <= set(BOT_SCOPES)
 
 
-def test_admin_may_refuse_files_private_places_and_search_but_no_scope_that_an_answer_needs() -> None:
+def test_an_admin_may_refuse_optional_scopes_but_none_that_an_answer_needs() -> None:
     for search in (False, True):
         scopes = manifest(slack_search=search)["oauth_config"]["scopes"]
         assert set(scopes["bot_optional"]) < set(scopes["bot"])

@@ -61,7 +61,7 @@ async def test_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client:
     assert await one.reserve(method, {}, patience_s=0) == 0
 
 
-async def test_call_that_would_wait_long_fails_at_once_and_says_when(redis_client: Redis) -> None:
+async def test_a_call_that_would_wait_long_fails_at_once_and_says_when_to_retry(redis_client: Redis) -> None:
     async with local_slack(strictness=Strictness(post_burst=1, post_per_second=0.1)) as slack:
         calls = SlackCalls(slack.client, limits=worker(redis_client))
         place, _ = slack.ask()

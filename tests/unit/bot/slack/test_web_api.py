@@ -117,7 +117,7 @@ async def test_the_lease_is_checked_before_each_attempt(slack: Slack) -> None:
     assert checks == [0, 1, 2]
 
 
-async def test_call_made_once_is_not_repeated(slack: Slack) -> None:
+async def test_a_call_that_was_made_once_is_not_repeated(slack: Slack) -> None:
     slack.server.faults.fail("views.open", times=2)
     with pytest.raises(DeliveryFailed, match="internal_error"):
         await slack.calls.call_once("views.open", {})

@@ -42,7 +42,7 @@ def test_the_judged_line_is_shown_and_not_the_one_that_shares_more_words() -> No
     assert [passage.text[start:end] for start, end in passage.highlights] == ["six years notice", "months"]
 
 
-def test_a_table_row_comes_with_the_head_of_its_table() -> None:
+def test_a_table_row_is_shown_with_its_header() -> None:
     one = claim("Pro costs 9 [1].", cited=(1,), lines=((1, 5),))
     assert shown(one) == [(1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")]
     (passage,) = passages_of(one, (PLANS,))
@@ -67,7 +67,7 @@ def test_lines_of_two_sources_are_two_passages_and_a_date_is_the_titles_line() -
     assert shown(one)[1] == (2, "Leave, updated 2026-11-01")
 
 
-def test_a_passage_is_shown_as_a_page_shows_it_and_cut_between_words() -> None:
+def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
     text = "- A key is [made\n  here](https://x.example/k) **once**.\n- Ask [Ann](mailto:ann@x.example) first.\n\n"
     text += "The list of all regions in which a key may be used is long, so it comes in\ntwo parts that need time."
     page = Source(id=2, title="Keys", text=text)
@@ -90,7 +90,7 @@ def test_a_passage_is_shown_as_a_page_shows_it_and_cut_between_words() -> None:
 
 
 @pytest.mark.parametrize("settled_by", ["nobody", "rule"])
-def test_a_claim_that_no_one_read_has_no_passage(settled_by: str) -> None:
+def test_a_claim_that_was_not_judged_has_no_passage(settled_by: str) -> None:
     assert shown(claim("After six years notice is three months [2].", settled_by=settled_by)) == []
 
 
@@ -172,7 +172,7 @@ async def test_records_are_kept_and_expire(redis_client: Redis) -> None:
     assert await redis_client.ttl(records.key("t1")) > 0
 
 
-async def test_admins_are_told_which_verified_answers_were_disliked_and_what_failed(redis_client: Redis) -> None:
+async def test_admins_see_which_verified_answers_were_disliked_and_what_failed(redis_client: Redis) -> None:
     records = TurnRecords(redis_client)
     for turn, verified in (("t1", True), ("t2", False), ("t3", True), ("t4", True)):
         await records.save({"turn_id": turn, "verified": verified, "outcome": "answered" if verified else "failed"})

@@ -255,7 +255,7 @@ async def test_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
         (b'{"mcpServers": {"a": {}}}', "Server 'a': it needs either 'command' or 'url'\\."),
     ],
 )
-def test_configuration_that_cannot_be_meant_so_is_refused(tmp_path: Path, content: bytes | None, reason: str) -> None:
+def test_a_contradictory_configuration_is_refused(tmp_path: Path, content: bytes | None, reason: str) -> None:
     path = tmp_path / "mcp.json"
     if content is not None:
         path.write_bytes(content)

@@ -106,7 +106,7 @@ async def test_whoever_calls_orion_under_a_question_means_that_question(tmp_path
 
 
 @pytest.mark.parametrize("way", ["edit", "ask"])
-async def test_after_a_first_question_that_was_stopped_the_thread_above_is_read_all_the_same(
+async def test_the_thread_is_read_even_if_its_first_question_was_stopped(
     way: str, tmp_path: Path, redis_url: str
 ) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):

@@ -79,7 +79,7 @@ async def test_missing_queue_is_named_in_the_log(redis_client: Redis) -> None:
     assert line["reason"] == "LANGFUSE_ANNOTATION_QUEUE: there is no queue Gone"
 
 
-async def test_dataset_is_asked_again_with_one_command(redis_client: Redis, tmp_path: Path) -> None:
+async def test_one_command_asks_the_dataset_again(redis_client: Redis, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "leave.md").write_text("# Parental leave\n\nParental leave is 14 weeks.\n")

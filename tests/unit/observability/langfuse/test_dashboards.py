@@ -59,7 +59,7 @@ def test_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboard
 
 
 @pytest.mark.parametrize("name", sorted({name for chart in CHARTS for name in chart["names"]}))
-def test_charts_read_what_traces_carry(name: str) -> None:
+def test_charts_use_only_fields_that_traces_have(name: str) -> None:
     phases = {"decide", "write", "judge"}  # the names that `model_start` documents
     source = inspect.getsource(tracing)
     assert f'"{name}"' in source or (name in phases and f"``{name}``" in source)
@@ -72,7 +72,7 @@ def test_no_average_is_drawn_as_a_line() -> None:
     assert [chart["type"] for chart in CHARTS if chart["names"] == ["verify_pass"]] == ["NUMBER", "BAR_TIME_SERIES"]
 
 
-def test_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboards) -> None:
+def test_charts_count_only_questions_asked_in_slack(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     for widget in langfuse.widgets:
         (elsewhere,) = [one for one in widget["filters"] if one["column"] == "environment"]

@@ -180,7 +180,7 @@ def test_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
         assert trace_id_of(other) != other
 
 
-async def test_content_can_be_kept_at_home() -> None:
+async def test_content_can_be_withheld_from_langfuse() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         run_turn(await turn_of(tracer))
     for text in (b"How many", b"120 a minute", b"120 [1]", b"limits", b"decide on this", b"the source says"):

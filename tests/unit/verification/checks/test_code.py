@@ -46,7 +46,7 @@ def test_code_without_any_citation_is_a_claim_without_one() -> None:
     assert [error.rule for error in check(draft("```\ndbctl restart --wait\n```")).errors] == ["cites_sources"]
 
 
-def test_code_as_a_source_has_it_is_not_even_suspected() -> None:
+def test_code_copied_from_a_source_raises_no_doubt() -> None:
     assert check(draft("Do this [1]:\n```\ndbctl restart --wait && dbctl status\n```")).violations == ()
 
 
@@ -116,7 +116,7 @@ COMMANDS = (
 )
 
 
-def test_command_of_a_source_with_one_word_changed_is_an_error() -> None:
+def test_a_source_command_with_one_changed_word_is_an_error() -> None:
     for line in [
         "pgadm status --cluster orders", "pgctl drain --cluster orders", "pgctl status --cluster legacy",
         "certctl revoke --all", "certadm renew --name <certificate> --dns",

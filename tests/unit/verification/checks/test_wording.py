@@ -56,7 +56,7 @@ def test_missing_german_negation_is_not_a_small_word() -> None:
     assert [v.severity for v in violations if "has it as" in v.detail] == ["error"]
 
 
-def test_another_name_in_the_place_of_the_sources_is_an_error() -> None:
+def test_a_name_that_differs_from_the_source_is_an_error() -> None:
     (violation,) = violations_of(CONTACTS, "Requests go to Jonas Brandt in Lisbon.")
     assert (violation.severity, violation.words) == ("error", "Jonas Brandt")
     assert "Marta Weiss" in violation.detail

@@ -14,7 +14,7 @@ def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
     return [(claim.text, claim.cited) for claim in claims(text)]
 
 
-def test_citations_before_and_after_the_full_stop() -> None:
+def test_citations_before_and_after_the_full_stop_belong_to_the_sentence() -> None:
     assert cited("The limit is 30. [1] It resets daily [2].") == [
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),

@@ -75,7 +75,7 @@ def test_fact_after_a_courtesy_is_a_claim() -> None:
         assert [claim.cited for claim in claims(sentence)] == [()]
 
 
-def test_courtesies_state_nothing() -> None:
+def test_courtesies_are_not_claims() -> None:
     for sentence in STATES_NOTHING:
         assert states_nothing(sentence) or is_interjection(sentence)
 
@@ -109,7 +109,7 @@ def test_title_is_not_a_claim(heading: str) -> None:
     assert not is_sentence(heading)
 
 
-def test_an_introduction_may_say_something_first() -> None:
+def test_an_introduction_may_begin_with_a_statement() -> None:
     assert opens_with_sentence("Refunds are free, and these are the rules:")
     assert not opens_with_sentence("If you are on call, do this:")
     assert not opens_with_sentence("These are the rules:")

@@ -53,7 +53,7 @@ def test_value_of_no_source_is_left_to_the_judge() -> None:
         assert "open" in {claim.supported for claim in verdict.claims}
 
 
-def test_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
+def test_shared_words_do_not_move_a_citation_if_there_is_a_judge() -> None:
     """With a judge no rule moves a citation: it would move right ones to pages with the same numbers."""
     sources = (
         Source(id=1, title="Colonoscopy", text="Second sachet 5 hours before. Drink nothing from three hours before."),

@@ -69,7 +69,7 @@ def test_citations_become_links_but_not_in_code() -> None:
     assert split_chunks(text, SOURCES) == (expected,)
 
 
-def test_citations_in_markdown() -> None:
+def test_citations_become_markdown_links() -> None:
     text = "A [1] b [2] [label 1](https://x.y) [\\[1\\]](https://x.y) `[1]`"
     (chunk,) = split_chunks(text, SOURCES, "markdown", 12_000)
     link = "[\\[1\\]](https://s.example/a_%28b%29?x=1&y=2)"
@@ -134,7 +134,7 @@ def test_line_without_spaces_is_cut_all_the_same() -> None:
     assert html.unescape("".join(part[4:-4] for part in (code, *rest))) == "x<" * 3000
 
 
-def test_cut_starts_no_accidental_markup() -> None:
+def test_a_cut_creates_no_accidental_markup() -> None:
     for pad in range(40, 70):
         for chunk in split_chunks("w" * pad + " # 5 is not a title " + "x" * 50, (), "mrkdwn", 72):
             assert violations(chunk) == ()
@@ -222,7 +222,7 @@ def test_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
     assert all(len(group) <= 45 and sum(map(len, group)) <= 12_000 for group in groups)
 
 
-def test_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
+def test_a_bare_url_is_a_link_but_a_host_or_channel_is_a_word() -> None:
     """Slack is told to take blocks verbatim: it would make links of hosts and channels, and calls of names."""
     text = "See https://a.example/x_y?b=1&amp;c=2. Ask in #help or @anna, at wiki.example/x (`https://b.example`)."
     shown = text.replace("https://a.example/x_y?b=1&amp;c=2", "<https://a.example/x_y?b=1&amp;c=2>")

@@ -64,7 +64,7 @@ def test_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
 
 @LAW
 @given(parts=st.lists(st.sampled_from(MARKS) | WORDS | st.just(" "), max_size=20))
-def test_addresses_stay(parts: list[str]) -> None:
+def test_addresses_are_not_changed(parts: list[str]) -> None:
     urls = [f"https://h{number}.example/p?a=1&b=2" for number in range(len(parts))]
     draft = " ".join(f"{part} {url}" for part, url in zip(parts, urls, strict=True) if "`" not in part)
     text, _ = repair(draft)
@@ -78,7 +78,7 @@ CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=("Cs
 
 @LAW
 @given(code=CODE, before=st.sampled_from(("", "**x** ", "> ", "# ", "- ", "| ")))
-def test_bytes_of_inline_code_stay(code: str, before: str) -> None:
+def test_inline_code_is_unchanged_to_the_byte(code: str, before: str) -> None:
     text, _ = repair(f"{before}`{code}`")
     assert f"`{code}`" in text
 

@@ -24,7 +24,7 @@ def test_columns_line_up_with_wide_characters() -> None:
     assert {display_width(line) for line in text.split("\n")} == {9}
 
 
-def test_alignments_and_ragged_rows() -> None:
+def test_alignments_and_ragged_rows_are_read() -> None:
     text = draw_table([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True)
     assert text.split("\n") == ["left | mid | right", "-----+-----+-------+--", "a    |  b", "c    |  d  |     e | f"]
 
@@ -56,7 +56,7 @@ def test_cells_are_plain_text(text: str, expected: str) -> None:
     assert flatten_cell(text) == expected
 
 
-def test_delimiters_and_rows() -> None:
+def test_delimiters_and_rows_of_a_table_are_recognised() -> None:
     assert is_delimiter("|---|:-:|")
     assert is_delimiter("--- | ---")
     assert not is_delimiter("---")

@@ -87,7 +87,7 @@ def test_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int, ..
         (f"a {LEAVE.url} and {REFUNDS.url}", f"a {LEAVE.url} [2] and {REFUNDS.url} [1]"),
     ],
 )
-def test_citations_are_set_into_one_form(text: str, normal: str) -> None:
+def test_citations_are_normalised_to_one_form(text: str, normal: str) -> None:
     once, repairs = normalise_citations(text, SOURCES)
     assert once == normal
     assert bool(repairs) == (text != normal)
@@ -157,7 +157,7 @@ def test_cited_sources_are_those_named_outside_code() -> None:
     assert cited_sources(Draft(text="", sources=SOURCES), "a [3] b [1] `[2]`") == (REFUNDS, PLAIN)
 
 
-def test_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
+def test_an_unknown_number_in_a_table_row_is_an_error() -> None:
     source = Source(id=1, title="Limits", text="120 requests a minute. 45 euros a day.")
     table = "| what |\n|---|\n| 120 requests a minute [1] |\n| 45 euros a day [77] |"
     verdict = check(Draft(text=table, sources=(source,)))
@@ -239,7 +239,7 @@ TABLE = "| Severity | Who |\n|---|---|\n| SEV1 | Primary |"
 
 @pytest.mark.parametrize("call", ["<!here>", "<!channel>", "@here", "@channel", "<@U0456EFGH>", "<!subteam^S01|ops>"])
 @pytest.mark.parametrize("form", ["{call} {table}", "{table} {call}", "*Note for {call}:* {table}"])
-def test_call_that_a_table_would_swallow_is_found_all_the_same(call: str, form: str) -> None:
+def test_a_call_hidden_by_a_table_is_still_found(call: str, form: str) -> None:
     assert len(violations_of(form.format(call=call, table=TABLE))) == 1
 
 

@@ -130,7 +130,7 @@ def test_nothing_to_see_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "0", "はい", "`x`", "👍"])
-def test_anything_to_see_is_not_empty(text: str) -> None:
+def test_text_with_visible_content_is_not_empty(text: str) -> None:
     assert not fires("not_empty", text, "Anything?")
 
 
@@ -146,7 +146,7 @@ def test_anything_to_see_is_not_empty(text: str) -> None:
         ("", "Is the office open?", False),
     ],
 )
-def test_an_answer_is_as_long_as_its_question_up_to_fifty(text: str, question: str, short: bool) -> None:  # noqa: FBT001 - a table's column
+def test_an_answer_may_be_as_long_as_its_question_up_to_fifty(text: str, question: str, short: bool) -> None:  # noqa: FBT001 - a table's column
     assert fires("minimum_length", text, question) is short
 
 
@@ -182,7 +182,7 @@ def test_an_answer_in_the_questions_terms_addresses_it(question: str, text: str)
         ("打印机怎么用？", "财务部十四天内付款[1]。"),
     ],
 )
-def test_an_answer_to_something_else_is_warned_about(question: str, text: str) -> None:
+def test_an_answer_to_another_question_gets_a_warning(question: str, text: str) -> None:
     if question.startswith("How many"):  # "days" is shared: a word in common is enough, so take it out
         question = "How does vacation work?"
     assert fires("addresses_question", text, question)

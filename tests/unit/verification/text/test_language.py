@@ -80,7 +80,7 @@ def test_the_script_decides_even_a_short_text() -> None:
     assert detect_language("这是优の良品牌的官方网站退款需要十四天时间才能到账的说明文字") == "zh"
 
 
-def test_code_links_and_mentions_do_not_decide_the_language() -> None:
+def test_code_links_and_mentions_do_not_determine_the_language() -> None:
     text = "```\nthe and of to with for this that\n```\nDie Antwort steht in der Anleitung und nicht hier. <@U123> https://the.of/and"
     assert detect_language(text) == "de"
     mail = "the.and.of.to.with.for.this.that@have.been.from.they.will.example"

@@ -79,7 +79,7 @@ def test_values_with_their_units() -> None:
         assert quantity.amounts()[0] == pytest.approx(value * factor)
 
 
-def test_bounds_around_a_number() -> None:
+def test_bounds_before_and_after_a_number_are_read() -> None:
     for text, language, bound in [
         ("at least 5 people", "en", ">="),
         ("no more than 5 people", "en", "<="),
@@ -201,7 +201,7 @@ def test_words_that_make_no_number() -> None:
     assert read_number_words("and and", "en") is None
 
 
-def test_chinese_and_japanese_numerals() -> None:
+def test_chinese_and_japanese_numerals_are_read() -> None:
     runs = [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]
     for run, value in [*runs, ("两百", 200), ("三兆", 3e12)]:
         assert read_cjk_numeral(run) == value

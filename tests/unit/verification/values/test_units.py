@@ -43,7 +43,7 @@ def test_power_is_read_as_one() -> None:
         ("The park measures 2 km².", "The park measures 2,000,000 m² [1].", "The park measures 2 km³ [1]."),
     ],
 )
-def test_another_power_is_an_error(source: str, right: str, wrong: str) -> None:
+def test_a_different_power_is_an_error(source: str, right: str, wrong: str) -> None:
     pages = (Source(id=1, title="", text=source),)
     assert check(Draft(text=right, sources=pages)).passed
     assert not check(Draft(text=wrong, sources=pages)).passed

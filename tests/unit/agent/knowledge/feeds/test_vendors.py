@@ -46,7 +46,7 @@ def audiences(index: KnowledgeIndex) -> dict[str, str]:
     return {document.title: document.audience for document in index.documents()}
 
 
-def test_confluence_pages_arrive_for_those_who_may_read_them(
+def test_confluence_pages_get_the_audience_of_their_restrictions(
     index: KnowledgeIndex, wikis: Wikis, tmp_path: Path
 ) -> None:
     wikis.groups = {"leads": ("a1",)}
@@ -67,9 +67,7 @@ def test_confluence_pages_arrive_for_those_who_may_read_them(
     assert found.updated_at == "2026-11-01"
 
 
-def test_confluence_is_asked_for_the_text_of_changed_pages_only(
-    index: KnowledgeIndex, wikis: Wikis, tmp_path: Path
-) -> None:
+def test_confluence_sends_the_text_of_changed_pages_only(index: KnowledgeIndex, wikis: Wikis, tmp_path: Path) -> None:
     wikis.pages = {str(n): WikiPage(title=f"Page {n}", html=f"<p>Fact {n}.</p>") for n in range(10, 15)}
     source = confluence(wikis, tmp_path)
     index.index([source])

@@ -59,7 +59,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex
     assert index.search("canteen") == ()
 
 
-def test_a_file_that_cannot_be_read_is_not_tried_again_before_it_changes(index: KnowledgeIndex, docs: Path) -> None:
+def test_an_unreadable_file_is_not_tried_again_before_it_changes(index: KnowledgeIndex, docs: Path) -> None:
     (docs / "z.pdf").write_bytes(b"%PDF broken")
     for _ in range(2):
         assert index.index([docs]).failed == (("z.pdf", "is a damaged PDF"),)
@@ -69,7 +69,7 @@ def test_a_file_that_cannot_be_read_is_not_tried_again_before_it_changes(index: 
     assert index.index([docs]).failed == ()
 
 
-def test_a_part_that_was_cut_off_is_told_as_long_as_it_is(
+def test_the_length_of_a_cut_part_is_reported(
     index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = DOCUMENT_LIMITS._replace(max_chars=9_000)

@@ -50,7 +50,7 @@ def test_long_tables_part_between_rows_and_repeat_their_head() -> None:
     assert found[1].line > found[0].line
 
 
-def test_a_row_longer_than_a_chunk_becomes_cells_with_their_headers() -> None:
+def test_a_row_longer_than_a_chunk_is_split_into_cells_with_their_headers() -> None:
     name = f"[Price](https://a.example/{'path/' * 30})"
     found = chunks(f"| Plan | Notes | {name} |\n|---|---|---|\n| Team | {'One fact. ' * 200} | 9 |\n| Big | x | 20 |\n")
     assert found[0].text.startswith("Plan: Team\nNotes: One fact.")
@@ -75,7 +75,7 @@ def test_no_address_link_or_code_is_cut() -> None:
     assert all(any(piece in chunk.text for chunk in found) for piece in whole)
 
 
-def test_a_long_paragraph_parts_where_sentences_end() -> None:
+def test_a_long_paragraph_is_split_between_sentences() -> None:
     lines = "\n".join(f"This is the sentence of number {n}, which\ngoes on over the line." for n in range(60))
     for chunk in chunks(lines) + chunks(lines.replace("\n", " ")) + chunks(lines, form="text"):
         assert chunk.text.startswith("This is")

@@ -210,7 +210,7 @@ def test_table_inside_a_cell_is_read_with_it() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 30_000), st.binary(min_size=1, max_size=8))
-def test_damage_anywhere_is_an_error_of_ours_or_none(at: int, damage: bytes) -> None:
+def test_damage_anywhere_raises_our_own_error_or_none(at: int, damage: bytes) -> None:
     data = travel_rules()
     at %= len(data)
     broken = data[:at] + damage + data[at + len(damage) :]

@@ -90,7 +90,7 @@ def test_the_page_lists_the_formats_of_the_code() -> None:
     assert rows == [(known.name, " ".join(f"`{suffix}`" for suffix in known.suffixes)) for known in READ]
 
 
-def test_a_template_is_read_as_what_it_makes() -> None:
+def test_a_template_is_read_as_its_rendered_text() -> None:
     assert [suffix_of(name) for name in ("a.html.erb", "a.md.j2", "x.y.MD", "a.erb")] == [".html", ".md", ".md", ".erb"]
     assert format_of("page.erb") is None
 

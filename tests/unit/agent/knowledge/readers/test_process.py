@@ -57,7 +57,7 @@ def test_small_text_needs_no_process_unless_it_may_make_a_large_table() -> None:
         assert child_of(reader) is not None
 
 
-def test_a_file_that_takes_too_long_is_refused_once_and_the_next_one_read() -> None:
+def test_a_slow_file_is_refused_once_and_the_next_one_is_read() -> None:
     with DocumentReader(ATTACHMENT_LIMITS._replace(timeout_s=2.0)) as reader:
         for _ in range(4):
             with pytest.raises(ReadError, match="takes more than 2 s"):
@@ -128,7 +128,7 @@ def test_unclosed_text_takes_little_time_in_orions_process() -> None:
     assert time.process_time() - began < 10
 
 
-def test_a_reader_that_is_closed_ends_what_it_reads() -> None:
+def test_closing_a_reader_ends_its_current_read() -> None:
     reader = DocumentReader()
     ended: list[str] = []
 

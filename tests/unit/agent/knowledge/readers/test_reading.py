@@ -288,7 +288,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("a.md", "---\ntitle: Logging in &amp; Networks\n---\n\nText.\n", "Logging in & Networks"),
     ],
 )
-def test_a_title_is_the_documents_own_or_its_file_name(name: str, text: str, title: str) -> None:
+def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, title: str) -> None:
     assert read(name, text).title == title
 
 

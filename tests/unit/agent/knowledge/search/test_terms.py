@@ -96,7 +96,7 @@ def test_word_says_more_in_a_heading_and_in_a_short_text() -> None:
     assert impacts("", "", f"{text} noon noon")["noon"] > said["noon"]
 
 
-def test_chinese_japanese_and_thai_are_pairs() -> None:
+def test_chinese_japanese_and_thai_are_split_into_pairs() -> None:
     assert set(impacts("", "", "有給休暇 วันลา")) >= {"有給", "給休", "休暇", "วั", "ลา"}
     assert words_of("休暇") == ["休暇"]
 
@@ -114,7 +114,7 @@ def test_what_ends_an_identifier_parts_it() -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=80))
-def test_any_text_has_words_and_each_says_something(text: str, title: str) -> None:
+def test_any_text_gives_words_and_no_word_is_empty(text: str, title: str) -> None:
     said = impacts(title, title, text)
     assert all(1 <= impact <= MAX_IMPACT for impact in said.values())
     assert all(part and not part.isspace() for word in said for part in word.split(" "))

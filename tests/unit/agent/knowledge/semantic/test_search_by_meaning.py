@@ -106,7 +106,7 @@ async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path)
         assert "door.md" not in await search(index, "badge")
 
 
-async def test_another_process_sees_what_was_made(index: KnowledgeIndex, docs: Path) -> None:
+async def test_another_process_sees_the_stored_vectors(index: KnowledgeIndex, docs: Path) -> None:
     async with (
         ScriptedOpenAI(embed=word_vector, models=({"id": "embedder", "object": "model"},)) as server,
         ranker_of(index, server.url) as one,
@@ -175,7 +175,7 @@ async def test_rate_limits_are_waited_out_and_a_broken_run_is_continued(index: K
         assert len(server.embedded) == every
 
 
-async def test_batches_and_texts_that_are_too_large_are_made_smaller(index: KnowledgeIndex, tmp_path: Path) -> None:
+async def test_batches_and_texts_that_are_too_large_are_reduced(index: KnowledgeIndex, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for number in range(5):
         (tmp_path / "docs" / f"{number}.md").write_text(f"# Leave {number}\n\n{'Days of leave. ' * 60}\n")
@@ -354,7 +354,7 @@ def test_words_alone_keep_their_order(by_words: list[Ranked]) -> None:
 
 
 @given(WORDS, COSINES, st.floats(0.01, 100))
-def test_all_of_both_and_no_scale_of_the_words_matters(
+def test_ranking_covers_both_lists_and_ignores_the_scale_of_word_scores(
     by_words: list[Ranked], cosines: dict[int, float], scale: float
 ) -> None:
     found = fuse_scores(by_words, cosines)

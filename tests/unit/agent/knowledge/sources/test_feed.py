@@ -75,7 +75,7 @@ for line in sys.stdin:
         ("while True: print('x' * 60_000)", "too much"),
     ],
 )
-def test_a_program_that_fails_keeps_what_was_there(
+def test_a_failing_program_keeps_the_earlier_documents(
     code: str, reason: str, index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed_source, "_MAX_OUTPUT_BYTES", 3_000_000)
@@ -105,7 +105,7 @@ def test_a_bad_line_is_named_and_the_others_count(garbage: str, index: Knowledge
 
 
 @pytest.mark.parametrize("audience", [None, [], "everyone", ["#hr"], ["C0HR", 7], {"who": "C0HR"}])
-def test_a_document_without_a_usable_audience_is_seen_by_no_one(
+def test_a_document_without_a_usable_audience_is_visible_to_no_one(
     audience: object, index: KnowledgeIndex, tmp_path: Path
 ) -> None:
     report = index.index([program(tmp_path, "", LUNCH, PAY | {"audience": audience})])
@@ -127,7 +127,7 @@ def test_a_program_sees_nothing_of_orion_and_reads_only_its_own_folder(
     assert "outside" in report.failed[0][1]
 
 
-def test_a_missing_program_or_file_is_said(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_a_missing_program_or_file_is_reported(index: KnowledgeIndex, tmp_path: Path) -> None:
     missing = [FeedSource(command=(str(tmp_path / "no-program"),)), FeedSource(command=(str(tmp_path / "no.jsonl"),))]
     assert [reason for _, reason in index.index(missing).failed] == [
         "cannot be started (No such file or directory)",

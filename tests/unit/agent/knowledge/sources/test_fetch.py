@@ -50,7 +50,9 @@ def test_the_certificate_is_that_of_the_name_though_the_address_was_judged(
 
 
 @pytest.mark.parametrize("host", ["other.example", NAME])
-def test_certificate_of_another_name_or_of_nobody_is_refused(secure: LocalSite, certificate: Path, host: str) -> None:
+def test_a_certificate_for_another_host_or_an_unknown_issuer_is_refused(
+    secure: LocalSite, certificate: Path, host: str
+) -> None:
     secure.pages["/"] = html("Protected.")
     trusting = ssl.create_default_context(cafile=str(certificate)) if host != NAME else None
     with fetcher(host, tls=trusting) as guest, pytest.raises(ReadError, match="cannot be reached") as failed:

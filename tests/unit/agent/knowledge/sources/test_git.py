@@ -91,7 +91,7 @@ def test_ref_is_never_an_option(repository: Path, ref: str) -> None:
     assert len(run.failed) == len(run.missing) == 1
 
 
-def test_an_audience_file_that_says_nothing_hides_what_it_covers(repository: Path) -> None:
+def test_an_empty_audience_file_hides_its_folder(repository: Path) -> None:
     (repository / "docs" / "orion-audience.toml").write_text("nonsense")
     git(repository, "add", "-A")
     git(repository, "commit", "-m", "third")
@@ -123,7 +123,7 @@ def test_what_cannot_be_read_from_a_repository_is_named(index: KnowledgeIndex, r
     assert index.search("canteen")[0].url == "https://git.example/b/docs/lunch.md#L5"
 
 
-def test_blob_that_is_gone_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
+def test_a_missing_blob_keeps_the_known_document(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main", folder="docs")
     index.index([source])
     name = subprocess.run(

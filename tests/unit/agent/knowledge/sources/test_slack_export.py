@@ -80,7 +80,7 @@ def test_private_channel_is_for_itself(index: KnowledgeIndex, export: Path) -> N
     assert "@example.org" not in "".join(p.text for p in index.search("Ann Bo bonus canteen vault", limit=20))
 
 
-def test_damage_is_named_and_the_rest_continues(export: Path) -> None:
+def test_damage_is_reported_and_the_rest_continues(export: Path) -> None:
     (export / "ops" / "2026-01-03.json").write_text("{broken")
     with (export / "ops" / "2026-01-04.json").open("wb") as file:
         file.truncate(60_000_000)

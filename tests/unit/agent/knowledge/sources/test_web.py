@@ -101,7 +101,7 @@ def test_what_did_not_change_is_not_sent_again(index: KnowledgeIndex, site: Loca
     assert site.headers["/tag"]["if-none-match"] == '"v2"'
 
 
-def test_another_audience_is_taken_in_though_the_page_is_as_it_was(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_a_changed_audience_is_indexed_even_if_the_page_is_unchanged(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Text.", etag='"v1"')
     index.index([source(site, f"{site.url}/a")])
     assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(changed=1)

@@ -109,7 +109,7 @@ async def test_pipes_and_sockets_are_named_and_do_not_hang(root: Path) -> None:
         assert not (await read(root, "s")).ok
 
 
-async def test_bad_input_a_log_of_two_gigabytes_is_read_where_it_was_asked(root: Path) -> None:
+async def test_a_two_gigabyte_log_is_read_at_the_requested_lines(root: Path) -> None:
     log = root / "huge.log"
     with log.open("wb") as file:
         file.write(b"first\n" * 3)
@@ -125,7 +125,7 @@ async def test_bad_input_a_log_of_two_gigabytes_is_read_where_it_was_asked(root:
     assert peak < 20_000_000
 
 
-async def test_bad_input_a_line_deep_in_a_file_is_found(root: Path) -> None:
+async def test_a_line_deep_in_a_file_is_found(root: Path) -> None:
     (root / "long.log").write_text("".join(f"line {n}\n" for n in range(1, 300_001)))
     assert await text_of(root, "long.log", start_line=299_998, end_line=299_999) == "line 299998\nline 299999"
     for beyond in (300_001, 900_000):
@@ -154,20 +154,20 @@ async def test_what_is_too_much_is_cut_and_says_so(root: Path) -> None:
         (b"", ""),
     ],
 )
-async def test_bad_input_encodings(root: Path, data: bytes, text: str) -> None:
+async def test_files_in_bad_encodings_are_read_or_reported(root: Path, data: bytes, text: str) -> None:
     (root / "a.txt").write_bytes(data)
     assert await text_of(root, "a.txt") == text
 
 
 @pytest.mark.parametrize("data", [b"\x7fELF\0\0\0text", b"\x81\x8d\x8f\x90\x9d" * 9])
-async def test_bad_input_binary_files_with_text_names_are_named(root: Path, data: bytes) -> None:
+async def test_binary_files_with_text_suffixes_are_reported(root: Path, data: bytes) -> None:
     (root / "notes.txt").write_bytes(data)
     found = await read(root, "notes.txt")
     assert not found.ok
     assert found.error.startswith(("It is binary", "It is not UTF-8"))
 
 
-async def test_bad_input_lines_of_wide_text(root: Path) -> None:
+async def test_lines_of_wide_text_are_read(root: Path) -> None:
     (root / "w.txt").write_bytes("a\nb\nc\n".encode("utf-16"))
     assert await text_of(root, "w.txt", start_line=2, end_line=2) == "b"
     assert await text_of(root, "w.txt", tail=1) == "c"

@@ -60,7 +60,7 @@ async def test_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: 
     assert "More passages" not in (await search.run({"query": "kiwis"})).content
 
 
-async def test_an_empty_or_long_list_says_so(
+async def test_an_empty_or_truncated_list_says_so(
     index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listing = {tool.spec.name: tool for tool in knowledge_tools(index)}["list_documents"]

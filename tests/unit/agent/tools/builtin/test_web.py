@@ -50,7 +50,7 @@ async def test_the_text_that_was_found_is_the_source(monkeypatch: pytest.MonkeyP
     assert server.asked == ["price of tea"]
 
 
-async def test_as_many_as_asked_for_and_nothing_is_a_result_too() -> None:
+async def test_the_requested_number_is_returned_and_an_empty_result_is_a_result() -> None:
     many = [{**TEA, "url": f"https://tea.example/{n}"} for n in range(12)]
     async with LocalSearxNG(*many) as server:
         some = await search(server, query="tea")

@@ -54,7 +54,7 @@ def test_variables_come_from_the_environment_and_an_unset_one_is_named() -> None
         read(a={"command": "x", "env": {"KEY": "${NOT_SET}"}})
 
 
-def test_audience_is_empty_unless_one_is_named() -> None:
+def test_the_audience_is_empty_unless_one_is_given() -> None:
     assert read(a={"command": "x"})[0].audience == "nobody"
     assert read(a={"command": "x", "audience": ["U12345", "C12345"]})[0].audience == "C12345,U12345"
     with pytest.raises(ValueError, match="Server 'a': audience: it should be"):

@@ -60,7 +60,7 @@ def test_names_descriptions_and_orders() -> None:
     assert to_tool_spec("far", "look", "", {"type": "array"}) is None
 
 
-def test_definitions_that_nothing_refers_to_are_dropped() -> None:
+def test_unused_link_definitions_are_dropped() -> None:
     schema = {
         "properties": {"q": {"$ref": "#/$defs/Query"}},
         "$defs": {"Query": {"items": {"$ref": "#/$defs/Word"}}, "Word": {"type": "string"}, "Page": {"type": "object"}},

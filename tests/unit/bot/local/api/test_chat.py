@@ -8,7 +8,7 @@ def test_long_text_is_cut_with_a_warning() -> None:
     assert len(answer["message"]["text"]) == 40_000
 
 
-def test_channels_answer_to_names_and_users_to_their_direct_chat() -> None:
+def test_channels_can_be_given_by_name_and_users_by_id() -> None:
     workspace = idle()
     assert call(workspace, "chat.postMessage", channel="#help", text="x")["channel"] == HELP
     assert call(workspace, "chat.postMessage", channel=YOU, text="x")["channel"] == CHAT

@@ -68,7 +68,7 @@ VIEWS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(("method", "arguments", "error"), IN_HELP)
-def test_call_is_refused(method: str, arguments: dict[str, Any], error: str) -> None:
+def test_a_faulty_call_is_refused(method: str, arguments: dict[str, Any], error: str) -> None:
     workspace = idle()
     for channel in (Channel(id="G0", name="secret", kind="group"), Channel(id="C9", name="others")):
         workspace.roster.channels[channel.id] = channel

@@ -67,7 +67,7 @@ async def test_another_site_cannot_act_through_the_page() -> None:
         assert (await act(session, workspace, "post", message, Origin=workspace.url))[0] == 200
 
 
-async def test_boot_tells_what_there_is() -> None:
+async def test_boot_returns_the_whole_state_of_the_workspace() -> None:
     async with workspace_with_page() as workspace, echoing(workspace), aiohttp.ClientSession() as session:
         async with session.get(f"{workspace.url}/ui/boot") as answer:
             boot = await answer.json()

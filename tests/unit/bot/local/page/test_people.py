@@ -7,7 +7,7 @@ from bot.local.server import LocalWorkspace
 from tests.support.local_echo import HELP, MENTION, YOU, idle
 
 
-def test_an_edit_tells_both_versions_and_no_new_mention() -> None:
+def test_an_edit_event_has_both_versions_and_is_not_a_new_mention() -> None:
     workspace = idle()
     people = PersonActions(workspace)
     ts = people.post(YOU, HELP, f"{MENTION} hello")
