@@ -102,9 +102,11 @@ def _needs_person(visit: Visit, access: Access) -> bool:
 
 async def check_access(job: Job, at: TeamServices) -> Ending | None:
     """End a message of a person who may not ask here, and tell only them why. It waits while Slack is down."""
-    incoming = job.incoming
+    incoming, visit = job.incoming, visit_of(job.incoming, job.facts)
+    if incoming.kind == "hand_off":  # a click, for which Slack is asked again
+        visit = replace(visit, person=None, fresh=True)
     try:
-        refusal = incoming.refused or await find_refusal(visit_of(incoming, job.facts), at.access, at.people)
+        refusal = incoming.refused or await find_refusal(visit, at.access, at.people)
     except DeliveryFailed as failure:
         log.warning("person_not_known_yet", reason=failure.reason)
         if job.claimed.waited_s > MAX_LOOKUP_WAIT_S:

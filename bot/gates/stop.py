@@ -66,7 +66,7 @@ async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, acces
 
 
 async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
-    """Return whether this person is known to have access, by the lists or by what Slack said within the last hour."""
+    """Return whether this person is known to have access, by the lists or by what Slack said in the last minutes."""
     messages = [Incoming.from_body(one.body) for one in await stores.mailbox.list_messages(str(incoming.thread))]
     if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
         return True  # all turns here are their own

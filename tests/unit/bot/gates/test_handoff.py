@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
-from bot.local.model.roster import VISITOR, Json
+from bot.local.model.roster import VISITOR, Json, Member
 from bot.slack.directory import SlackDirectory
 from bot.slack.hand_off_place import HandOffPlace
 from tests.support.fakes import THREAD
@@ -81,6 +81,17 @@ async def test_people_in_the_channel_are_asked_once_with_question_sources_and_th
         setting.ask("Is the machine on the third floor broken?", thread=answer["thread_ts"])
         await wait_until(lambda: idle(setting), "what people say there is taken in")
         assert len(setting.workspace.messages(CHANNEL, answer["thread_ts"])) == before + 1, "Orion keeps quiet"
+
+
+async def test_click_of_a_person_who_became_a_guest_since_the_question_asks_no_one(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
+        answer = await refused(setting)
+        setting.workspace.workspace.roster.members[VISITOR] = Member(id=VISITOR, name="Guest", is_restricted=True)
+        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
+        await wait_until(lambda: whispers(setting), "the click is refused")
+        assert handed(setting) == []
 
 
 async def test_user_group_is_called_into_the_thread_and_into_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
