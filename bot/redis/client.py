@@ -170,8 +170,10 @@ class Pipeline(ClusterPipeline):
         try:
             # redis-py retries a pipeline during a fail-over only if its errors may be raised.
             replies = await self._execute_once(not self._transaction, allow_redirections)
-        except ResponseError:
+        except ResponseError as error:
             replies = [command.result for command in queue]
+            if error not in replies:  # it is the cluster's, and no command was executed
+                raise
         commands = [(command.args, command.kwargs) for command in queue]
         return await mend_replies(cast("Redis", self.cluster_client), commands, replies, raise_on_error=raise_on_error)
 

@@ -99,6 +99,15 @@ async def test_nobody_there_is_an_outage_for_every_way_of_asking(nobody: Cluster
     await pubsub.aclose()
 
 
+async def test_transaction_that_a_cluster_refuses_raises_its_error(server: Node) -> None:
+    async with Cluster(nodes=[("127.0.0.1", server.port)], decode_responses=True) as client:
+        pipe = client.pipeline(transaction=True)
+        pipe.set("a", "b")
+        pipe.execute_command("SET", "a")
+        with pytest.raises(ResponseError, match="wrong number of arguments"):
+            await pipe.execute()
+
+
 async def test_replies_to_several_commands_come_over_one_connection(server: Node) -> None:
     client = Cluster(nodes=[("127.0.0.1", server.port)], decode_responses=True)
     try:
