@@ -13,7 +13,6 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -140,11 +139,8 @@ class Installations:
         sealed = await self._redis.get(self._known_text_key)
         if sealed is not None:
             return self._seal.open(str(sealed)) == _KNOWN_TEXT
-        stored = list[str]()
-        for team in await self.teams():
-            with suppress(ResponseError):  # a key of another type
-                stored.append(str(await self._redis.get(self.key(team)) or ""))
-        return not any(stored) or any(self._seal.open(one) is not None for one in stored)
+        stored = [await self._sealed(team) for team in await self.teams()]
+        return not any(stored) or any(self._seal.open(one) is not None for one in stored if one)
 
     async def keep_known_text(self) -> None:
         """Store the known text, encrypted with the first key."""
@@ -154,19 +150,25 @@ class Installations:
         """List the ids of all workspaces, sorted."""
         return tuple(sorted(map(str, await self._redis.smembers(self._teams_key))))
 
+    async def _sealed(self, team: str) -> str | None:
+        """Return what is stored, or an empty text. None for a key of another type, which the client keeps."""
+        try:
+            return str(await self._redis.get(self.key(team)) or "")
+        except ResponseError as error:  # a cluster that is down has such an error too
+            if "WRONGTYPE" not in str(error):
+                raise
+            return None
+
     async def find(self, team: str) -> Installation | None:
         """Find a workspace's installation. Encrypt it again if an older key sealed it."""
-        try:
-            sealed = await self._redis.get(self.key(team))
-        except ResponseError:  # a key of another type, which the client keeps
-            sealed = "unreadable"
-        if not sealed:
+        sealed = await self._sealed(team)
+        if sealed == "":
             return None
-        found = parse_record(Installation, self._seal.open(str(sealed)))
+        found = parse_record(Installation, self._seal.open(sealed or ""))
         if found is None or found.team != team:  # a copy of another workspace's entry is not valid here
             log.error("installation_unreadable", team=team)
             raise UnreadableInstallation
-        found = replace(found, sealed=str(sealed))
+        found = replace(found, sealed=sealed or "")
         fresh = self._seal.open(found.sealed, first=True) is not None
         return found if fresh else await self.replace(found, found) or await self.find(team)
 
