@@ -8,21 +8,19 @@
 local worker, lease_ms, limit, last_try = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
 
-damage = find_damage(ready_sets())
+local expired = redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)
+damage = find_damage(ready_sets(expired))
 if damage then return damage end
 
 -- A set of the queue was dropped: each thread with messages returns to the set in which it belongs.
 if redis.call('EXISTS', p .. ':rebuild') == 1 then
-  local cursor, start, threads, sets = '0', p .. ':mb:', {}, {}
+  local cursor, start, threads = '0', p .. ':mb:', {}
   repeat
     local page = redis.call('SCAN', cursor, 'MATCH', start .. '*', 'COUNT', 1000)
     cursor = page[1]
-    for _, mailbox in ipairs(page[2]) do
-      threads[#threads + 1] = string.sub(mailbox, #start + 1)
-      sets[ready_of(threads[#threads])] = 'zset'
-    end
+    for _, mailbox in ipairs(page[2]) do threads[#threads + 1] = string.sub(mailbox, #start + 1) end
   until cursor == '0'
-  damage = find_damage(sets)
+  damage = find_damage(ready_sets(threads))
   if damage then return damage end
   for _, thread in ipairs(threads) do
     local untl = tonumber(redis.pcall('HGET', p .. ':head:' .. thread, 'until') or nil)
@@ -50,7 +48,7 @@ local function next_token()
 end
 
 -- A lease that ran out loses its token: from now on every script refuses the old holder.
-for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)) do
+for _, thread in ipairs(expired) do
   redis.call('ZREM', lease, thread)
   count(thread, 'deaths')
   redis.call('HDEL', p .. ':head:' .. thread, 'token', 'until', 'worker')
@@ -101,7 +99,9 @@ end
 -- Claim one thread of this workspace.  -> false if none is due
 local function serve(team)
   if cap > 0 and (running[team] or 0) >= cap then return false end
-  local thread = redis.call('ZRANGEBYSCORE', p .. ':ready:' .. team, '-inf', now, 'LIMIT', 0, 1)[1]
+  local due = redis.pcall('ZRANGEBYSCORE', p .. ':ready:' .. team, '-inf', now, 'LIMIT', 0, 1)
+  if due.err then damage = find_damage({[p .. ':ready:' .. team] = 'zset'}) end
+  local thread = due[1]
   if not thread then return false end
   if suspected(thread) and holds_a_suspect then
     make_ready(thread, now + 500) -- threads after it need not wait for it
@@ -118,6 +118,7 @@ repeat
     if #claimed < limit and serve(team) then served = true end
   end
 until not served
+if damage and #claimed == 0 then return damage end -- else the next claim meets it
 -- Nothing is due any more, so delete the bell: each entry that a burst left would wake a worker for nothing.
-if #claimed < limit then redis.call('DEL', p .. ':bell') end
+if #claimed < limit and not damage then redis.call('DEL', p .. ':bell') end
 return claimed

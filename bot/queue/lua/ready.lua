@@ -39,11 +39,10 @@ local function find_damage(kinds)
   end
 end
 
--- The sorted sets of all workspaces with work, for `find_damage`.
-local function ready_sets()
+-- The sorted sets to which these threads belong, for `find_damage`.
+local function ready_sets(threads)
   local kinds = {}
-  for _, team in ipairs(redis.call('ZRANGE', teams, 0, -1)) do kinds[p .. ':ready:' .. team] = 'zset' end
-  for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do kinds[ready_of(thread)] = 'zset' end
+  for _, thread in ipairs(threads) do kinds[ready_of(thread)] = 'zset' end
   return kinds
 end
 

@@ -5,11 +5,10 @@
 -- -> { {thread, entry, place in the queue from 1, 0 after a running turn}... }
 local since, again, most, each = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local looked_at_most = 400
-damage = find_damage(ready_sets()) or find_damage({[p .. ':swept'] = 'string', [p .. ':swept_to'] = 'string'})
+local names, told, due = redis.call('ZRANGE', teams, 0, -1), {}, nil
+damage = find_damage(ready_sets(names)) or find_damage({[p .. ':swept'] = 'string', [p .. ':swept_to'] = 'string'})
 if damage then return damage end
 if each > 0 and not redis.call('SET', p .. ':swept', 1, 'NX', 'PX', each) then return {} end
-
-local names, told, due = redis.call('ZRANGE', teams, 0, -1), {}, nil
 
 local function entry_of(thread, place)
   local entry = redis.pcall('LINDEX', p .. ':mb:' .. thread, place)
