@@ -176,8 +176,8 @@ class Served(_Records):
         """Return up to ``limit`` places, the latest first."""
         members = await self.redis.zrevrange(self.key("served"), 0, limit - 1)
         parts = (str(member).split(":", 2) for member in members)
-        names = ("team", "channel", "thread_ts")
-        return [ThreadKey(**dict(zip(names, place, strict=True))) for place in parts if len(place) == len(names)]
+        whole = (place for place in parts if len(place) == 3)  # noqa: PLR2004 - the next line names the three
+        return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in whole]
 
     async def forget(self, thread: ThreadKey) -> None:
         """Forget this place."""
