@@ -125,7 +125,7 @@ async def deleted(page: Page, message: Locator) -> None:
     await focus_is_kept(page)
 
 
-async def test_escape_closes_the_question_before_the_thread_below_it(stage: Stage) -> None:
+async def test_escape_closes_the_dialog_before_the_thread_behind_it(stage: Stage) -> None:
     root = stage.workspace.post(YOU, HELP, "one")
     stage.workspace.post(YOU, HELP, "two", root)
     page = await stage.open(f"/#/C0HELP/{root}")

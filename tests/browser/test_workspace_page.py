@@ -13,7 +13,7 @@ from tests.support.staged_page import Stage, staged
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-async def test_example_questions_are_asked_by_a_click_and_answered_where_they_stand(browser: Browser) -> None:
+async def test_a_click_asks_an_example_question_and_it_is_answered_there(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Orion")
@@ -127,7 +127,7 @@ async def test_restarted_workspace_is_shown_afresh(stage: Stage) -> None:
     await expect(page.locator("#timeline .message")).to_have_count(0)
 
 
-async def test_hostile_message_stays_text(stage: Stage) -> None:
+async def test_a_hostile_message_is_shown_as_text(stage: Stage) -> None:
     hostile = '<img src=x onerror="window.hurt=1"> <script>window.hurt=1</script> <javascript:alert(1)|click> <b>'
     call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=hostile)
     call(stage.workspace.workspace, "chat.postMessage", channel=HELP, markdown_text=hostile)

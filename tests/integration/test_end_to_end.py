@@ -85,7 +85,9 @@ async def test_lost_redis_does_not_end_a_conversation(setting: Setting, redis_cl
     assert "on-call.md" in shown(answer)
 
 
-async def test_lost_redis_leaves_people_and_muted_threads_in_peace(setting: Setting, redis_client: Redis) -> None:
+async def test_after_a_lost_redis_people_and_muted_threads_are_not_disturbed(
+    setting: Setting, redis_client: Redis
+) -> None:
     among_people = setting.ask("How do releases work?")
     muted = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(muted)
@@ -133,7 +135,7 @@ def turn_id(answer: dict[str, object]) -> str:
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
-async def test_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
+async def test_a_mention_deep_in_a_thread_reads_the_thread(mode: str, tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url, mode=mode) as (setting, server):
         root = setting.ask("Our API keys are being throttled", user="U0ONCALL")
         setting.ask("Since the gateway moved to Porto", thread=root, user="U0RELEASE")

@@ -172,7 +172,7 @@ async def test_after_a_kill_the_mission_continues_and_a_second_one_resets_it(
     assert [len(answers(scene.workspace, ts, thread)) for ts in (thread, reply, later)] == [1, 1, 1]
 
 
-async def test_killed_between_two_tools_the_turn_is_done_anew_and_answered_once(
+async def test_a_turn_killed_between_two_tools_is_repeated_and_answered_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with (

@@ -117,7 +117,7 @@ async def test_a_malformed_envelope_or_body_is_not_a_server_error(intake: Intake
         assert await intake.send(body, **form) in {400, 404}, body[:12]
 
 
-async def test_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(intake: Intake) -> None:
+async def test_a_mebibyte_of_text_is_accepted_and_cut_and_more_is_refused(intake: Intake) -> None:
     room = MAX_BODY_BYTES - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
     text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
     assert await intake.event({**MENTION, "text": text}) == 200

@@ -16,7 +16,7 @@ from verification.rules.writing import violations
 CASES: dict[str, Any] = json.loads((ROOT / "tests/data/mrkdwn_cases.json").read_text(encoding="utf-8"))
 
 
-def test_hard_case_is_repaired() -> None:
+def test_hard_cases_are_repaired() -> None:
     for draft, expected in CASES["repaired"]:
         text, repairs = repair(draft)
         assert text == expected

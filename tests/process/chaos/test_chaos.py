@@ -72,7 +72,7 @@ async def test_what_outlasts_the_grace_is_answered_once_by_the_next(tmp_path: Pa
     assert row.held, row.ledger
 
 
-async def test_killed_in_mid_stream_it_is_finished_in_place_by_the_next(tmp_path: Path) -> None:
+async def test_a_stream_killed_midway_is_finished_in_place_by_the_next_worker(tmp_path: Path) -> None:
     never, whole = asyncio.Event(), says(BLOCKS, after=REST)
     drafts = [says(BLOCKS, before_end=never, after=REST), whole, whole]
     async with streamed(tmp_path, lambda _: RESPOND, drafts) as stream:
@@ -83,7 +83,7 @@ async def test_killed_in_mid_stream_it_is_finished_in_place_by_the_next(tmp_path
         never.set()
 
 
-async def test_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
+async def test_a_turn_killed_at_its_plan_is_answered_by_the_next_worker_without_one(tmp_path: Path) -> None:
     never, killed, whole = asyncio.Event(), asyncio.Event(), says(BLOCKS, after=REST)
 
     def draft(_: object) -> Scripted:

@@ -116,7 +116,7 @@ async def send_all(mailbox: Mailbox, dice: random.Random, *, threads: int, each:
                 assert not await mailbox.enqueue(thread_again, body, event_ids=[event])
 
 
-async def test_kills_lose_reorder_and_overlap_nothing(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
+async def test_kills_do_not_lose_reorder_or_overlap_anything(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
     dice = random.Random(2)
     # A dead server has started again before the lease runs out, on a busy machine too.
     with fleet(tmp_path, 2, lease_s=2 * LEASE_S) as workers:
@@ -170,7 +170,7 @@ async def test_message_that_kills_its_worker_ends_among_the_dead_letters(
     assert (incoming.body, incoming.tries) == ("0 die", 3)
 
 
-async def test_frozen_worker_that_wakes_has_no_effect_any_more(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
+async def test_a_frozen_worker_that_wakes_has_no_further_effect(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
     await mailbox.enqueue("t", "0 freeze", event_ids=["a"])
     with fleet(tmp_path, 1) as workers:
         await wait_until(lambda: redis.llen("log"), "the first worker began", 30)

@@ -102,7 +102,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("text", WHOLE)
-def test_log_can_be_asked_for_as_a_whole(text: str) -> None:
+def test_a_log_can_be_summarised_as_a_whole(text: str) -> None:
     assert asks_for_file(ask(text, NOTES))
     assert not asks_for_file(ask("What does the log say about the disk quota of the backup?", NOTES))
 
@@ -113,7 +113,7 @@ def test_text_for_a_bare_file_asks_for_the_file(language: str) -> None:
     assert not asks_for_file(ask(say("file_summarise", language)))
 
 
-async def test_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_it_did_not() -> None:
+async def test_the_model_sees_a_file_as_a_fenced_source_and_the_answer_names_unread_ones() -> None:
     model = ScriptedModel(["<answer>The launch is on 3 March [1].</answer>"])
     files = (NOTES, AttachedFile(name="photo.png", trouble="form"))
     outcome, _ = await take_turn(model, ask("When is the launch?", *files), tools=())

@@ -14,7 +14,7 @@ def test_compressed_text_reads_back(text: str) -> None:
     assert decompress(compress(whole)) == whole or text.startswith("z1:")
 
 
-def test_long_json_is_shorter_and_short_text_stays() -> None:
+def test_long_json_is_compressed_and_short_text_is_not() -> None:
     long = '{"text":"' + "Each API key may make 600 requests a minute. " * 20 + '"}'
     assert len(compress(long)) < len(long) / 3
     assert compress('{"a":1}') == '{"a":1}'

@@ -111,7 +111,7 @@ def git(folder: Path, *command: str) -> str:
     return subprocess.run(["git", *who, *command], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def test_git_gets_the_answer_and_nothing_else(tmp_path: Path) -> None:
+def test_git_receives_the_answer_and_nothing_else(tmp_path: Path) -> None:
     git(tmp_path, "init")
     (tmp_path / "half-done.txt").write_text("not for this commit")
     git(tmp_path, "add", "half-done.txt")

@@ -74,7 +74,7 @@ def test_debug_adds_the_first_hundred_characters_but_no_secret(stream: io.String
     assert TOKEN not in stream.getvalue()
 
 
-def test_length_brings_its_text_into_debug_and_nowhere_else(stream: io.StringIO) -> None:
+def test_a_length_shows_its_text_only_in_debug(stream: io.StringIO) -> None:
     length = Length(f"{TOKEN} {TEXT} " + "x" * 200)
     for debug in (False, True):
         configure(json=True, debug=debug, stream=stream)
@@ -157,7 +157,7 @@ def test_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.
     assert TEXT not in stream.getvalue()
 
 
-def test_langfuse_is_heard_only_if_its_sdk_is_asked_to_debug(stream: io.StringIO) -> None:
+def test_langfuse_logs_only_if_its_sdk_is_set_to_debug(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("langfuse")
     library.error("refused: %s", TEXT)  # `langfuse_failing` says so
@@ -167,7 +167,7 @@ def test_langfuse_is_heard_only_if_its_sdk_is_asked_to_debug(stream: io.StringIO
     assert TEXT not in stream.getvalue()
 
 
-def test_failing_library_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
+def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library, moments = logging.getLogger("slack_sdk"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
 

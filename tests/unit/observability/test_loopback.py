@@ -35,7 +35,7 @@ def test_any_other_host_is_remote(url: str) -> None:
     assert not is_loopback(url)
 
 
-def test_elsewhere_each_client_trusts_as_it_does_by_itself() -> None:
+def test_for_other_hosts_each_client_keeps_its_own_trust_settings() -> None:
     assert trusted_at("https://slack.com/api/") is True
     assert trusted_at("http://127.0.0.1:8000") is True
     assert isinstance(trusted_at("https://localhost:8000"), ssl.SSLContext)

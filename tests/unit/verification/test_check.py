@@ -118,7 +118,7 @@ GENERAL = Draft(text="", question="Write something on 77 violets", unsourced=Tru
 
 
 @pytest.mark.parametrize("exempt", [OWN, GENERAL])
-def test_exempt_texts_need_no_ground_and_pass_all_the_rest(exempt: Draft) -> None:
+def test_exempt_texts_need_no_sources_but_must_pass_all_other_rules(exempt: Draft) -> None:
     assert check(replace(exempt, text="Roses are red and 77 violets are blue.", sources=SOURCES)).passed
     verdict = check(replace(exempt, text="Look @here: https://evil.test/x"))
     assert set(rules_of(verdict)) == {"no_broadcast", "citation_resolves"}
@@ -167,7 +167,7 @@ def test_control_characters_are_removed_or_are_a_violation_without_repair() -> N
     assert left.repairs == ()
 
 
-def test_line_ends_and_tabs_stay() -> None:
+def test_line_ends_and_tabs_are_kept() -> None:
     assert remove_unsendable("a\n\tb\r\n") == ("a\n\tb\r\n", 0)
 
 

@@ -27,7 +27,7 @@ def grown(text: str, cuts: Sequence[int]) -> list[str]:
 
 
 @given(texts, st.lists(st.integers(0, 10_000), max_size=12))
-def test_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[int]) -> None:
+def test_a_draft_has_the_same_blocks_however_it_arrives(text: str, cuts: list[int]) -> None:
     whole = text.strip()
     found = grown(whole, cuts)
     ended = complete_blocks(whole, ended=True)

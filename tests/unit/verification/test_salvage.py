@@ -149,7 +149,7 @@ def test_dropped_row_leaves_a_phrase_and_dropping_the_last_row_drops_the_table()
     assert left.claims == check(replace(draft, text=left.text, left_out=LEFT_OUT)).claims
 
 
-def test_gap_cites_no_source_that_there_is_not() -> None:
+def test_a_gap_cites_no_missing_source() -> None:
     text = "Refunds take 14 days [1].\n\n1. Fill in the form [9]\n2. The finance team pays the refund [1]"
     left = salvaged_text(text)
     assert left is not None

@@ -76,13 +76,13 @@ def test_ids_become_names() -> None:
     assert with_names(words, {}, unknown="@someone").startswith("@someone asked @someone")
 
 
-def test_message_of_many_quotations_and_mentions_is_read_quickly() -> None:
+def test_a_message_with_many_quotations_and_mentions_is_read_quickly() -> None:
     began = time.process_time()
     read_message({"text": "\n> a <@UANN>" * 3_000}, ORION)
     assert time.process_time() - began < 0.5
 
 
-def test_files_of_a_shared_message_come_along() -> None:
+def test_files_of_a_shared_message_are_included() -> None:
     assert [one["id"] for one in shared_files({"files": [{"id": "F0"}], "attachments": [FORWARDED]})] == ["F0", "F1"]
 
 

@@ -180,7 +180,7 @@ def test_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
     assert held.feed(unfinished[:-1]) == []
 
 
-def test_each_tag_that_changes_something_begins_one_new_section() -> None:
+def test_each_effective_tag_begins_one_new_section() -> None:
     assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
 
 

@@ -185,7 +185,7 @@ def test_nonsense_is_not_a_judgement(text: str) -> None:
 
 
 @pytest.mark.parametrize("reply", ["yes", "", True, None, ["answered"], {}])
-def test_fields_of_the_wrong_form_say_nothing(reply: object) -> None:
+def test_malformed_fields_are_ignored(reply: object) -> None:
     said = {"verdicts": [{"claim": 2, "supported": False, "lines": {}, "instead": ["x"], "absent": 1}], "reply": reply}
     assert read_opinion(json.dumps(said)) == Opinion(judgements={2: Judgement(supported=False)})
 

@@ -257,7 +257,7 @@ async def test_truncated_call_is_a_token_limit() -> None:
             await model.decide(DECIDE)
 
 
-async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused() -> None:
+async def test_max_tokens_is_sent_under_its_new_name_if_the_old_one_is_refused() -> None:
     def reply(request: Any) -> Scripted:
         refusal = "'max_tokens' is not supported, use 'max_completion_tokens'"
         return fails(400, refusal) if "max_tokens" in request else says("text", usage=(0, 0))
@@ -454,7 +454,7 @@ async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(open_m
     assert len(server.requests) == 3
 
 
-async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(open_model: OpenModel) -> None:
+async def test_a_model_that_accepts_tools_only_without_reasoning_gets_no_reasoning(open_model: OpenModel) -> None:
     picky = Picky(m=tools_only_without_effort)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         model = open_model(server.url, parts={"effort": "high"})

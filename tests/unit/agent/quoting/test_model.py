@@ -243,7 +243,7 @@ async def test_retry_leaves_out_what_was_complained_of() -> None:
     assert verdict(second, question, (EVIL,)).passed
 
 
-async def test_feedback_without_a_culprit_bars_all_of_the_last_draft() -> None:
+async def test_feedback_without_quoted_words_rules_out_the_whole_last_draft() -> None:
     context = write_context("What does SEV2 mean?", feedback="Shorter.", draft=await answer("What does SEV2 mean?"))
     assert "Slow pages" not in await write(context)
 
@@ -299,7 +299,7 @@ _WORDS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["Is the key red?", "blue 3 key", "# on"]), _WORDS.map(" ".join))
-async def test_every_word_of_an_answer_is_the_sources(question: str, text: str) -> None:
+async def test_every_word_of_a_quoted_answer_is_in_the_source(question: str, text: str) -> None:
     shown = re.sub(
         r"\[1\]|Quoted from Doc.*:|Also from Doc.*:|NOT_IN_SOURCES",
         "",

@@ -27,7 +27,7 @@ def test_paragraphs_become_sentences_under_their_heading() -> None:
     assert [unit.block for unit in units("One is. Two are.\n\nThree.")] == [1, 1, 2]
 
 
-def test_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
+def test_lists_keep_markers_depth_and_the_lines_of_an_item() -> None:
     found = units("3. Stop\n   it\n\n   And wait.\n4. Go\n    - slow\n\n- loose")
     assert [(u.kind, u.marker, u.depth, u.text) for u in found] == [
         ("step", "3.", 0, "Stop it And wait."),
@@ -85,7 +85,7 @@ def test_short_lines_above_long_ones_are_headings_of_pages() -> None:
     ]
 
 
-def test_japanese_and_chinese_fall_into_sentences_without_spaces() -> None:
+def test_japanese_and_chinese_are_split_into_sentences_without_spaces() -> None:
     assert [u.text for u in units("有給休暇は\n二十日です。申請します。")] == ["有給休暇は二十日です。", "申請します。"]
 
 
@@ -158,7 +158,7 @@ def test_words_of_the_question_before_decide_among_equals() -> None:
     assert (found[0].best.source.title, found[0].best.context) == ("Ferns", "Light")
 
 
-def test_lines_with_a_label_alone_are_shown_only_where_they_answer_or_nothing_else_does() -> None:
+def test_lines_with_only_a_label_are_shown_if_they_answer_or_nothing_else_does() -> None:
     page = source(1, "Cacti", "Last updated: 2026-05-04\n\n## Water\n\nOnce a month.\n\nWarning: never in winter.")
     (watered,) = best_passages(word_weights("When are cacti watered?"), [page], set())
     assert [unit.text for unit in watered.units] == ["Once a month.", "Warning: never in winter."]

@@ -36,7 +36,7 @@ def test_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -
     "message",
     ["Thanks, and where is it?", "Hello, where is the fire exit?", "Is it good?", "the answer", "not that", "?", ""],
 )
-def test_message_that_says_more_is_a_question(message: str) -> None:
+def test_a_greeting_with_more_words_is_not_small_talk(message: str) -> None:
     assert small_talk_reply(message) == ""
 
 
@@ -55,7 +55,7 @@ def test_the_list_of_documents_is_asked_for_in_words_of_lists(message: str) -> N
     assert not asks_for_documents(message + " travel")
 
 
-def test_message_with_few_words_gets_those_of_the_question_before() -> None:
+def test_a_short_message_is_searched_with_the_words_of_the_previous_question() -> None:
     history = (
         ThreadMessage(role="user", text="When does the office open on Saturdays?"),
         ThreadMessage(role="assistant", text="Bananas are yellow."),

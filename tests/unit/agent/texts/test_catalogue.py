@@ -60,7 +60,7 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     assert {key for key in texts("en") if not BUILT.fullmatch(key)} - statuses <= named
 
 
-def test_every_reason_every_checker_and_every_trouble_with_a_file_has_its_text() -> None:
+def test_every_reason_checker_and_file_problem_has_its_text() -> None:
     assert {f"trust_by_{checker}" for checker in ("quotation", "rule", "judge", "nobody")} <= set(texts("en"))
     assert {f"wrong_{reason}" for reason in REASONS} <= set(texts("en"))
     assert {f"save_fault_{fault}" for fault in get_args(Fault)} <= set(texts("en"))

@@ -124,7 +124,7 @@ def test_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", ['audience = "everyone"', 'who = ["C0HR"]', 'audience = ["C0HR"]\nmore = 1', "é"])
-def test_file_that_says_something_else_shuts_the_folder(tmp_path: Path, content: str) -> None:
+def test_an_invalid_audience_file_hides_the_folder(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.md").write_text("# A\n\ntext")
     (tmp_path / FILE_NAME).write_bytes(content.encode("latin-1"))
     assert audiences(IndexRun(), tmp_path) == {"a.md": NOBODY}

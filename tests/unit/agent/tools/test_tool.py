@@ -119,7 +119,7 @@ async def test_cancellation_passes_through_the_wall() -> None:
         ({"a": {"b": 0}}, {"properties": {"a": {"properties": {"b": {"enum": [1]}}}}}, ["'a.b' is not one of [1]"]),
     ],
 )
-def test_faults_say_what_to_mend(value: object, schema: dict[str, Any], expected: list[str]) -> None:
+def test_faults_say_what_to_fix(value: object, schema: dict[str, Any], expected: list[str]) -> None:
     assert list(faults(value, schema)) == expected
 
 

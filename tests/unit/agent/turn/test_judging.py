@@ -310,7 +310,7 @@ async def test_where_the_judge_does_not_call_it_a_refusal_it_is_an_answer(reply:
     assert told.outcome.answer.verified
 
 
-async def test_greeting_is_no_refusal_and_a_judge_that_fails_makes_it_none() -> None:
+async def test_a_greeting_is_not_a_refusal_even_if_the_judge_fails() -> None:
     for reply in (says('{"verdicts": [], "reply": "answered"}'), HANGS):
         told = await turn([answers("Hello! How can I help you?")], [reply])
         assert isinstance(told.outcome, Answered)

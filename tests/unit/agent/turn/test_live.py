@@ -228,7 +228,7 @@ async def test_what_the_judge_does_not_confirm_is_cut_out_of_the_whole(opinion: 
     assert len(model.written) == 1
 
 
-async def test_judge_that_is_away_is_asked_once_an_attempt_and_shows_nothing() -> None:
+async def test_an_unavailable_judge_is_asked_once_per_attempt_and_nothing_is_shown() -> None:
     stage, judge = Shown(), Judging()
     judge.fails = True
     outcome = await turn(ScriptedModel([draft(ONE, SAID, OTHER)]), stage, judge=judge)

@@ -167,7 +167,7 @@ async def test_bystander_does_not_answer_the_pending_question() -> None:
     assert story.state.pending_question is not None
 
 
-async def test_malformed_decision_is_returned_once_then_counts_as_failed_step() -> None:
+async def test_a_malformed_decision_is_returned_once_and_then_counts_as_a_failed_step() -> None:
     error = ModelError("MalformedControlError", "no action named 'dance'")
     model = ScriptedModel([GOOD], decisions=[error, error, Respond()])
     outcome = await Story(model).ask()
@@ -302,7 +302,7 @@ async def test_an_edit_starts_from_the_state_before_its_question() -> None:
     assert state_before_last_question(story.state, "0.5") is None
 
 
-async def test_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
+async def test_an_endless_draft_is_not_read_to_its_end() -> None:
     endless = "<answer>" + "Each key may send 120 requests a minute [1]. " * 20_000 + "</answer>"
     model = ScriptedModel([endless], pieces=400)
     outcome = await Story(model).ask()

@@ -81,7 +81,7 @@ class Story:
         return outcome
 
 
-async def test_findings_from_before_a_question_back_are_used_again() -> None:
+async def test_findings_from_before_a_clarifying_question_are_used_again() -> None:
     story = Story()
     assert isinstance(await story.ask("What does tea cost?", "1000.1"), Asked)
     assert story.state.pending_question is not None
@@ -171,7 +171,7 @@ async def test_question_back_without_an_answer_leaves_no_findings() -> None:
     assert without_message(asked, "1000.1").found is None
 
 
-async def test_file_of_a_deleted_message_leaves_the_findings() -> None:
+async def test_a_deleted_messages_file_is_removed_from_the_findings() -> None:
     story = Story(decisions=[Respond(), BACK])
     await story.ask("What does a key do?", "900.1")
     await story.ask("What does tea cost?", "1000.1", files=(AttachedFile(name="a.log", text="The walrus failed."),))

@@ -115,7 +115,7 @@ async def test_failed_search_is_not_reported_as_finding_nothing(failure: Excepti
         assert outcome.reason == "KnowledgeAwayError"
 
 
-async def test_failed_answer_names_them_too() -> None:
+async def test_a_failed_answer_names_unread_files_too() -> None:
     wrong = "<answer>The emergency number inside the building is 9999 [1].</answer>"
     answer = await refuse(page("Office"), draft=wrong)
     assert lines(answer)[-1] == f"• <{HOST}/office|Office>"

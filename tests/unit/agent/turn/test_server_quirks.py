@@ -241,7 +241,7 @@ async def test_half_an_answer_is_never_shown_and_asked_for_again(name: str) -> N
         for reply in replies
     ],
 )
-async def test_failure_has_the_right_words(reply: Scripted, phrase: str) -> None:
+async def test_each_failure_has_the_right_words(reply: Scripted, phrase: str) -> None:
     outcome, server = await outcome_of(repeat(reply))
     assert isinstance(outcome, Failed), outcome.answer.text
     assert outcome.answer.text == say(phrase, "en"), outcome.reason

@@ -24,7 +24,7 @@ def test_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> 
     assert "was not paused" in terminal.orion("resume").out
 
 
-def test_forget_counts_what_went_and_names_what_is_not_its_own(terminal: Terminal, redis_url: str) -> None:
+def test_forget_counts_deletions_and_names_data_it_cannot_delete(terminal: Terminal, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
         client.set("orion:turn:0a", '{"thread": "T1:C1:1.0", "user": "U12"}')
         client.hset("orion:feedback:0a", "U2", "good")

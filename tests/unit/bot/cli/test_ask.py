@@ -107,7 +107,7 @@ async def test_attempts_and_repairs_are_reported(tmp_path: Path) -> None:
     assert {"index", "search", "decide", "write", "verify", "total"} <= set(result["timings_ms"])
 
 
-async def test_failed_verification_tells_its_violations(tmp_path: Path) -> None:
+async def test_a_failed_verification_lists_its_violations(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD)] * 3) as server:
         result = await asked(tmp_path, server)
     assert (result["outcome"], result["verified"]) == ("failed", False)

@@ -18,7 +18,7 @@ COLLECTION = {"docs": {"a": {"title": "Kiln", "text": "It cools."}}, "queries": 
 QUESTIONS = f'{{"id": "a", "question": "{QUESTION}", "expect": ["600 requests"]}}\n'
 
 
-def test_eval_grounding_prints_a_report_a_file_and_writes_predictions(terminal: Terminal) -> None:
+def test_eval_grounding_prints_a_report_per_file_and_writes_predictions(terminal: Terminal) -> None:
     files = terminal.write("one.jsonl", CLAIMS), terminal.write("two.jsonl", CLAIMS)
     done = terminal.orion("eval", "grounding", *files, "--predictions", "out.jsonl", "--json")
     assert (done.code, [report["file"] for report in done.json]) == (0, ["one.jsonl", "two.jsonl"])
@@ -49,7 +49,7 @@ def test_eval_answers_asks_the_agent(terminal: Terminal) -> None:
     assert "none" in terminal.orion("eval", "answers", "q.jsonl", "--docs", "docs").out
 
 
-def test_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -> None:
+def test_eval_answers_writes_a_page_and_prints_the_same_figures(terminal: Terminal) -> None:
     command = ("eval", "answers", terminal.write("q.jsonl", QUESTIONS), "--docs", "docs", "--json")
     before, after = terminal.orion(*command), terminal.orion(*command, "--report", "out.html")
     assert (after.code, before.err) == (0, "")

@@ -155,7 +155,7 @@ def incoming(user: str, ts: str, place: ThreadKey) -> str:
     return Incoming(kind="question", thread=place, user=user, ts=ts, addressed="mention", text="?").to_json()
 
 
-async def test_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_its_order(redis_client: Redis) -> None:
+async def test_messages_can_be_removed_anywhere_in_a_mailbox_and_the_rest_keeps_its_order(redis_client: Redis) -> None:
     place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
     mailbox = Mailbox(redis_client, lease_s=0.4)
     for number, user in enumerate(("U1", "U2", "U1", "U2", "U1")):

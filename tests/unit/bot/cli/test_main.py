@@ -168,7 +168,7 @@ def test_index_contains_exactly_the_named_sources_and_says_so(terminal: Terminal
     assert "Not read: broken.pdf: is a damaged PDF" in shown.err
 
 
-def test_index_says_when_the_settings_name_other_folders(terminal: Terminal) -> None:
+def test_the_index_reports_that_the_settings_name_other_folders(terminal: Terminal) -> None:
     (terminal.folder / "other").mkdir()
     terminal.set(ORION_DOCS="other")
     assert "ORION_DOCS names other" in terminal.orion("index", "docs").err
@@ -187,7 +187,7 @@ def test_manifest_prints_json(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("url", ["hello", "ftp://orion.example", "http://orion.example", "https://"])
-def test_manifest_is_not_made_for_an_address_that_slack_cannot_reach(terminal: Terminal, url: str) -> None:
+def test_no_manifest_is_printed_for_an_address_that_slack_cannot_reach(terminal: Terminal, url: str) -> None:
     done = terminal.orion("manifest", "--url", url)
     assert done.code == 2
     assert "https://orion.example.com" in done.err
@@ -205,7 +205,7 @@ def test_misspelt_setting_is_reported(terminal: Terminal) -> None:
     assert "ORION_DENY_USERS" in told
 
 
-def test_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: Terminal) -> None:
+def test_doctor_runs_all_its_checks_with_any_settings(terminal: Terminal) -> None:
     terminal.write(".env", "ORION_PORT=abc\nhello there\nLANGFUSE_HOST=langfuse:3000\nORION_MODLE=x\n")
     terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"), LANGFUSE_PUBLIC_KEY="pk")
     done = terminal.orion("doctor")
@@ -265,7 +265,7 @@ def test_bench_times_a_mention_end_to_end_next_to_a_minimal_bot(
         (EndedAtOnce(), 130, "resumed at the next start"),
     ],
 )
-def test_error_that_ends_a_command_is_reported(
+def test_an_error_that_ends_a_command_is_reported(
     failure: Exception, code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def fails() -> None:

@@ -147,7 +147,7 @@ async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
         (Person(deactivated=True), {"allow_users": frozenset({"U0GUEST"})}, say("user_refused", None)),
     ],
 )
-async def test_guest_needs_to_be_let_in_and_a_token_ends_with_its_account(
+async def test_a_guest_needs_access_and_a_token_ends_with_its_account(
     tmp_path: Path, redis_url: str, person: Person, access: dict[str, Any], said: str
 ) -> None:
     async with LocalWorkspace() as slack:

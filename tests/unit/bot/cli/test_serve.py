@@ -123,7 +123,7 @@ async def test_serve_answers_shows_its_pages_and_drains(
     assert events(log)[-1] == "orion_stopped"
 
 
-def test_full_disk_is_ready_again_only_with_some_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_ready_again_only_with_some_free_space(tmp_path: Path) -> None:
     probe, (soft, hard) = DiskProbe(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
     found = []
     for most_bytes in (PROBE_BYTES, PROBE_BYTES - 1, PROBE_BYTES, MIN_FREE_BYTES, PROBE_BYTES):

@@ -67,7 +67,7 @@ def test_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: T
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) -> None:
+def test_figures_that_cannot_be_saved_are_still_shown(terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://127.0.0.1:9")
     terminal.write("rows.jsonl", json.dumps({"id": "a", "text": "Hello there.", "passes": True}) + "\n")
     done = terminal.orion("eval", "verifier", "rows.jsonl", "--keep", "--json")

@@ -53,7 +53,7 @@ def test_the_answer_to_the_question_as_it_reads_now_stays() -> None:
 
 
 @given(threads, st.integers(1, 3), st.sampled_from(TURNS))
-def test_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], parts: int, turn_id: str) -> None:
+def test_each_part_of_an_answer_reuses_its_own_message_first(found: list[Posted], parts: int, turn_id: str) -> None:
     taken = assign_messages(found, parts, turn_id)
     filled = [seat for seat in taken if seat]
     assert len(taken) == parts

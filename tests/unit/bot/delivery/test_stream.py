@@ -127,7 +127,7 @@ async def test_an_answer_too_long_for_one_message_is_updated_as_several(tmp_path
         assert at.calls(START) == 1
 
 
-async def test_direct_chat_streams_and_an_orion_without_the_setting_does_not(tmp_path: Path, redis_url: str) -> None:
+async def test_a_direct_chat_streams_only_with_the_setting(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
         await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), channel=DIRECT)
         assert at.calls(START) == 1
@@ -136,7 +136,7 @@ async def test_direct_chat_streams_and_an_orion_without_the_setting_does_not(tmp
         assert at.calls(START) == 0
 
 
-async def test_model_that_fails_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
+async def test_a_model_that_fails_meanwhile_leads_to_the_same_message(tmp_path: Path, redis_url: str) -> None:
     broken = says("<answer>", *pieces(f"{FIRST}\n\nBur"), broken=True)
     async with stage(tmp_path, redis_url, broken, draft(THIRD)) as at:
         message = await at.answered(at.ask())

@@ -93,7 +93,7 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
     assert not (await checks(away))["Slack"].ok
 
 
-async def test_everything_right(tmp_path: Path) -> None:
+async def test_a_correct_set_up_passes_every_check(tmp_path: Path) -> None:
     async with (
         workspace() as slack,
         ScriptedOpenAI(decisions=[replace(RESPOND, usage=(10_000, 1))] * 2) as server,
@@ -156,7 +156,7 @@ async def test_refused_tokens_and_missing_scopes_are_reported(tmp_path: Path) ->
         assert "secret" not in str(found)
 
 
-async def test_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
+async def test_http_mode_needs_only_the_signing_secret(tmp_path: Path) -> None:
     async with workspace() as slack:
         settings = settings_for(settings_in(tmp_path, ""), slack)
         http = settings.model_copy(update={"slack_app_token": SecretStr("")})
@@ -208,7 +208,7 @@ async def test_doctor_ends_even_if_no_server_answers(tmp_path: Path) -> None:
     assert "has 90 s for each call of the model: raise ORION_MODEL_TIMEOUT_S" in found["Model"].remedy
 
 
-async def test_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
+async def test_a_model_server_that_replies_with_nonsense_is_reported_as_such(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[GARBAGE] * 9) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert not found["Model"].ok

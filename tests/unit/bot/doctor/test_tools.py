@@ -32,7 +32,7 @@ async def test_what_is_not_configured_is_not_mentioned(tmp_path: Path) -> None:
     assert await checks(settings_in(tmp_path, "")) == {}
 
 
-async def test_each_tool_that_answers_is_named(tmp_path: Path) -> None:
+async def test_each_working_tool_is_listed(tmp_path: Path) -> None:
     await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
     async with LocalSearxNG() as engine, over_http() as url:
         shop = {"url": url, "allow": ["stock", "many"], "audience": "public"}
@@ -51,7 +51,7 @@ async def test_each_tool_that_answers_is_named(tmp_path: Path) -> None:
     }
 
 
-async def test_each_tool_that_does_not_is_named_with_what_to_do(tmp_path: Path) -> None:
+async def test_each_failing_tool_is_listed_with_a_remedy(tmp_path: Path) -> None:
     path = config(
         tmp_path,
         mute={"command": sys.executable, "args": [str(bad_mcp_server.__file__), "mute"], "env": {"TOKEN": "hush"}},

@@ -109,7 +109,7 @@ async def test_vectors_are_made_next_to_the_work_and_their_tokens_counted(
     assert index.meaning is None
 
 
-async def test_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, server: ScriptedOpenAI) -> None:
+async def test_doctor_reports_the_progress_of_the_vectors(tmp_path: Path, docs: Path, server: ScriptedOpenAI) -> None:
     settings = settings_in(tmp_path, "", docs=(docs,), openai_base_url=server.url)
     async with open_index(corpus_of(settings)) as (index, _), open_meaning(settings, index) as meaning:
         assert str(await check_embedding(settings, 5)).startswith(
@@ -123,7 +123,7 @@ async def test_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, s
     assert (check.ok, "401" in check.detail, "ORION_EMBED_API_KEY" in check.remedy) == (False, True, True)
 
 
-async def test_doctor_names_no_fault_where_the_server_embeds_nothing(tmp_path: Path, docs: Path) -> None:
+async def test_doctor_reports_no_fault_if_the_server_has_no_embeddings(tmp_path: Path, docs: Path) -> None:
     async with ScriptedOpenAI() as server:
         settings = settings_in(tmp_path, "", docs=(docs,), openai_base_url=server.url)
         assert str(await check_embedding(settings, 5)).startswith("off: the model server lists no embedding model")

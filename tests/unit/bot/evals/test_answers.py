@@ -59,7 +59,7 @@ def test_citations_marks_escapes_and_line_ends_do_not_count() -> None:
     assert plain("*A* [1]\n• _b_ &amp; `c` [2, 3].") == "a • b & c."
 
 
-def test_figures_by_kind_and_what_went_otherwise() -> None:
+def test_figures_by_kind_list_the_unexpected_outcomes() -> None:
     replies = [
         EvalReply(asked=asked(kind="number"), outcome="answered", text="600", ms=10),
         EvalReply(asked=asked(kind="number"), outcome="failed", text="", ms=30),
@@ -130,7 +130,7 @@ async def test_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Pa
     assert {"decide", "search", "write", "verify"} <= {span.name for span in receiver.spans}
 
 
-async def test_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_path: Path) -> None:
+async def test_failed_drafts_and_an_unavailable_model_are_counted_separately(tmp_path: Path) -> None:
     docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
     docs.mkdir()
     (docs / "all.md").write_text(DOCUMENT)

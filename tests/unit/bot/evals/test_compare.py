@@ -44,7 +44,7 @@ def test_the_verifier_s_rows_too() -> None:
     assert compare({**VERIFIER, "accepted": []}, VERIFIER)["worse"] == ["b (accepted)"]
 
 
-def test_kinds_that_changed_are_shown_and_a_slower_machine_is_no_fault() -> None:
+def test_changed_kinds_are_shown_and_a_slower_machine_is_not_a_fault() -> None:
     kinds = {"typo": {"rows": 2, "as_expected": 2}, "plain": {"rows": 2, "as_expected": 1}}
     found = compare(ANSWERS, {**ANSWERS, "kinds": kinds, "p50_ms": 99.0})
     assert [(c["of"], c["figure"], c["change"]) for c in found["figures"] if c["change"] != "same"] == [

@@ -48,7 +48,7 @@ def rows(terminal: Terminal, *options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_each_turn_is_a_row_with_what_became_of_it(terminal: Terminal, redis_url: str) -> None:
+def test_each_turn_is_a_row_with_its_outcome(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a", U1="good", U2="bad", U3="bad")
     assert rows(terminal) == [
         {
@@ -98,7 +98,7 @@ def test_redis_outage_leaves_no_file(terminal: Terminal) -> None:
     assert not (terminal.folder / "out.jsonl").exists()
 
 
-def test_follow_up_comes_with_what_was_asked_before_it(terminal: Terminal, redis_url: str) -> None:
+def test_a_follow_up_is_sent_with_the_earlier_question(terminal: Terminal, redis_url: str) -> None:
     """The rows of a conversation are in its order, under the id of the first: no channel is named."""
     ids = [f"{9 - number}a" for number in range(8)]
     for number, name in enumerate(ids):

@@ -92,7 +92,7 @@ def test_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_drawn(
     assert (rows["mrkdwn"], rows["cites_sources"]) == (["3"], ["1"])
 
 
-def test_each_question_stands_there_with_what_became_of_it() -> None:
+def test_each_question_is_listed_with_its_outcome() -> None:
     rows = {row[0]: row[1:] for row in Page(report_page(run_of(*REPLIES))).rows}
     as_expected = ["✓ answered as expectedanswered", "It is 600 [1].", "[1] Limits", "600", "12 ms"]
     assert rows["How many?a · number"] == as_expected

@@ -77,7 +77,7 @@ def test_follow_up_waits_for_the_threads_mode() -> None:
 
 
 @pytest.mark.parametrize("text", ["<@UBEN> can you?", "<!here> look", "<!subteam^S1|@team> look"])
-def test_message_to_somebody_else_gets_no_answer_and_other_talk_is_overheard(text: str) -> None:
+def test_a_message_to_someone_else_gets_no_answer_and_other_talk_is_overheard(text: str) -> None:
     assert reason(message(thread_ts="1700000000.000100", text=text)) == "to_somebody_else"
     assert reason(message(text=text)) == "to_somebody_else"
     assert incoming(message()).addressed == "overheard"
@@ -282,7 +282,7 @@ def test_an_empty_mention_asks_for_help(text: str) -> None:
         (Access(allow_channels=frozenset({"C2"})), "channel_refused"),
     ],
 )
-def test_lists_refuse(access: Access, why: str) -> None:
+def test_people_and_channels_on_the_lists_are_refused(access: Access, why: str) -> None:
     assert reason(mention(), access) == why
 
 
@@ -303,14 +303,14 @@ def test_invalid_body_is_reported(body: str) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"user": None}, {"channel": "C:1"}, {"ts": "soon"}, {"thread_ts": "C1:x"}])
-def test_fields_that_cannot_be_are_malformed(fields: dict[str, Any]) -> None:
+def test_impossible_fields_are_malformed(fields: dict[str, Any]) -> None:
     assert reason(mention(**fields)) == "malformed"
 
 
 @given(
     text=st.text(st.characters()), ts=st.sampled_from(["1700000000.000100", "1"]), ids=st.lists(st.text(), max_size=2)
 )
-def test_letter_survives_storage(text: str, ts: str, ids: list[str]) -> None:
+def test_a_message_survives_storage(text: str, ts: str, ids: list[str]) -> None:
     thread = ThreadKey(team="T1", channel="C1", thread_ts=ts)
     asked = Incoming(kind="question", thread=thread, user="U1", ts=ts, addressed="mention", text=text)
     stored = replace(asked, mentioned=frozenset(ids), event_ids=tuple(ids))
@@ -332,7 +332,7 @@ def test_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_
 
 
 @pytest.mark.parametrize(("told", "vouched"), [(False, True), (None, False), ("no", False)])
-def test_letter_remembers_whether_its_event_told_of_sharing(told: object, *, vouched: bool) -> None:
+def test_a_stored_message_records_whether_its_event_named_the_sharing(told: object, *, vouched: bool) -> None:
     found = parse_event(envelope(mention(), is_ext_shared_channel=told), OWN, Access(allow_external=True))
     assert isinstance(found, Incoming)
     assert found.vouched is vouched

@@ -150,7 +150,7 @@ async def test_no_ack_while_slack_cannot_say_who_orion_is(in_both_modes: Opened)
         assert (delivery.attempts, delivery.acknowledged) == (2, True)
 
 
-async def test_follow_up_counts_where_orion_was_addressed(opened: Opened) -> None:
+async def test_a_follow_up_counts_if_orion_was_addressed_in_the_thread(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         place, ts = running.slack.ask()
@@ -242,7 +242,7 @@ async def test_why_trust_this_speaks_as_the_question_did_else_as_the_person(
         assert call.arguments["view"]["blocks"][0]["text"]["text"].startswith(first)
 
 
-async def test_home_messages_tab_and_greeting_speak_what_the_person_uses_slack_in(opened: Opened) -> None:
+async def test_home_messages_tab_and_greeting_use_the_persons_slack_language(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         speaking(running, "ja-JP")

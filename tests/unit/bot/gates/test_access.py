@@ -94,7 +94,7 @@ async def test_notice_that_slack_did_not_post_comes_with_the_next_message_and_on
         assert len(at.slack.server.ephemerals("C0GENERAL")) == told
 
 
-async def test_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
+async def test_guests_and_strangers_are_answered_if_they_have_access(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, allow_guests=True, allow_users=frozenset({GUEST, STRANGER})) as setting:
         for user in (GUEST, STRANGER):
             await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user=user))
@@ -219,9 +219,7 @@ async def test_slack_that_never_tells_refuses_and_says_what_to_do(
     assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
 
 
-async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
-    redis_client: Redis, at: GateScene
-) -> None:
+async def test_unknown_sharing_is_looked_up_unless_everyone_has_access(redis_client: Redis, at: GateScene) -> None:
     at.slack.server.channel("C0GENERAL").is_ext_shared = True
     assert await at.knock() == OK
     assert at.through == []
@@ -273,9 +271,7 @@ async def test_guest_cannot_mute(redis_client: Redis, at: GateScene) -> None:
     assert at.slack.server.ephemerals("C0GENERAL") == []
 
 
-async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(
-    redis_client: Redis, at: GateScene
-) -> None:
+async def test_a_guest_refused_late_does_not_take_a_members_thread(redis_client: Redis, at: GateScene) -> None:
     at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
     thread_modes = ThreadModes(redis_client)
     place, ts = at.slack.ask()
@@ -368,7 +364,7 @@ async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis, 
     assert len(at.through) == 1
 
 
-async def test_help_and_mute_speak_the_threads_language_or_the_persons(setting: Setting) -> None:
+async def test_help_and_mute_replies_use_the_threads_language_or_the_persons(setting: Setting) -> None:
     roster = setting.workspace.workspace.roster
     roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
     helped = await setting.answer_to(setting.ask(MENTION, user="U0RELEASE"))

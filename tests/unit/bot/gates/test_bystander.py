@@ -71,7 +71,7 @@ async def test_bystander_neither_answers_the_open_question_nor_is_lost(
         assert "The small one" in str(server.requests[-2]["messages"])
 
 
-async def test_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question(
+async def test_emoji_alone_in_a_thread_are_a_reaction_unless_they_answer_a_question(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with asked_back(tmp_path, redis_url) as (setting, _, root):

@@ -69,7 +69,7 @@ async def test_what_orion_last_said_in_the_thread_decides(
     assert len(lost.at.through) == (2 if thread_mode == "engaged" else 0)
 
 
-async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(lost: Lost) -> None:
+async def test_a_later_mention_does_not_count_for_earlier_messages(lost: Lost) -> None:
     await lost.thread_modes.set(lost.place, "engaged")
     assert await lost.handle() == OK
     assert lost.at.through == []

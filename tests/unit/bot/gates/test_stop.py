@@ -49,7 +49,7 @@ async def over(setting: Setting) -> bool:
     return all(event.acknowledged for event in events) and stored <= 1 and setting.orion.worker.in_flight <= 1
 
 
-async def test_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -> None:
+async def test_a_guest_cannot_stop_a_members_turn(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         setting.ask("stop", thread=ts, user=GUEST)
         setting.ask(f"{MENTION} stop", thread=ts, user=GUEST)

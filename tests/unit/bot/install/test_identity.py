@@ -69,7 +69,7 @@ async def test_each_team_takes_over_its_own_old_keys_once(redis_client: Redis) -
     assert await redis_client.get("orion:paused") == "1"
 
 
-async def test_keys_of_an_older_version_that_its_user_may_not_see_keep_no_orion_out(
+async def test_keys_of_an_older_version_that_the_user_may_not_read_do_not_prevent_a_start(
     redis_client: Redis, redis_url: str
 ) -> None:
     await store_as_before(redis_client)

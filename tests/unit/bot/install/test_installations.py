@@ -118,7 +118,7 @@ async def test_uninstalling_deletes_the_tokens_of_an_earlier_installation(redis_
 
 
 @pytest.mark.parametrize("keys", [(), ("short",), (OLD, "é" * 44)])
-def test_keys_that_are_none_are_refused_without_showing_them(keys: tuple[str, ...]) -> None:
+def test_invalid_keys_are_refused_without_showing_them(keys: tuple[str, ...]) -> None:
     with pytest.raises(WrongUse) as failure:
         seal_of(Settings(ORION_ENCRYPTION_KEYS=",".join(keys)))  # type: ignore[call-arg]  # by the variable's name
     assert not any(key in str(failure.value) for key in keys)

@@ -450,7 +450,7 @@ async def test_an_installation_made_during_a_refresh_counts(redis_client: Redis)
         assert (await asking.result().workspace.authorize()).bot_token == anew
 
 
-async def test_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis) -> None:
+async def test_messages_of_an_uninstalled_workspace_are_put_away(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         claimed, lease = incoming(f"{ONE}:C1:1.1")
         assert (await one.workspaces.handle(claimed, lease)).verb == "ok"

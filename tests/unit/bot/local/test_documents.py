@@ -105,18 +105,18 @@ def test_no_document_brings_script_or_frames(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://a.example", "mailto:a@b.example", "other.md#part", "#part"])
-def test_links_that_may_be_followed(address: str) -> None:
+def test_links_with_safe_addresses_are_kept(address: str) -> None:
     assert HtmlParts(safe_html(f'<a href="{address}">x</a>')).links == [address]
 
 
 @pytest.mark.parametrize(
     "address", ["java\nscript:x", "JavaScript:x", "&#1;javascript:x", "data:text/html,x", "ftp://a"]
 )
-def test_links_that_may_not(address: str) -> None:
+def test_links_with_unsafe_addresses_lose_them(address: str) -> None:
     assert HtmlParts(safe_html(f'<a href="{address}">x</a>')).links == []
 
 
-def test_document_is_read_as_a_browser_reads_it_and_loses_what_is_not_allowed() -> None:
+def test_a_document_is_parsed_as_in_a_browser_and_loses_forbidden_parts() -> None:
     cells = '<table><tr><td colspan="2" onclick="x()">a</td></tr></table>'
     for source, clean in (
         ("<p>a<b>b</p>c", "<p>a<b>b</b></p><b>c</b>"),

@@ -43,7 +43,7 @@ async def test_a_malformed_request_is_refused_and_the_workspace_keeps_running(
                 assert reply.status == 200
 
 
-async def test_index_and_conversations_are_their_owners(tmp_path: Path) -> None:
+async def test_only_their_owner_can_read_index_and_conversations(tmp_path: Path) -> None:
     workspace = LocalWorkspace(docs=(tmp_path,))
     SqliteIndex.open(tmp_path / "home" / "knowledge.sqlite3").close()
     save(workspace.workspace, tmp_path / "other" / "workspace.json")

@@ -192,7 +192,7 @@ async def test_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: 
     assert (await claim_one(mailbox)).body == "q"
 
 
-async def test_looking_for_who_waits_costs_little_in_500_workspaces(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_finding_waiting_messages_costs_little_in_500_workspaces(redis_client: Redis, mailbox: Mailbox) -> None:
     async with redis_client.pipeline(transaction=False) as pipe:
         for team in range(500):
             threads = [f"T{team}:C1:{number}.000000" for number in range(20)]
@@ -271,7 +271,7 @@ async def test_what_names_no_letter_changes_none(redis_client: Redis, mailbox: M
     assert len(await DeadLetters(redis_client).newest()) == 1
 
 
-async def test_letters_of_several_shards_are_distinguished(redis_client: Redis) -> None:
+async def test_dead_letters_of_several_shards_are_distinguished(redis_client: Redis) -> None:
     mailbox, letters = Mailbox(redis_client, shards=3), DeadLetters(redis_client, shards=3)
     for team in "ABCDEF":
         await bury(mailbox, team, f"{team}:C:1")

@@ -328,7 +328,7 @@ async def test_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None
     await mailbox.aclose()
 
 
-async def test_handler_that_finds_its_lease_lost_leaves_the_message_alone(mailbox: Mailbox) -> None:
+async def test_a_handler_whose_lease_is_lost_does_not_touch_the_message(mailbox: Mailbox) -> None:
     stage = Stage(lambda *_: raise_(LeaseLost()))
     await put(mailbox, "q")
     async with working(mailbox, stage) as worker:
@@ -388,7 +388,7 @@ async def test_an_idle_worker_stops_at_once(mailbox: Mailbox) -> None:
             pass
 
 
-async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
+async def test_an_immediate_end_still_gives_the_message_back(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     worker = Worker(mailbox, waiting_stage())
     async with asyncio.TaskGroup() as group:
@@ -399,7 +399,7 @@ async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
     assert (claimed.body, claimed.tries) == ("q", 1)
 
 
-async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
+async def test_a_handler_that_resists_an_immediate_end_keeps_its_lease(
     mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns_module, "SHUTDOWN_REPORT_TIMEOUT_S", 0.05)  # a constant, not a function

@@ -227,7 +227,7 @@ async def test_killed_server_is_started_again_with_all_that_was_confirmed_and_th
     assert died["free_bytes"] > 0
 
 
-async def test_home_too_deep_for_a_socket_gets_a_short_one_that_others_find(tmp_path: Path) -> None:
+async def test_a_home_path_too_long_for_a_socket_gets_a_short_path_that_others_find(tmp_path: Path) -> None:
     home = tmp_path / ("deep" * 30)
     async with connect(home) as redis:
         pid, socket = await pid_of(redis), Path((home / "redis" / "socket").read_text())

@@ -127,7 +127,7 @@ async def test_a_file_is_recognised_by_type_and_content(
     assert file.trouble == ("" if text else "form")
 
 
-async def test_files_that_an_event_tells_of_are_read_without_asking_for_the_message(slack: Slack) -> None:
+async def test_files_listed_in_an_event_are_read_without_fetching_the_message(slack: Slack) -> None:
     file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
     told = (slack.server.workspace.files[file].payload,)
     (read,) = await attachments(slack).read_all(incoming("1.000001", files="some", attached=told), {})
@@ -244,7 +244,7 @@ async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
             assert bool(file.text) == (not trouble)
 
 
-async def test_files_of_a_message_share_a_time_limit_and_what_it_leaves_out_is_named(
+async def test_files_of_a_message_share_a_time_limit_and_those_it_skips_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(files, "READ_TIMEOUT_S", 1.5)  # a limit, not behaviour
@@ -266,7 +266,7 @@ async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_
     assert [url for url in (*good, *bad) if reader.is_allowed(url)] == list(good)
 
 
-async def test_file_of_another_organisation_is_asked_for_by_its_id(slack: Slack) -> None:
+async def test_another_organisations_file_is_requested_by_its_id(slack: Slack) -> None:
     file_id = slack.server.add_file(VISITOR, "plan.txt", b"Forty euros.")
     ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?", files=[file_id])
     message = slack.server.workspace.log.get(CHANNEL, ts)
@@ -284,7 +284,7 @@ async def setting(tmp_path: Path, redis_url: str, redis_client: Redis) -> AsyncI
         yield made
 
 
-async def test_files_are_answered_from_end_to_end(setting: Setting) -> None:
+async def test_questions_about_files_are_answered_end_to_end(setting: Setting) -> None:
     """A mention with a question, a mention and a direct message of nothing but a file, one that cannot be read."""
     workspace = setting.workspace
     plan = workspace.add_file(VISITOR, "offsite.md", b"# Offsite\n\nThe walrus offsite takes place in Turin.\n")
@@ -326,14 +326,14 @@ async def test_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(se
 
 
 @pytest.mark.parametrize("text", ["what does this log say?", "what does the log say?", "can you summarise this?"])
-async def test_log_at_the_top_can_be_asked_for_as_a_whole(setting: Setting, text: str) -> None:
+async def test_a_log_in_the_threads_first_message_can_be_summarised_as_a_whole(setting: Setting, text: str) -> None:
     log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
     root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "", files=[log])
     asked = setting.ask(f"{MENTION} {text}", thread=root)
     assert "walrus backup started on vault-3" in shown(await setting.answer_to(asked, thread=root))
 
 
-async def test_file_that_was_taken_away_from_the_top_is_not_answered_from(setting: Setting) -> None:
+async def test_a_file_removed_from_the_threads_first_message_is_not_used(setting: Setting) -> None:
     workspace = setting.workspace
     log = workspace.add_file("U0ONCALL", "night.log", LOG)
     root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])

@@ -167,7 +167,7 @@ async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) ->
     await mailbox.aclose()
 
 
-async def test_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
+async def test_each_version_of_a_message_has_its_own_key(redis_client: Redis) -> None:
     stores = Stores(redis_client, Mailbox(redis_client))
     await stores.save_token(incoming())
     assert await token_of(stores, incoming(action_token="", edited_ts="2.0")) == ""

@@ -86,7 +86,7 @@ async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_i
     assert await at.stores.served.latest(9) == [place]
 
 
-async def test_mention_without_its_files_waits_for_its_other_event_where_such_events_come(
+async def test_a_mention_without_files_waits_for_its_second_event_in_channels_that_send_it(
     monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
     monkeypatch.setattr("bot.events.intake.TWIN_WAIT_S", 60.0)
@@ -189,7 +189,7 @@ async def test_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at: 
     assert ["120 requests" in text for text in at.said(other)] == [True]
 
 
-async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
+async def test_a_message_given_up_while_slack_is_down_is_kept_until_the_person_can_be_told(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [], patience_s=0.05) as at:

@@ -36,7 +36,7 @@ REQUEST_S = 0.2
 
 
 @given(words, words, words, words)
-def test_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: str, ts: str) -> None:
+def test_saved_state_is_read_back_unchanged(team: str, channel: str, thread_ts: str, ts: str) -> None:
     recheck = Recheck(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
     assert read_body(recheck.to_json()) == (1, recheck)
     with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no message of a person's
@@ -222,7 +222,7 @@ async def test_session_that_slack_did_not_end_is_ended_once_no_turn_is_at_work(a
     assert at.slack.made("agents.sessions.setStatus") == 1
 
 
-async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
+async def test_the_recheck_is_repeated_until_nothing_more_can_arrive(
     monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
     place, ts = at.slack.ask()

@@ -56,7 +56,7 @@ class Hesitant(OpenAIModel):
         return await super().decide(context)
 
 
-async def test_model_that_is_back_is_asked_by_one_call_first(tmp_path: Path) -> None:
+async def test_a_model_that_is_back_gets_a_single_call_first(tmp_path: Path) -> None:
     """A draft beside the decision would take the one call that may find out, and stop with the refused decision."""
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     draft = says("<answer>Each API key may make 600 requests a minute [1].</answer>")

@@ -17,7 +17,7 @@ async def settled(setting: Setting) -> None:
     await wait_until(lambda: done(setting), "all is said")
 
 
-async def test_mention_knows_what_was_said_to_others_since(tmp_path: Path, redis_url: str) -> None:
+async def test_a_mention_includes_what_was_said_to_others_since(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)

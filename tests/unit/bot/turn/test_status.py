@@ -201,7 +201,7 @@ async def test_the_number_makes_way_for_the_turn(on: Scene, redis_client: Redis)
 
 
 @pytest.mark.parametrize("channel", ["C0GENERAL", CHAT])
-async def test_message_behind_a_running_turn_says_that_it_waits_also_after_a_restart(channel: str, on: Scene) -> None:
+async def test_a_message_behind_a_running_turn_gets_a_notice_even_after_a_restart(channel: str, on: Scene) -> None:
     first = await on.asked(channel=channel)
     await on.mailbox.claim("a worker that dies with all it knows", 1)
     await on.stored(first.thread, f"{float(first.ts) + 1:.6f}")

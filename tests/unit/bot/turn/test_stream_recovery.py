@@ -229,7 +229,7 @@ async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(at: Tea
     assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
 
 
-async def test_letter_given_up_tells_so_in_its_stream(at: TeamBot) -> None:
+async def test_a_given_up_message_says_so_in_its_stream(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await at.store(ts, place)
     at.services = streaming_in(at, model=Slow([GOOD[:-20]]))

@@ -162,7 +162,7 @@ async def test_only_the_first_end_of_a_turn_counts() -> None:
     assert receiver.score("turn_outcome") == ["answered"]
 
 
-async def test_feedback_lands_on_the_same_trace_and_a_second_click_replaces_the_first() -> None:
+async def test_feedback_goes_to_the_same_trace_and_a_second_click_replaces_the_first() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         await tracer.feedback("turn-9", user="U1", good=True)
         await tracer.feedback("turn-9", user="U1", good=False)
@@ -228,7 +228,7 @@ class Unprintable:
         raise RuntimeError
 
 
-async def test_fault_inside_stays_behind_the_wall() -> None:
+async def test_a_fault_inside_tracing_is_only_logged() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         trace = await turn_of(tracer)
         with capture_logs() as logs:

@@ -48,7 +48,7 @@ def test_small_words_apart_it_is_a_suspicion() -> None:
     assert [v.severity for v in violations] == ["warning"]
 
 
-def test_missing_german_negation_is_not_a_small_word() -> None:
+def test_a_missing_german_negation_counts_as_a_change() -> None:
     source = "Das Handbuch sagt, man soll das Ventil während der Wartung nicht öffnen und die Lampe prüfen."
     violations = violations_of(
         source, "Es heißt „man soll das Ventil während der Wartung öffnen und die Lampe prüfen“."
@@ -70,7 +70,7 @@ NOTES = (
 @pytest.mark.parametrize(
     ("claim", "there"), [("Ines Duarte asks Mei.", "Karl"), ("Ines Duarte writes the migration note.", "Mei Tanaka")]
 )
-def test_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
+def test_a_known_name_in_place_of_another_fails(claim: str, there: str) -> None:
     (violation,) = violations_of(NOTES, claim)
     assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 

@@ -86,7 +86,7 @@ def test_small_letters_begin_a_row_of_a_table_but_go_on_with_a_line_of_text() ->
     assert [c for _, c in cited("The limit is 30.\n\nit resets daily. [1]")] == [(), (1,)]
 
 
-def test_lines_set_in_under_an_item_belong_to_the_list() -> None:
+def test_lines_indented_under_an_item_belong_to_the_list() -> None:
     text = "Steps [4]:\n- Run it now\n  Then wait here\n  And go home"
     assert {c for _, c in cited(text)} == {(4,)}
 

@@ -86,7 +86,7 @@ def test_bare_answer_is_distinguished_from_a_longer_one() -> None:
         assert not is_bare_answer(f"{answer} Keys are shared.")
 
 
-def test_greeting_with_two_names_states_nothing() -> None:
+def test_a_greeting_with_two_names_is_not_a_claim() -> None:
     assert states_nothing("Hello Anna Weber!")
     assert not states_nothing("Hello Anna Weber Leads Everything!")
 

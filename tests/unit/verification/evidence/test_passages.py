@@ -46,7 +46,7 @@ def test_number_in_a_path_is_the_paths_also_inside_code() -> None:
     assert [found.readings for found in analyse("Run `wait --for 30` with `v1.2.3`.", "en").quantities] == [(30.0,)]
 
 
-def test_german_ordinal_ends_no_sentence() -> None:
+def test_a_german_ordinal_does_not_end_a_sentence() -> None:
     text = "Der 5. Werktag galt bis 2023. Jetzt gilt der 3. Werktag."
     spans = sentence_spans(text, "de")
     assert [text[start:end] for start, end in spans] == ["Der 5. Werktag galt bis 2023.", "Jetzt gilt der 3. Werktag."]

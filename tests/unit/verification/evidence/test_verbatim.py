@@ -69,7 +69,7 @@ def test_verbatim_sentence_is_in_the_source(claim: str, source: str) -> None:
     )
 
 
-def test_many_repetitions_cost_little() -> None:
+def test_many_repetitions_are_cheap_to_check() -> None:
     assert not is_verbatim_sentence("aaaaaaaaaa", ["a" * 1_000_000])
 
 

@@ -72,7 +72,7 @@ def test_word_in_code_that_no_source_has_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("code", "severity"), [("`curl`", "error"), ("`curl -s`", "warning")])
-def test_how_an_everyday_command_is_called_is_for_the_writer_to_say(code: str, severity: str) -> None:
+def test_the_writer_may_name_an_everyday_command_freely(code: str, severity: str) -> None:
     _, violations = judge(f"Backups are fetched with {code} [1].")
     assert [(each.severity, each.words) for each in violations] == [(severity, code)]
 

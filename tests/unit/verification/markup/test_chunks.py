@@ -125,7 +125,7 @@ def test_link_is_never_cut() -> None:
             assert chunk.count("<") == chunk.count(">") == chunk.count("|a label with words>")
 
 
-def test_line_without_spaces_is_cut_all_the_same() -> None:
+def test_a_line_without_spaces_is_still_cut() -> None:
     chunks = split_chunks("漢" * 7000)
     assert [len(chunk) for chunk in chunks] == [3000, 3000, 1000]
     assert [len(chunk) for chunk in split_chunks(f"```\n{'x' * 7000}\n```")] == [3000, 3000, 1024]

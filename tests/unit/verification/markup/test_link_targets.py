@@ -76,7 +76,7 @@ def test_other_targets_are_not(one: str, other: str) -> None:
     assert normalise_url(one) != normalise_url(other)
 
 
-def test_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
+def test_a_link_resolves_becomes_code_or_is_unknown() -> None:
     for target, standing in [
         ("https://docs.acme.test/deploy", "resolves"),
         ("https://docs.acme.test/console", "resolves"),
@@ -134,7 +134,7 @@ def test_link_that_is_only_in_the_question_is_shown_as_code() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])
-def test_link_from_nowhere_is_an_error_in_both_dialects(dialect: Dialect) -> None:
+def test_a_link_that_no_source_has_is_an_error_in_both_dialects(dialect: Dialect) -> None:
     text = "Deploy from the console [1], more on [this page](https://evil.test/?q=secret) [1]."
     verdict = check(Draft(text=text, question="How do I deploy?", sources=(SOURCE,), dialect=dialect))
     (found,) = [each for each in verdict.errors if each.rule == "citation_resolves"]

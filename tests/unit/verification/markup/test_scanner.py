@@ -53,7 +53,7 @@ def test_code_spans_close_with_a_run_of_the_same_length() -> None:
     assert CodeSpans("`a`", 0, 3).end_of(1, 1) == -1
 
 
-def test_fences() -> None:
+def test_fences_are_recognised() -> None:
     for text, code, closed, quoted in [
         ("```\na\nb\n```", "a\nb", True, False),
         ("```py\na\n```\nrest", "a", True, False),

@@ -29,7 +29,7 @@ def test_alignments_and_ragged_rows_are_read() -> None:
     assert text.split("\n") == ["left | mid | right", "-----+-----+-------+--", "a    |  b", "c    |  d  |     e | f"]
 
 
-def test_drawn_table_is_known_again() -> None:
+def test_a_drawn_table_is_recognised_again() -> None:
     for rows in ([["a", "b"], ["1", "2"]], [["only"], ["x"]], [["x"], ["y"]]):
         text = draw_table(rows, "", headed=True)
         assert is_drawn(text)

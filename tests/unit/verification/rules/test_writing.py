@@ -44,7 +44,7 @@ FAULTS: tuple[tuple[str, RuleName, str, str], ...] = (
 )
 
 
-def test_each_fault_is_named_placed_and_remedied() -> None:
+def test_each_fault_has_a_name_a_place_and_a_remedy() -> None:
     for text, rule, name, words in FAULTS:
         found = [violation for violation in violations(text) if violation.detail.startswith(f"{name}: ")]
         assert len(found) == 1
@@ -192,7 +192,7 @@ def test_text_from_ones_own_words_need_not_repeat_the_question() -> None:
     assert not fires("addresses_question", "Good day to all of you.", "Übersetze: Guten Tag zusammen", own_words=True)
 
 
-def test_missing_the_question_never_fails_an_answer() -> None:
+def test_missing_the_question_is_never_an_error() -> None:
     verdict = check(
         Draft(text="It is paid within 14 days [1].", question="How does the printer work?", sources=(REFUNDS,))
     )
@@ -243,7 +243,7 @@ def test_text_that_breaks_off_is_warned_about() -> None:
         assert found.words == text
 
 
-def test_finished_text_is_not() -> None:
+def test_finished_text_is_not_warned_about() -> None:
     for text in [
         "Refunds are paid by finance.", "Refunds are paid by finance [1]", "• finance\n• sales",
         "Run this:\n```\nfoo and\n```", "Set the flag `--and`", "Really?", "Bye :)", "払います。", "*Refunds*",

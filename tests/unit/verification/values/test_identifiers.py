@@ -11,7 +11,7 @@ from verification.types import Draft, Source
 from verification.values.identifiers import Identifier, identifiers, is_whole_word_in, missing_words, most_similar
 
 
-def test_identifiers_of_every_kind() -> None:
+def test_identifiers_of_every_kind_are_found() -> None:
     for text, kind, found in [
         ("see https://a.example/b_(c).", "url", "https://a.example/b_(c)"),
         ("see https://a.example/b, or", "url", "https://a.example/b"),
@@ -68,7 +68,7 @@ def test_name_matches_only_as_a_whole() -> None:
         assert is_whole_word_in(needle, haystack) is there
 
 
-def test_missing_words_of_a_command_leave_placeholders_out() -> None:
+def test_missing_words_of_a_command_exclude_placeholders() -> None:
     command = Identifier(kind="code", text="orion index <DIR> --force ...", start=0, end=1)
     assert missing_words(command, normalise_text("Call `orion index docs`")) == ("--force",)
     assert missing_words(Identifier(kind="version", text="v2.1.3", start=0, end=1), "on 2.1.3") == ()
@@ -102,5 +102,5 @@ def test_region_is_an_identifier() -> None:
     assert not check(Draft(text="Production runs in us-east-1 [1].", sources=page)).passed
 
 
-def test_localhost_is_an_address_without_any_sign() -> None:
+def test_localhost_without_a_scheme_is_an_address() -> None:
     assert [each.text for each in identifiers("It runs on localhost now")] == ["localhost"]

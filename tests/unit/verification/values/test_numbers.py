@@ -192,7 +192,7 @@ def test_number_words_end_where_they_stop_making_sense() -> None:
     assert [q.readings[0] for q in quantities("two three", "en")] == [2.0, 3.0]
 
 
-def test_indonesian_number_words() -> None:
+def test_indonesian_number_words_are_read() -> None:
     runs = {"dua belas": 12, "sebelas": 11, "sepuluh": 10, "seratus dua": 102, "seribu": 1000, "dua juta": 2e6}
     assert {run: read_number_words(run, "id") for run in runs} == runs
 
@@ -208,7 +208,7 @@ def test_chinese_and_japanese_numerals_are_read() -> None:
 
 
 @given(st.integers(min_value=2, max_value=999_999_999))
-def test_grouped_digits_read_as_written(value: int) -> None:
+def test_grouped_digits_are_read_as_written(value: int) -> None:
     assert float(value) in only(f"{value:,}").readings
     assert float(value) in only(f"{value:,}".replace(",", ".")).readings
 
@@ -229,13 +229,13 @@ STEPS = (
 )
 
 
-def test_each_unit_is_so_many_of_the_next() -> None:
+def test_each_unit_is_a_multiple_of_the_next() -> None:
     for larger, smaller, times in map(str.split, STEPS.split(",")):
         assert UNITS[larger].dimension == UNITS[smaller].dimension
         assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(float(times), rel=1e-6)
 
 
-def test_each_scale_is_so_many_of_the_next() -> None:
+def test_each_scale_word_is_a_multiple_of_the_next() -> None:
     steps = ("hundred", "k", "万", "million", "億", "billion", "trillion")
     factors = [SCALES[word] for word in steps]
     assert [after / before for before, after in pairwise(factors)] == [10, 10, 100, 100, 10, 1000]

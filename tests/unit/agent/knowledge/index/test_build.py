@@ -141,7 +141,7 @@ def test_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
     assert len(index.search("canteen deploys", limit=1)) == 1
 
 
-def test_failing_statement_leaves_nothing_half_done(index: KnowledgeIndex, docs: Path) -> None:
+def test_a_failing_statement_rolls_everything_back(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
 
     def interrupt(_: str) -> None:

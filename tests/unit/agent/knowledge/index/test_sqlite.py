@@ -61,7 +61,7 @@ def test_tables_of_another_version_beneath_a_process_are_told(index: SqliteIndex
             ask()
 
 
-def test_fault_that_no_version_explains_stays_what_it_is(index: SqliteIndex) -> None:
+def test_a_fault_that_no_version_explains_is_not_reinterpreted(index: SqliteIndex) -> None:
     with pytest.raises(sqlite3.OperationalError), index.session() as connection:
         connection.execute("SELECT * FROM nothing")
 

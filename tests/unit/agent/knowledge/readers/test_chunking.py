@@ -14,7 +14,7 @@ def chunks(text: str, *, form: str = "markdown") -> tuple[Chunk, ...]:
     return chunk_document(ReadDocument(title="T", form=kind, parts=(DocumentPart(text=text),), updated_at=""))  # type: ignore[arg-type]  # narrowed above
 
 
-def test_headings_part_chunks_and_give_place_and_line() -> None:
+def test_headings_separate_chunks_and_give_their_place_and_line() -> None:
     found = chunks("# Top\n\nIntro.\n\n## *One* two\n\nText.\n\n### Deep\n\nx\n\n## One two\n\nAgain.\n")
     assert [(c.path, c.anchor, c.line) for c in found] == [
         ("Top", "top", 1),
@@ -32,7 +32,7 @@ def test_headings_without_text_comments_and_scripts_are_left_out() -> None:
     assert chunks("plain\n")[0] == Chunk(text="plain")
 
 
-def test_long_lists_part_between_items() -> None:
+def test_long_lists_are_split_between_items() -> None:
     items = [f"- item {n} {'word ' * 30}\n  more of {n}" for n in range(30)]
     found = chunks("## L\n\n" + "\n".join(items))
     assert len(found) > 2
@@ -41,7 +41,7 @@ def test_long_lists_part_between_items() -> None:
         assert chunk.text.count("- item") == chunk.text.count("more of")
 
 
-def test_long_tables_part_between_rows_and_repeat_their_head() -> None:
+def test_long_tables_are_split_between_rows_and_repeat_their_header() -> None:
     rows = "\n".join(f"| {n} | {'x' * 50} |" for n in range(60))
     found = chunks(f"## T\n\n| A | B |\n|---|---|\n{rows}\n")
     assert len(found) > 2

@@ -54,7 +54,7 @@ def test_text_has_its_name_as_title_and_the_files_date() -> None:
     assert read("Release 2.1 notes.txt.erb", "x").title == "Release 2.1 notes"
 
 
-def test_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
+def test_html_keeps_the_content_and_drops_what_surrounds_it() -> None:
     page = (
         "<html><head><title>The &nbsp; page</title><style>p{color:red}</style><script>steal()</script></head><body>"
         "<nav><a href='/'>Home sweet</a></nav><h1 id='top'>Head</h1><p>Hello <b>you</b></p><table><tr><th>A</th></tr>"
@@ -112,7 +112,7 @@ def test_words_that_a_template_tag_puts_on_the_page_are_read_and_its_comments_ar
     assert read("a.md", text).text.split() == ["Ask", "in", "dc.", "[Leave]()", "Linux"]
 
 
-def test_html_of_documentation_builders_keeps_no_signs_beside_headings() -> None:
+def test_html_of_documentation_builders_loses_the_signs_next_to_headings() -> None:
     page = '<h1>Install<a class="headerlink" href="#i" title="Link">\u00b6</a></h1><p>Run <a href="/x">it</a>.</p>'
     document = parse_document("x.html", page.encode(), changed=0)
     assert (document.title, document.text) == ("Install", "# Install\n\nRun [it](/x).\n")
@@ -215,7 +215,7 @@ def read_until_refused(file: Path) -> None:
         read_bytes(file)
 
 
-def test_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_waits_until_it_is_stable(tmp_path: Path) -> None:
     file = tmp_path / "minutes.txt"
     file.write_text("one\n" * 2_000_000)
     touch = "import itertools, os, sys\nfor n in itertools.count(): os.utime(sys.argv[1], ns=(n, n))"

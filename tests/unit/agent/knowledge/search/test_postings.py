@@ -70,7 +70,7 @@ def test_the_best_are_those_of_the_plain_formula(passages: Passages, most: int) 
     assert all(score == pytest.approx(scores[place]) for place, score in found)
 
 
-def test_equal_passages_come_in_their_order() -> None:
+def test_passages_with_equal_scores_keep_their_order() -> None:
     found = best(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
     assert [place for place, _ in found] == [2, 5]
 

@@ -58,7 +58,7 @@ def test_pairs_are_only_of_scripts_without_spaces() -> None:
         ("?! ... --", []),
     ],
 )
-def test_identifiers_stay_whole(text: str, found: list[str]) -> None:
+def test_identifiers_are_not_split(text: str, found: list[str]) -> None:
     assert tokens(text) == found
 
 

@@ -340,7 +340,7 @@ def test_passage_without_a_vector_is_ranked_by_its_words() -> None:
     assert [number for number, _ in fuse_scores([(1, 9.0), (2, 8.0), (3, 7.0)], {1: 0.5, 3: 0.5})] == [1, 2, 3]
 
 
-def test_equals_go_by_number() -> None:
+def test_passages_with_equal_scores_are_ordered_by_number() -> None:
     assert fuse_scores([], {5: 0.5, 3: 0.5}) == [(3, 0.5 * MEANING_SHARE), (5, 0.5 * MEANING_SHARE)]
     assert fuse_scores([], {}) == []
 

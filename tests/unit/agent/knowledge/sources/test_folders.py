@@ -73,7 +73,7 @@ def test_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
     assert ids(IndexRun(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
 
 
-def test_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) -> None:
+def test_a_missing_root_and_a_name_that_is_not_text_are_reported(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.md")).write_text("x")
     run = IndexRun()
     assert ids(run, tmp_path, tmp_path / "none") == []

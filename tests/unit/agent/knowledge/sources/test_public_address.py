@@ -40,7 +40,7 @@ def test_public_addresses_are(address: str) -> None:
     assert is_public_or_private(address)
 
 
-def test_even_a_named_host_never_leads_to_the_link_or_to_everybody() -> None:
+def test_even_an_allowed_host_never_leads_to_link_local_or_broadcast_addresses() -> None:
     assert is_public_or_private("10.0.0.1")
     assert is_public_or_private("127.0.0.1")
     assert not any(

@@ -93,7 +93,7 @@ async def test_link_that_stays_inside_is_followed(root: Path) -> None:
     assert (found.sources[0].title, found.sources[0].text) == ("logs/app/run.log", "four")
 
 
-def test_folder_swapped_for_a_link_does_not_help(root: Path) -> None:
+def test_a_folder_swapped_for_a_link_grants_no_access(root: Path) -> None:
     """A folder may become a link between the lookup and the opening."""
     (root / "swapped").symlink_to(root.parent)
     with pytest.raises(FileRefused, match="cannot be opened"):
@@ -177,7 +177,7 @@ async def test_lines_of_wide_text_are_read(root: Path) -> None:
     assert "There is more" in (await read(root, "long.txt", start_line=2_500)).content
 
 
-async def test_folder_shows_its_names_also_of_links_that_lead_nowhere(root: Path) -> None:
+async def test_a_folder_listing_includes_broken_links(root: Path) -> None:
     (root / "app" / "self").symlink_to(root / "app" / "self")
     (root / "app" / "gone").symlink_to(root / "no")
     for number in range(MAX_LISTED):

@@ -34,7 +34,7 @@ async def call(tool: str, folders: list[Path], url: str = URL, **arguments: Any)
     return await call_tool(tools, asked, timeout_s=20, max_chars=20_000)
 
 
-async def test_log_brings_each_commit_as_a_source_with_date_and_link(work: Work) -> None:
+async def test_git_log_returns_each_commit_as_a_source_with_date_and_link(work: Work) -> None:
     found = await call("git_log", [work.folder], since="2026-11-09", until="2026-11-11")
     assert found.ok
     tea = work.git("rev-parse", "HEAD~1").strip()
@@ -62,7 +62,7 @@ async def test_log_brings_each_commit_as_a_source_with_date_and_link(work: Work)
         ({"author": "--all"}, []),
     ],
 )
-async def test_log_narrows_by_what_is_asked(work: Work, arguments: dict[str, Any], subjects: list[str]) -> None:
+async def test_git_log_filters_by_its_arguments(work: Work, arguments: dict[str, Any], subjects: list[str]) -> None:
     found = await call("git_log", [work.folder], **arguments)
     assert found.ok
     assert [source.title.partition(": ")[2] for source in found.sources] == subjects

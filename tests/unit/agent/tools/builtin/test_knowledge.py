@@ -87,7 +87,7 @@ async def test_nothing_found_is_a_result_with_hints(tools: dict[str, Tool]) -> N
     assert len(failed.value.hints) == 2
 
 
-async def test_document_is_read_whole_or_says_that_it_is_cut(
+async def test_a_document_is_read_whole_or_says_that_it_was_cut(
     tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = await tools["list_documents"].run({})

@@ -126,7 +126,7 @@ async def test_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint:
     }  # fmt: skip
 
 
-async def test_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
+async def test_a_hanging_model_times_out_before_the_wall_gives_a_vaguer_error() -> None:
     assert TOOL_TIMEOUT_S > GENERATE_TIMEOUT_S
     async with ScriptedOpenAI(generations=[HANGS]) as server:
         model = OpenAIModel(address=ServerAddress(base_url=server.url, api_key="k"), model="m")

@@ -252,13 +252,13 @@ async def test_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("schema", [{"type": "object", "properties": []}, {"type": "string"}], ids=["list", "string"])
-async def test_invalid_list_of_tools_brings_no_tool(schema: dict[str, Any]) -> None:
+async def test_an_invalid_list_of_tools_gives_no_tool(schema: dict[str, Any]) -> None:
     replies = old_server(lists(tool(inputSchema=schema), tool("good")), says(TEXT))
     async with opened(replies) as tools:
         assert list(tools.by_name()) == ["far_search"]
 
 
-async def test_lists_without_end_come_to_an_end() -> None:
+async def test_endless_lists_are_cut_off() -> None:
     def list_tools(params: Mapping[str, Any]) -> Any:
         number = int(params.get("cursor") or 0)
         return {"result": {"tools": [tool(f"t{number}-{n}") for n in range(5)], "nextCursor": str(number + 1)}}
@@ -268,7 +268,7 @@ async def test_lists_without_end_come_to_an_end() -> None:
         assert len(McpTools([*tools.connections, *tools.connections], frozenset()).by_name()) == MAX_ALL_TOOLS
 
 
-async def test_every_kind_of_content() -> None:
+async def test_every_kind_of_mcp_content_becomes_text_or_a_note() -> None:
     parts = [
         TEXT,
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
@@ -445,7 +445,7 @@ async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
     assert [line async for line in lines] == []
 
 
-async def test_line_without_end_is_the_end() -> None:
+async def test_a_line_without_a_line_ending_is_the_last() -> None:
     async with start("sh", "-c", f"head -c {MAX_LINE_BYTES + 1000} /dev/zero; echo; echo more") as child:
         assert [line async for line in child.lines()] == []
 

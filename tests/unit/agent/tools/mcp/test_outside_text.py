@@ -106,7 +106,7 @@ def test_records_read_like_lines(text: str, said: list[str]) -> None:
         "HTTP 502 from the server",
     ],
 )
-def test_failures_in_the_form_of_results_are_failures(text: str) -> None:
+def test_failures_sent_as_results_are_failures(text: str) -> None:
     assert failure_in(text)
 
 

@@ -49,7 +49,7 @@ def test_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> Non
     assert [one["ts"] for one in alone] == [reply]
 
 
-def test_history_is_newest_first_and_keeps_to_its_window() -> None:
+def test_history_is_newest_first_and_within_its_window() -> None:
     workspace = idle()
     people = PersonActions(workspace)
     stamps = [people.post(YOU, HELP, str(number)) for number in range(4)]

@@ -58,7 +58,7 @@ async def test_bodies_other_than_json_objects_are_refused() -> None:
         assert answers == ["invalid_json", "json_not_object", None]
 
 
-async def test_forms_query_strings_and_json_say_the_same() -> None:
+async def test_forms_query_strings_and_json_are_read_alike() -> None:
     async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
         url, headers = f"{workspace.api_url}chat.postMessage", {"Authorization": f"Bearer {workspace.bot_token}"}
         arguments = {"channel": HELP, "text": "hello", "blocks": '[{"type": "divider"}]'}
@@ -84,7 +84,7 @@ async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
         assert workspace.calls[2].status == 429
 
 
-async def test_faults_strike_as_often_as_asked() -> None:
+async def test_faults_occur_as_often_as_requested() -> None:
     async with LocalWorkspace(strictness=LENIENT) as workspace:
         client = client_of(workspace)
         workspace.faults.fail("auth.test", "fatal_error", status=503)
@@ -98,7 +98,7 @@ async def test_faults_strike_as_often_as_asked() -> None:
         assert [one.error for one in workspace.calls] == ["fatal_error", "ratelimited", "", ""]
 
 
-async def test_lost_response_has_had_its_effect_a_reset_has_not() -> None:
+async def test_a_lost_response_had_its_effect_but_a_reset_had_not() -> None:
     async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
         headers = {"Authorization": f"Bearer {workspace.bot_token}"}
         posted: list[int] = []

@@ -60,7 +60,7 @@ async def test_private_files_need_the_bots_token() -> None:
             assert answer.status == 404
 
 
-async def test_endless_wait_times_out() -> None:
+async def test_an_endless_wait_times_out() -> None:
     with pytest.raises(TimeoutError):
         await LocalWorkspace().wait_for(lambda: False, 0.01)
 

@@ -65,7 +65,7 @@ def test_mrkdwn_looks_as_in_slack(text: str, html: str) -> None:
     assert inline(text) == html
 
 
-def test_fences_quotes_bullets_and_gaps() -> None:
+def test_fences_quotes_bullets_and_gaps_are_recognised() -> None:
     quoted, items = "&gt; quoted\n> more", "• one\n  ◦ two\n1. three"
     html = mrkdwn_html(f"intro\n```\n*raw* <https://a.example|x>\n```\n{quoted}\n\n{items}", NAMES)
     assert "<pre><code>*raw* https://a.example</code></pre>" in html
