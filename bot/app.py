@@ -230,10 +230,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots, prefix=prefix))
         workspaces = slack.workspaces
-        worker = Worker(
-            mailbox, workspaces, concurrency=max(1, concurrency), drain_s=drain_s,
-            sweep=QueueNotices(mailbox, workspaces).sweep,
-        )  # fmt: skip
+        sweep = QueueNotices(mailbox, workspaces).sweep
+        worker = Worker(mailbox, workspaces, concurrency=max(1, concurrency), drain_s=drain_s, sweep=sweep)
         app = build_app(slack.client, workspaces.authorize)
         tasks = await stack.enter_async_context(background_tasks())
         services = team_bots.services(workspaces, worker.cancel, tasks)

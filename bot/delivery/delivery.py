@@ -287,17 +287,22 @@ class Delivery:
     async def _post(self, place: ThreadKey, content: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
         recheck = partial(self.recheck_later, place, answer_key.question_ts)
         return await self.calls.write(
-            "chat.postMessage", {**_address(place), **content, **_NO_PREVIEWS}, lease_check=answer_key.lease_check,
-            look=look, maybe_posted=recheck, fresh=not answer_key.may_exist,
-        )  # fmt: skip
+            "chat.postMessage",
+            {**_address(place), **content, **_NO_PREVIEWS},
+            lease_check=answer_key.lease_check,
+            look=look,
+            maybe_posted=recheck,
+            fresh=not answer_key.may_exist,
+        )
 
     async def _end_stream(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
         """End a stream as a placeholder, or with a ``note`` as the answer. Return False if it was not open."""
         end: dict[str, Any] = {"metadata": _working_metadata(answer_key)}
         if note:
             end = {
-                "blocks": [context([note])], "metadata": _metadata(replace(answer_key, turn_id=""), own_message(note))
-            }  # fmt: skip
+                "blocks": [context([note])],
+                "metadata": _metadata(replace(answer_key, turn_id=""), own_message(note)),
+            }
         try:
             body = {"channel": channel, "ts": posted.ts, **end}
             await self.calls.write("chat.stopStream", body, lease_check=answer_key.lease_check)

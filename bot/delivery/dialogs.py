@@ -189,9 +189,13 @@ def read_submission(body: object, today: date) -> tuple[SaveRequest, SavedAnswer
             question=" ".join(string(values, QUESTION, QUESTION, "value").split()),
             answer=string(values, ANSWER, ANSWER, "value").replace("\r\n", "\n").strip(),
             audience=string(values, AUDIENCE, AUDIENCE, "selected_option", "value"),
-            owner=string(values, OWNER, OWNER, "selected_user"), name="", confirmed=today, link=request.link,
-            review=date.fromisoformat(picked) if picked else None, turn_id=request.turn_id,
-        )  # fmt: skip
+            owner=string(values, OWNER, OWNER, "selected_user"),
+            name="",
+            confirmed=today,
+            link=request.link,
+            review=date.fromisoformat(picked) if picked else None,
+            turn_id=request.turn_id,
+        )
     except (ValueError, TypeError, KeyError):
         return None
 

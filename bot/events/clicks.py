@@ -171,6 +171,12 @@ def read_shortcut(body: Mapping[str, Any]) -> Incoming | None:
         return None
     thread = ThreadKey(team=team, channel=channel, thread_ts=string(message, "thread_ts") or ts)
     return Incoming(
-        kind="question", thread=thread, user=user, ts=ts, addressed="mention", text=text,
-        event_ids=(f"msg:{team}:{channel}:{ts}",), files="some" if files else "none",
-    )  # fmt: skip
+        kind="question",
+        thread=thread,
+        user=user,
+        ts=ts,
+        addressed="mention",
+        text=text,
+        event_ids=(f"msg:{team}:{channel}:{ts}",),
+        files="some" if files else "none",
+    )

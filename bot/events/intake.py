@@ -212,14 +212,23 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
     # Not every app_mention includes its files: if it has none, only the message itself can tell.
     no_files: Files = "unknown" if string(event, "type") == "app_mention" else "none"
     return Incoming(
-        kind=_kind(reading), thread=_thread_key(event, message), user=user or string(message, "bot_id"),
-        ts=string(message, "ts"), addressed=addressed, text=content.text, edited_ts=string(message, "edited", "ts"),
-        event_ts=string(event, "event_ts") or string(message, "ts"), channel_type=channel_type,
-        mentioned=content.mentioned - {own.user}, files="some" if reading.files else no_files,
-        attached=attached_files(message), through_app=through_app, by_app=by_app,
+        kind=_kind(reading),
+        thread=_thread_key(event, message),
+        user=user or string(message, "bot_id"),
+        ts=string(message, "ts"),
+        addressed=addressed,
+        text=content.text,
+        edited_ts=string(message, "edited", "ts"),
+        event_ts=string(event, "event_ts") or string(message, "ts"),
+        channel_type=channel_type,
+        mentioned=content.mentioned - {own.user},
+        files="some" if reading.files else no_files,
+        attached=attached_files(message),
+        through_app=through_app,
+        by_app=by_app,
         user_team=string(message, "user_team") or string(message, "team"),
         action_token=token if len(token) <= _MAX_TOKEN_CHARS else "",
-    )  # fmt: skip
+    )
 
 
 def _kind(reading: _Reading) -> Kind:
@@ -276,10 +285,13 @@ class Intake:
         if is_fuller:  # this channel sends a ``message`` event for each mention, too
             self._twins.add(place)
         new = await stores.mailbox.enqueue(
-            thread, incoming.to_json(), fuller=is_fuller, said=incoming.event_ts or incoming.ts,
+            thread,
+            incoming.to_json(),
+            fuller=is_fuller,
+            said=incoming.event_ts or incoming.ts,
             event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
             hold_s=TWIN_WAIT_S if place in self._twins and not files_known else 0.0,
-        )  # fmt: skip
+        )
         if new and incoming.kind == "edit":
             await self._cancel_outdated_turn(incoming)
         # Do this for a repeated event too: the first one may have failed before this line.

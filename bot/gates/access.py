@@ -41,9 +41,14 @@ class Visit:
 def visit_of(incoming: Incoming, facts: Facts) -> Visit:
     """Return the visit of a message's author."""
     return Visit(
-        team=incoming.thread.team, user=incoming.user, channel=incoming.thread.channel,
-        through_app=incoming.through_app, channel_checked=incoming.vouched, person=facts.person, shared=facts.shared,
-    )  # fmt: skip
+        team=incoming.thread.team,
+        user=incoming.user,
+        channel=incoming.thread.channel,
+        through_app=incoming.through_app,
+        channel_checked=incoming.vouched,
+        person=facts.person,
+        shared=facts.shared,
+    )
 
 
 async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> str:

@@ -247,7 +247,10 @@ def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: 
         return None
     gives_back = claimed.waited_s <= MAX_NEWER_WAIT_S
     log.warning(
-        "left_for_newer_version" if gives_back else "newer_schema_read_as_far_as_known", thread=claimed.thread,
-        message_id=claimed.id, message_schema=message_schema, state_schema=state_schema,
-    )  # fmt: skip
+        "left_for_newer_version" if gives_back else "newer_schema_read_as_far_as_known",
+        thread=claimed.thread,
+        message_id=claimed.id,
+        message_schema=message_schema,
+        state_schema=state_schema,
+    )
     return give_back(NEWER_RETRY_S) if gives_back else None

@@ -201,12 +201,15 @@ def sources_of(record: Mapping[str, Any]) -> list[Source]:
     """Return the sources of a record. A record of an older version may have fewer fields."""
     return [
         Source(
-            id=source["id"] if isinstance(source.get("id"), int) else 0, title=string(source, "title"),
-            url=string(source, "url"), updated_at=string(source, "updated_at"),
-            origin=string(source, "origin") or "document", audience=string(source, "audience") or "public",
+            id=source["id"] if isinstance(source.get("id"), int) else 0,
+            title=string(source, "title"),
+            url=string(source, "url"),
+            updated_at=string(source, "updated_at"),
+            origin=string(source, "origin") or "document",
+            audience=string(source, "audience") or "public",
         )
         for source in objects(record, "sources")
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -290,18 +290,18 @@ class Answering:
     async def _run_turn(
         self, job: Job, question: Question, state: ThreadState, live_view: LiveView
     ) -> OutboxEntry | Ending:
-        waited_s = job.claimed.waited_s
-        async with self.at.observers.turn(question, job.turn_id, self.at.engine, waited_s=waited_s) as observer:
+        claimed, threads = job.claimed, self.at.stores.threads
+        async with self.at.observers.turn(question, job.turn_id, self.at.engine, waited_s=claimed.waited_s) as observer:
             observer.status, observer.stream = live_view.status, live_view.stream
             async with self.at.stores.budgets.count_turn(job.incoming) as observer.counter:
                 outcome, after = await self.at.engine.run(
-                    question, state, emit=observer,
-                    save=lambda state: self.at.stores.threads.save(
-                        job.place, job.without_context(state), fence=job.claimed.fence
-                    ),
+                    question,
+                    state,
+                    emit=observer,
+                    save=lambda state: threads.save(job.place, job.without_context(state), fence=claimed.fence),
                     more=await self.at.search.tools(job.incoming) if job.incoming.action_token else (),
                     stage=live_view.stream,
-                )  # fmt: skip
+                )
             if isinstance(outcome, Failed) and (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
                 await live_view.stop_updates()
                 await delete_plan(self.at, job, live_view.streamed)
@@ -313,7 +313,7 @@ class Answering:
                 return OK
             decided = OutboxEntry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
             written = decided.to_json()
-            stored = await self.at.stores.mailbox.mark(job.claimed, mark_of(job.turn_id, "outbox"), written)
+            stored = await self.at.stores.mailbox.mark(claimed, mark_of(job.turn_id, "outbox"), written)
             entry = decided if stored == written else read_entry(stored) or decided  # another worker was first
             async with observer.during_delivery(outcome):
                 await live_view.stop_updates()

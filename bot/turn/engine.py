@@ -136,10 +136,17 @@ class Engine:
         # If the breaker is open, one call probes the server. The refused decision would stop an early draft.
         early = self.policy.early_draft and not self.breaker.is_open
         return await run_turn(
-            question, state, model=self.model, tools={**served, **own, **{tool.spec.name: tool for tool in more}},
-            budget=self.budget, emit=emit, policy=replace(self.policy, early_draft=early), save=save,
-            judge=self.judge, stage=stage,
-        )  # fmt: skip
+            question,
+            state,
+            model=self.model,
+            tools={**served, **own, **{tool.spec.name: tool for tool in more}},
+            budget=self.budget,
+            emit=emit,
+            policy=replace(self.policy, early_draft=early),
+            save=save,
+            judge=self.judge,
+            stage=stage,
+        )
 
 
 @asynccontextmanager
@@ -164,11 +171,19 @@ async def open_engine(
         if settings.uses_server:
             tools.append(LlmGenerate(model))
         yield Engine(
-            model=model, tools={tool.spec.name: tool for tool in tools}, mcp=mcp, audiences=audiences,
-            index=index, policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
-            budget=Budget(attempts=settings.max_attempts, deadline_s=settings.turn_timeout_s), report=report,
-            judge=judge, shared=bool(corpus.database), meaning=meaning, breaker=breaker,
-        )  # fmt: skip
+            model=model,
+            tools={tool.spec.name: tool for tool in tools},
+            mcp=mcp,
+            audiences=audiences,
+            index=index,
+            policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
+            budget=Budget(attempts=settings.max_attempts, deadline_s=settings.turn_timeout_s),
+            report=report,
+            judge=judge,
+            shared=bool(corpus.database),
+            meaning=meaning,
+            breaker=breaker,
+        )
 
 
 class CallOptions(TypedDict, total=False):
@@ -201,9 +216,13 @@ def open_judge(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAs
 
 def _model(settings: Settings, model: str, write_model: str, **calling: Unpack[CallOptions]) -> OpenAIModel:
     return OpenAIModel(
-        address=model_address(settings), model=model, write_model=write_model, effort=settings.effort,
-        write_effort=settings.write_effort, **calling,
-    )  # fmt: skip
+        address=model_address(settings),
+        model=model,
+        write_model=write_model,
+        effort=settings.effort,
+        write_effort=settings.write_effort,
+        **calling,
+    )
 
 
 ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")

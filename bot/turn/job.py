@@ -315,9 +315,12 @@ class TeamServices:
         """Add names and the channel's settings; remove sources that the answer's readers may no longer see."""
         settings = self.channels.of(question.thread.team, question.thread.channel)
         question = replace(
-            question, memberships=await self.memberships.of(question), instruction=settings.model_instruction,
-            documents=settings.documents, language=settings.language,
-        )  # fmt: skip
+            question,
+            memberships=await self.memberships.of(question),
+            instruction=settings.model_instruction,
+            documents=settings.documents,
+            language=settings.language,
+        )
         question, history = await self.people.add_names(question, state.history, asker)
         found = state.found and await self.visibility.visible_findings(state.found, viewers_of(question))
         return question, replace(state, history=history, found=found)

@@ -287,25 +287,39 @@ def open_tracer(settings: Settings, place: str = "") -> Tracer:
     ``place`` is where questions are asked, if not in Slack: an environment and a tag in Langfuse.
     """
     connection = Connection(
-        public_key=settings.langfuse_public_key, secret_key=settings.langfuse_secret_key.get_secret_value(),
-        host=settings.langfuse_url, environment=place or settings.langfuse_environment,
-        release=settings.langfuse_release, sample_rate=settings.langfuse_sample_rate,
-        enabled=settings.langfuse_enabled, debug=settings.langfuse_debug, timeout_s=settings.langfuse_timeout_s,
-        flush_at=settings.langfuse_flush_at, flush_interval_s=settings.langfuse_flush_interval_s,
+        public_key=settings.langfuse_public_key,
+        secret_key=settings.langfuse_secret_key.get_secret_value(),
+        host=settings.langfuse_url,
+        environment=place or settings.langfuse_environment,
+        release=settings.langfuse_release,
+        sample_rate=settings.langfuse_sample_rate,
+        enabled=settings.langfuse_enabled,
+        debug=settings.langfuse_debug,
+        timeout_s=settings.langfuse_timeout_s,
+        flush_at=settings.langfuse_flush_at,
+        flush_interval_s=settings.langfuse_flush_interval_s,
         annotation_queue=settings.langfuse_annotation_queue,
-    )  # fmt: skip
+    )
     return Tracer(
-        connection, tag=place or "slack", version=prompts_version(), send_content=settings.trace_content,
+        connection,
+        tag=place or "slack",
+        version=prompts_version(),
+        send_content=settings.trace_content,
         known=known_secrets(settings.secrets),
-    )  # fmt: skip
+    )
 
 
 def _generation(call: ModelCall, usage: Usage) -> Generation:
     return Generation(
-        model=call.model, messages=call.messages, tools=call.tools, parameters=call.parameters,
-        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens,
-        cached_tokens=usage.cached_tokens, reasoning_tokens=usage.reasoning_tokens,
-    )  # fmt: skip
+        model=call.model,
+        messages=call.messages,
+        tools=call.tools,
+        parameters=call.parameters,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+    )
 
 
 @asynccontextmanager

@@ -97,9 +97,13 @@ def open_stream(
     if without_account or not first or not streams.may_be_tried(job.place):
         return None
     return AnswerStream(
-        streams=streams, place=job.place, user=job.incoming.user, user_team=job.incoming.user_team,
-        lease_check=job.lease.require, record=StreamMarks(mailbox, job, status),
-    )  # fmt: skip
+        streams=streams,
+        place=job.place,
+        user=job.incoming.user,
+        user_team=job.incoming.user_team,
+        lease_check=job.lease.require,
+        record=StreamMarks(mailbox, job, status),
+    )
 
 
 async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:
