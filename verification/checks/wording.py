@@ -25,6 +25,7 @@ _QUOTED = re.compile(
 _OPENING = re.compile("[“„«»「『\"'‘]")
 _OMITTED = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\(\s*(?:\.{3}|…)\s*\)|\.{3}|…)\s*")
 _MARKS = re.compile(r"[*_~`]|\[\w{1,20}\]")
+_HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")  # a word over two lines
 _EDGE = " .,;:!?。、，！？\"'"
 _MIN_WORDS, _MIN_LETTERS_CJK = 3, 6  # minimum words and letters: shorter quotations are names or labels
 _MIN_SIMILARITY = 75.0  # percent of the letters: if fewer match, the passage is not the quoted one
@@ -61,6 +62,7 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_quoted_from(passages: Sequence[Passage], parts: Sequence[str]) -> bool:
     pages = {text_as_read(passage.text, captions=captions) for passage in passages for captions in (False, True)}
+    pages |= {_HYPHENATED.sub("", page) for page in pages}
     haystacks = [normalise_text(_MARKS.sub("", page)) for page in pages]
     return all(any(is_whole_word_in(part, haystack) for haystack in haystacks) for part in parts)
 

@@ -183,6 +183,9 @@ _LABELLED = re.compile(
 _TOKEN = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}:[^<>|\n]+)\|([^<>\n]*)>", re.IGNORECASE)
 _AUTOLINK = re.compile(r"<((?:https?|mailto|tel):[^<>|\s]+)>", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"\[\^[\w.-]{1,40}\]:?|<sup>\s*\[?\d{1,3}\]?\s*</sup>", re.IGNORECASE)
+_BREAK = re.compile(r"<(?:[bh]r|/?(?:p|div|li|t[dhr]|h[1-6]))\b[^<>\n]{0,1000}>", re.IGNORECASE)
+_WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]")
+_FOOTNOTE_MARK = re.compile(r"(?<=[^\W\d_]{3})[¹²³⁰⁴-⁹]{1,3}")  # not the square of m²
 _HTML = re.compile(
     rf"<!--.{{0,4000}}?-->|</?(?:{'|'.join(sorted(HTML_TAGS))})(?:\s[^<>\n]{{0,1000}})?/?>", re.DOTALL | re.IGNORECASE
 )
@@ -194,9 +197,10 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~\n])")
 def text_as_read(text: str, *, captions: bool = False) -> str:
     """Return the text as a page shows it. ``captions``: images give their alternative text instead of nothing."""
     if "[" in text:
-        text = _LABELLED.sub(r"\1", _FOOTNOTE.sub("", _IMAGE.sub(r"\1" if captions else "", text)))
+        text = _IMAGE.sub(r"\1" if captions else "", _WIKI_LINK.sub(r"\1", text))
+        text = _LABELLED.sub(r"\1", _FOOTNOTE.sub("", text))
     if "<" in text:
-        text = _HTML.sub("", _AUTOLINK.sub(r"\1", _TOKEN.sub(r"\1", _FOOTNOTE.sub("", text))))
+        text = _HTML.sub("", _AUTOLINK.sub(r"\1", _TOKEN.sub(r"\1", _FOOTNOTE.sub("", _BREAK.sub(" ", text)))))
     if "&" in text:
         text = unescape(text)
-    return _ESCAPE.sub(r"\1", _LINE_MARK.sub("", text))
+    return _ESCAPE.sub(r"\1", _LINE_MARK.sub("", _FOOTNOTE_MARK.sub("", text)))

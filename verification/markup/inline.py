@@ -32,7 +32,7 @@ LEAKED_TAGS: tuple[str, ...] = tuple(_TAGS["leaked"].split())
 LEAKED_TAG = re.compile(
     rf"</?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>", re.IGNORECASE
 )
-_OF_ADDRESSES = frozenset(string.ascii_letters + string.digits + ":/.@")
+_NO_MARKUP = frozenset(string.ascii_letters + string.digits + ":/.@'\",;%?")
 # The longest name of an entity in HTML 5 has 31 letters.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPED = re.compile(r"&(?:amp|lt|gt);")
@@ -223,7 +223,7 @@ class Inline:
             return entity.end()
         if self.mrkdwn:
             self.page.replace("bare", start, start + 1, "&amp;")
-        elif entity and (char in _OF_ADDRESSES or not char.isascii()):  # the link rules must see an address
+        elif entity and (char in _NO_MARKUP or not char.isascii()):  # the rules must see addresses and words
             self.page.edit(start, entity.end(), char)
             return entity.end()
         return start + 1

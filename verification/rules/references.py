@@ -100,14 +100,14 @@ class KnownLinks:
 
     @cached_property
     def own_urls(self) -> frozenset[str]:
-        """The sources' own urls, with and without the fragment."""
-        own_urls = {normalise_url(source.url) for source in self.draft.sources if source.url}
-        return frozenset(own_urls | {key.partition("#")[0] for key in own_urls})
+        """The sources' own urls."""
+        return frozenset(normalise_url(source.url) for source in self.draft.sources if source.url)
 
     @cached_property
     def source_urls(self) -> frozenset[str]:
-        """The sources' own urls, and the targets in their texts."""
-        return self.own_urls.union(*(mentioned_targets(source.text) for source in self.draft.sources))
+        """The sources' own urls, and the targets in their texts, with and without the fragment."""
+        targets = self.own_urls.union(*(mentioned_targets(source.text) for source in self.draft.sources))
+        return targets.union(target.partition("#")[0] for target in targets)
 
     @cached_property
     def hosts(self) -> frozenset[str]:

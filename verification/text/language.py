@@ -217,8 +217,8 @@ def stem(word: str, language: str | None) -> str:
 
 
 def normalise_text(text: str) -> str:
-    """Normalise case, typographic quotes, dashes and white space, for comparing strings."""
-    even = text if text.isascii() else text.translate(_EVEN)
+    """Normalise case, typographic quotes, dashes, widths and white space, for comparing strings."""
+    even = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_EVEN))
     return " ".join(even.casefold().split())
 
 

@@ -31,6 +31,20 @@ def test_one_or_two_quoted_words_are_a_label() -> None:
     assert list(quotations('the "Save all" button')) == []
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "The of\u00adfice\u00a0opens at nine.", "The o\ufb03ce opens at nine.", "The ｏｆｆｉｃｅ opens at nine.",
+        "The of-\nfice opens at nine.", "The office¹ opens at nine.", "The office<sup>1</sup> opens at nine.",
+        "The office<br>opens at nine.", "<td>The office</td><td>opens at nine.</td>",
+        "The [[Office|office]] opens at nine.", "The&nbsp;office opens at nine.",
+        "The [office [main]](https://x.test).\n\nThe **office** opens\n> at nine.",
+    ],
+)  # fmt: skip
+def test_a_quotation_compares_as_it_is_read(source: str) -> None:
+    assert violations_of(source, 'It says "the office opens at nine".') == []
+
+
 def test_an_altered_quotation_names_the_original() -> None:
     (violation,) = violations_of(MANUAL, 'It says "never to open the valve before the lamp is red".')
     assert violation.severity == "error"

@@ -153,6 +153,12 @@ def test_the_remedy_names_the_numbers_there_are() -> None:
     assert (found.start, found.end) == (21, 24)
 
 
+def test_link_to_a_page_resolves_if_a_source_links_a_part_of_it() -> None:
+    source = Source(id=1, title="Guide", text="Leave is in [the handbook](https://hr.test/leave#days).")
+    for link, resolves in [("leave#days", True), ("leave", True), ("leave#pay", False)]:
+        assert check(Draft(text=f"See https://hr.test/{link} [1].", sources=(source,))).passed == resolves
+
+
 def test_cited_sources_are_those_named_outside_code() -> None:
     assert cited_sources(Draft(text="", sources=SOURCES), "a [3] b [1] `[2]`") == (REFUNDS, PLAIN)
 
