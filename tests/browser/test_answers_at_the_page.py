@@ -182,7 +182,7 @@ async def test_partial_answer_says_what_was_left_out(place: Place) -> None:
         await expect(dialog).to_contain_text("isn't in the documents I cited")
 
 
-async def test_nothing_jumps_while_an_answer_grows(place: Place) -> None:
+async def test_the_page_does_not_jump_while_an_answer_grows(place: Place) -> None:
     async with place.page("/#/C0HELP") as page:
         await ask(page, f"@Orion {SLOWLY}")
         answer = page.locator("#thread .message").nth(1)

@@ -197,7 +197,7 @@ async def test_reply_that_only_says_that_the_documents_are_silent_counts_as_refu
             await wait_until(counted, "the turn is counted as refused")
 
 
-async def test_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
+async def test_one_id_identifies_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
     async with LangfuseReceiver() as receiver:
         async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server:
             settings = with_server(tmp_path, redis_url, server).model_copy(

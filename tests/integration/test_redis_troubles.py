@@ -72,7 +72,7 @@ async def test_wrong_password_is_told_waited_out_and_never_shown(tmp_path: Path)
         assert "hunter2" not in str(logs) + str(check)
 
 
-async def test_read_only_replica_takes_no_question_until_it_leads(tmp_path: Path) -> None:
+async def test_a_read_only_replica_accepts_no_question_until_it_is_the_primary(tmp_path: Path) -> None:
     async with node(tmp_path) as primary, node(tmp_path) as replica:
         await replica.ask("REPLICAOF", "127.0.0.1", primary.port)
         await wait_until(partial(follows, replica), "the replica follows", timeout=30)
@@ -89,7 +89,7 @@ async def test_read_only_replica_takes_no_question_until_it_leads(tmp_path: Path
                 await wait_until(lambda: handled == ["q"], "it was answered")
 
 
-async def test_redis_without_memory_takes_no_question_until_it_has_room(tmp_path: Path) -> None:
+async def test_a_full_redis_accepts_no_question_until_it_has_room(tmp_path: Path) -> None:
     async with node(tmp_path) as server, server.client() as admin:
         url, handled = f"redis://{server.address}", list[str]()
         async with client_of(url) as redis, working(redis, handled) as mailbox:
@@ -105,7 +105,7 @@ async def test_redis_without_memory_takes_no_question_until_it_has_room(tmp_path
         assert "noeviction" in check.remedy
 
 
-async def test_redis_that_cannot_write_its_disk_takes_no_question(tmp_path: Path) -> None:
+async def test_a_redis_that_cannot_write_its_disk_accepts_no_question(tmp_path: Path) -> None:
     """A snapshot that cannot be written stops all writes, as a full disk does."""
     async with node(tmp_path) as server, server.client() as admin:
         url, handled = f"redis://{server.address}", list[str]()
@@ -126,7 +126,7 @@ async def test_redis_that_cannot_write_its_disk_takes_no_question(tmp_path: Path
             await wait_until(lambda: handled == ["q"], "it was answered")
 
 
-async def test_one_node_of_a_cluster_is_told_how_to_be_named(tmp_path: Path) -> None:
+async def test_a_url_of_one_cluster_node_gets_a_hint(tmp_path: Path) -> None:
     async with node(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as server:
         await server.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
 

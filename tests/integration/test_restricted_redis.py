@@ -68,7 +68,7 @@ def test_probe_calls_every_command_of_the_scripts() -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_refusing_redis_is_not_ready_though_it_answers_ping(
+async def test_a_redis_that_refuses_writes_is_not_ready_even_if_it_answers_ping(
     fault: str, as_user: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     await redis_client.script_flush()

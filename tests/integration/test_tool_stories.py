@@ -147,7 +147,7 @@ async def test_which_documents_are_there(tmp_path: Path) -> None:
     assert "source [2]" not in prompts
 
 
-async def test_question_over_web_results(tmp_path: Path) -> None:
+async def test_a_question_is_answered_from_web_results(tmp_path: Path) -> None:
     """Two tools of one step run at once; the one that fails is read, the other's text is cited with its link."""
     page = {"title": "Tea prices", "url": "https://tea.example/p", "content": "A kilo of tea costs 9 euros."}
     step = calls(("web_search", {"query": "price of tea"}), ("get_document", {"document": "tea"}))

@@ -90,7 +90,7 @@ def decision(request: Mapping[str, Any]) -> Scripted:
     )
 
 
-async def test_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
+async def test_no_log_line_has_a_text_or_a_secret(tmp_path: Path) -> None:
     """Every ending of a turn, an edit, a deletion and a bad signature: the log has the events, and nobody's words."""
     never = asyncio.Event()
 

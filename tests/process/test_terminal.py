@@ -72,7 +72,7 @@ def test_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     assert "stamina.retry_scheduled" not in said
 
 
-def test_person_without_documents_is_told_so_and_not_only_that_nothing_was_found(tmp_path: Path) -> None:
+def test_a_person_without_documents_is_told_so(tmp_path: Path) -> None:
     code, said = at_terminal(tmp_path, "ask", "When does the canteen open?")
     assert code == 3
     assert "orion ask … --docs DIR" in said

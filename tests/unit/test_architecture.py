@@ -85,7 +85,7 @@ def test_no_global_is_ever_rebound() -> None:
     assert [name for name, _ in each(ast.Global)] == []
 
 
-def test_no_class_name_stands_three_times() -> None:
+def test_no_class_name_occurs_three_times() -> None:
     names = Counter(node.name for _, node in each(ast.ClassDef) if isinstance(node, ast.ClassDef))
     assert {name: count for name, count in names.items() if count > 2} == {}
 

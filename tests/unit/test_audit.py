@@ -37,7 +37,7 @@ def test_vulnerabilities_are_named_first(tmp_path: Path, capsys: pytest.CaptureF
     assert "NOT AUDITED: strange (3.0)" in out
 
 
-def test_packages_without_an_answer_are_not_called_safe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_packages_without_a_reply_are_not_called_safe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], fake_pip_audit(tmp_path, *[SKIPPED] * 5)) == UNKNOWN
     out = capsys.readouterr().out
     assert "and 2 more" in out

@@ -151,7 +151,7 @@ async def test_the_examples_for_people_who_extend_orion_pass_their_own_tests(
     assert of_tool
 
 
-def test_people_who_change_orion_find_the_files_that_are_named() -> None:
+def test_files_that_the_docs_name_exist() -> None:
     contributing, extending = (ROOT / name for name in ("CONTRIBUTING.md", "docs/extending.md"))
     named = {
         *FILE.findall(contributing.read_text(encoding="utf-8")),

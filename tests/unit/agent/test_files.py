@@ -37,7 +37,7 @@ def test_short_file_is_one_source_for_this_place_only() -> None:
     assert source.url == "https://team.slack.example/files/F1"
 
 
-def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
+def test_the_parts_of_a_long_file_nearest_to_the_question_are_sources() -> None:
     found = file_sources(ask("Why did the walrus backup fail?", long_file()))
     assert len(found) == MAX_PARTS
     plan = "".join(f"# Part {n}\n\n{'The region has records. ' * 40}\n\n" for n in range(20))
@@ -79,7 +79,7 @@ def test_unread_files_are_named_in_the_channels_language_else_in_that_of_the_que
         assert outcome.answer.label == say("file_form", language, name="a.zip")
 
 
-def test_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not_read() -> None:
+def test_only_the_first_answer_in_a_thread_names_its_unread_files() -> None:
     refused = Refused(answer=plain_answer("No."), reason="x")
     top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
     earlier = (ThreadMessage(role="user", text="Look.", addressed=False),)

@@ -155,7 +155,7 @@ async def test_a_proposal_is_taken_once_and_too_many_are_refused(redis_client: R
     assert not await proposals.add("T1", proposal)
 
 
-def test_of_two_answers_to_one_question_for_the_same_people_the_first_stays(tmp_path: Path) -> None:
+def test_the_first_of_two_answers_for_the_same_people_stays(tmp_path: Path) -> None:
     book, other = AnswerBook(folder=tmp_path), replace(ANSWER, answer="It is 30 weeks.")
     book.write(ANSWER)
     with pytest.raises(FileExistsError):

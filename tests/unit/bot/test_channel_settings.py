@@ -66,7 +66,7 @@ def test_what_is_wrong_is_named_and_the_last_good_state_stays(text: str, fault: 
     assert (settings.of("T1", "C0OPS"), settings.faults) == (OPS, ())
 
 
-def test_one_wrong_channel_does_not_cost_the_others(tmp_path: Path) -> None:
+def test_one_invalid_channel_does_not_affect_the_others(tmp_path: Path) -> None:
     settings = ChannelFile(tmp_path / "channels.toml")
     write(settings.path, f'{GOOD}[general]\nmode = "listen"\n')
     assert settings.of("T1", "C0OPS") == OPS

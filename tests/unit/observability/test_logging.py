@@ -39,7 +39,7 @@ def lines(stream: io.StringIO, logger: str | None = None) -> list[dict[str, Any]
     return [told for told in map(json.loads, stream.getvalue().splitlines()) if told.get("logger") == logger]
 
 
-def test_one_json_object_a_line_with_the_bound_ids(stream: io.StringIO) -> None:
+def test_each_log_line_is_a_json_object_with_the_bound_ids(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     with structlog.contextvars.bound_contextvars(thread="T:C:1", trace="abc"):
         structlog.get_logger().info("turn_started", attempt=1, ok=True, rules=("a", "b"))
@@ -216,7 +216,7 @@ async def test_the_body_of_a_bad_signature_is_not_logged(stream: io.StringIO) ->
     assert TEXT not in stream.getvalue()
 
 
-def test_person_at_a_terminal_gets_lines_to_read(stream: io.StringIO) -> None:
+def test_a_person_at_a_terminal_gets_readable_lines(stream: io.StringIO) -> None:
     configure(json=False, debug=False, stream=stream)
     structlog.get_logger().info("turn_started", text=TEXT, lone="\ud800")
     logging.getLogger("x").warning(TEXT)

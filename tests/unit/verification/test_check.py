@@ -258,7 +258,7 @@ def test_citation_of_an_unrelated_source_is_corrected() -> None:
 
 
 @pytest.mark.parametrize("form", ["<thinking>Hm.</thinking> {}", "<answer>{}</answer>", "{}<|im_end|>"])
-def test_tag_that_a_table_would_swallow_is_found_all_the_same(form: str) -> None:
+def test_a_tag_hidden_by_a_table_is_still_found(form: str) -> None:
     table = "| Data | Kept for |\n|---|---|\n| Logs | 30 days [1] |"
     source = Source(id=1, title="Logs", text="Logs are kept for 30 days.")
     assert check(Draft(text=table, sources=(source,))).passed

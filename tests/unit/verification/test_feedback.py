@@ -82,7 +82,7 @@ def test_line_ends_of_a_draft_do_not_break_the_list() -> None:
 
 
 @pytest.mark.parametrize(("length", "shown"), [(320, "x" * 320), (321, f"{'x' * 320}…")])
-def test_point_has_its_words_cut_and_its_sentences_ended(length: int, shown: str) -> None:
+def test_a_point_of_feedback_truncates_words_and_ends_sentences(length: int, shown: str) -> None:
     found = Violation(rule="cites_sources", severity="error", words="x" * length, detail="d", remedy="Do it!")
     lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
     assert lines[1] == f'1. "{shown}": d. Do it!'

@@ -92,7 +92,7 @@ def test_judgement_by_lines_that_exist_settles_a_claim() -> None:
     assert (settled.text, settled.chunks) == (before.text, before.chunks)
 
 
-def test_that_the_sources_say_nothing_of_it_needs_no_line() -> None:
+def test_a_claim_that_no_source_mentions_needs_no_line() -> None:
     assert after(yes(absent=True), yes((2, 1))).passed
 
 
@@ -136,7 +136,7 @@ JUDGEMENTS = st.none() | st.builds(Judgement, supported=st.booleans(), lines=st.
 
 
 @given(JUDGEMENTS)
-def test_only_lines_of_the_cited_source_bear_a_claim_out(said: Judgement | None) -> None:
+def test_only_lines_of_the_cited_source_support_a_claim(said: Judgement | None) -> None:
     real = {(1, line) for line in range(4)} | {(2, line) for line in range(2)}
     sound = said is not None and said.supported and set(said.lines) <= real and any(line[0] == 1 for line in said.lines)
     assert after(said, text=FAR_OFF).passed is sound

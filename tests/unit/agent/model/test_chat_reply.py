@@ -184,7 +184,7 @@ def test_each_effective_tag_begins_one_new_section() -> None:
     assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
 
 
-def test_stream_closed_twice_says_nothing_twice() -> None:
+def test_closing_a_stream_twice_adds_nothing() -> None:
     stream = TagStream()
     assert stream.feed("a <ans") == [TypedText(kind="untagged", text="a ")]
     assert stream.close() == [TypedText(kind="untagged", text="<ans")]

@@ -101,7 +101,7 @@ def test_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
     )
 
 
-def test_of_several_control_calls_the_first_counts() -> None:
+def test_the_first_of_several_control_calls_counts() -> None:
     assert read_calls([call("complete", summary="Hi"), call("respond")]) == Complete(summary="Hi")
     assert read_calls([call("ask_user", question=" Which? ", key="k")]) == AskUser(question="Which?", key="k")
     with pytest.raises(ControlError, match="No function"):

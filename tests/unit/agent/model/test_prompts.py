@@ -114,7 +114,7 @@ def test_without_sources_general_knowledge_is_asked_for() -> None:
     assert "There are no sources" in user
 
 
-def test_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
+def test_citation_numbers_are_removed_from_earlier_answers() -> None:
     said = ThreadMessage(role="assistant", text="It is 120 [3], as `limits[3]` says [1, 2]. Ask [Ann](http://x.y/[4]).")
     asked = ThreadMessage(role="user", text="What does [3] say?", user="U9")
     for messages in (

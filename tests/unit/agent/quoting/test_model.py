@@ -107,7 +107,7 @@ async def decide(context: DecideContext) -> Action:
     return (await MODEL.decide(context)).action
 
 
-async def test_one_search_and_none_for_small_talk() -> None:
+async def test_one_search_is_made_and_none_for_small_talk() -> None:
     first = await decide(decide_context("And on Sundays?"))
     assert isinstance(first, ToolCalls)
     query = "And on Sundays? office open Saturdays"
@@ -122,7 +122,7 @@ async def test_one_search_and_none_for_small_talk() -> None:
         assert await decide(context) == Respond()
 
 
-async def test_only_a_question_of_the_latest_asker_is_a_follow_up() -> None:
+async def test_only_the_latest_askers_question_is_a_follow_up() -> None:
     for user, text, expected in (
         ("U", "And on Sundays?", ToolCalls),
         ("U", "nice, see you at lunch Jonas", NoReply),
@@ -232,7 +232,7 @@ async def test_an_attached_file_is_shown_from_its_beginning() -> None:
     assert text == "Quoted from plan.txt:\n\nWe move in summer. [1] Boxes come first. [1]"
 
 
-async def test_retry_leaves_out_what_was_complained_of() -> None:
+async def test_a_retry_leaves_out_the_words_of_the_complaint() -> None:
     question = "What is the banana code?"
     first = await answer(question, (EVIL,))
     judged = verdict(first, question, (EVIL,))

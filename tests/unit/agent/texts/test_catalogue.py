@@ -78,7 +78,7 @@ def test_every_status_in_the_code_has_its_text() -> None:
     )
 
 
-def test_other_languages_get_english() -> None:
+def test_other_languages_get_english_texts() -> None:
     assert say("muted", "nl") == say("muted", None) == say("muted", "en")
     assert translate_status("is thinking…", "de") == "denkt nach…"
     assert translate_status("a step's own title", "de") == "a step's own title"

@@ -95,7 +95,7 @@ WAITING = ThreadState(
 )
 
 
-def test_question_of_another_person_suspends_the_mission_for_its_turn() -> None:
+def test_another_persons_question_suspends_the_mission_for_one_turn() -> None:
     met = suspend_mission_for(WAITING, "U2")
     assert (met.mission, met.todolist_id, met.plan, met.pending_question) == ("", None, None, None)
     assert met.answers == WAITING.answers

@@ -66,7 +66,7 @@ async def test_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis) ->
     assert TTL_S - 60 < await redis_client.ttl(store.key(KEY)) <= TTL_S
 
 
-async def test_of_two_that_save_one_wins(store: ThreadStore, redis_client: Redis) -> None:
+async def test_one_of_two_simultaneous_saves_wins(store: ThreadStore, redis_client: Redis) -> None:
     loaded = await store.load(KEY)
     first = await store.save(KEY, replace(loaded, mission="first"))
     with pytest.raises(StateNotSaved, match="another writer"):
@@ -103,7 +103,7 @@ async def test_an_unreadable_state_loads_as_new_and_can_be_overwritten(store: Th
     assert (await store.save(KEY, loaded)).version == 8
 
 
-async def test_redis_out_of_reach_is_a_state_not_saved(tmp_path: Path) -> None:
+async def test_if_redis_cannot_be_reached_the_state_is_not_saved(tmp_path: Path) -> None:
     async with Redis(unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)) as nobody:
         store = ThreadStore(nobody)
         with pytest.raises(StateNotSaved, match="ConnectionError"):

@@ -114,7 +114,7 @@ async def test_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     assert f":\n| {SURE}\n\n" not in prompt  # a quotation is not a claim here
 
 
-async def test_nothing_open_is_no_call_and_no_judge_changes_nothing() -> None:
+async def test_without_open_claims_or_a_judge_no_call_is_made() -> None:
     assert (await turn([answers(SURE)], [])).judge_requests == []
     told = await turn([answers(SURE, DOUBTFUL)], [], judged=False)
     assert isinstance(told.outcome, Answered)
@@ -214,7 +214,7 @@ WRONG = "Each key may send 950 requests a minute [1]."
     ],
     ids=["no calls left", "the rest of a failed draft", "confirmed before"],
 )
-async def test_only_what_the_judge_confirmed_is_kept(
+async def test_only_sentences_that_the_judge_confirmed_are_kept(
     drafts: list[Scripted], judgements: list[Scripted], budget: Budget | None, text: str, calls: int
 ) -> None:
     told = await turn(drafts, judgements, budget=budget)
@@ -278,7 +278,7 @@ def whole_is(reply: str | None) -> Scripted:
     [SILENT, f"{SILENT} {SURE}", f"{SURE} {SILENT}", f"Sorry, I could not find that.\n\n{SURE}"],
     ids=["alone", "before a related fact", "behind one", "no claim of its own"],
 )
-async def test_reply_that_only_says_that_the_sources_hold_no_answer_is_sent_and_refused(reply: str) -> None:
+async def test_a_reply_that_only_says_the_sources_have_no_answer_is_sent_as_a_refusal(reply: str) -> None:
     told = await turn([answers(reply)], [whole_is("not_in_sources")])
     assert isinstance(told.outcome, Refused)
     assert told.server.phases()[1:] == ["write", "judge"]
@@ -321,7 +321,7 @@ async def test_what_is_no_answer_in_a_later_attempt_is_refused_too() -> None:
     assert isinstance(told.outcome, Refused)
 
 
-async def test_rest_without_an_answer_is_not_a_partial_answer() -> None:
+async def test_a_remainder_without_an_answer_is_not_a_partial_answer() -> None:
     """Of the rest the judge saw each claim, but not that nothing else is left."""
     partly = {"claim": 2, "lines": [LINE], "supported": False, "instead": "No word of it."}
     first = says(json.dumps({"verdicts": [ABSENT, partly], "reply": "partly"}))

@@ -209,7 +209,7 @@ async def test_sources_are_numbered_once_and_files_and_thread_are_sources() -> N
     ]
 
 
-async def test_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
+async def test_using_all_tool_calls_without_a_result_ends_in_a_message() -> None:
     searches = [ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": f"x{n}"}),)) for n in range(4)]
     story = Story(ScriptedModel([GOOD], decisions=searches), PassageTool())
     story.budget = Budget(tool_calls=4)
@@ -332,7 +332,7 @@ async def test_a_message_for_orion_always_gets_a_reply() -> None:
     assert "no_reply" in story.model.decided[1].complaint
 
 
-async def test_question_back_with_a_broadcast_is_refused_and_fed_back() -> None:
+async def test_a_clarifying_question_with_a_broadcast_is_refused_and_returned_to_the_model() -> None:
     story = Story(ScriptedModel([GOOD], decisions=[AskUser(question="<!channel> which?", key="k"), Respond()]))
     assert isinstance(await story.ask(), Answered)
     assert story.model.decided[1].complaint.startswith("This would notify people whom the question did not name: ")

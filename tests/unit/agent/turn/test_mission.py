@@ -96,7 +96,7 @@ async def test_findings_from_before_a_clarifying_question_are_used_again() -> No
     assert story.state.found is None
 
 
-async def test_question_of_another_person_neither_sees_nor_ends_the_findings() -> None:
+async def test_another_persons_question_neither_sees_nor_ends_the_findings() -> None:
     story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
     await story.ask("What does tea cost?", "1000.1")
     kept = story.state.found
@@ -158,7 +158,7 @@ async def test_generated_text_is_kept_but_is_not_a_source() -> None:
     assert [each.tool for each in found.results] == ["search", "llm_generate"]
 
 
-async def test_question_back_without_an_answer_leaves_no_findings() -> None:
+async def test_a_clarifying_question_without_an_answer_leaves_no_findings() -> None:
     story = Story()
     log = AttachedFile(name="a.log", text="The walrus failed.")
     await story.ask("What does tea cost?", "1000.1", files=(log,))
@@ -353,7 +353,9 @@ def test_messages_between_people_are_one_source() -> None:
         (["lost", "a log " * 5_000], "Earlier in this thread (part of its last message)", "Member U1: a log"),
     ],
 )
-def test_of_a_long_thread_the_latest_is_read_and_the_title_says_so(texts: list[str], title: str, begins: str) -> None:
+def test_the_latest_part_of_a_long_thread_is_read_and_the_title_says_so(
+    texts: list[str], title: str, begins: str
+) -> None:
     (source,) = earlier(*texts)
     assert source.title == title
     assert source.text.startswith(begins)

@@ -73,7 +73,7 @@ class Away:
 
 
 @pytest.mark.parametrize("draft", [NOT_FOUND, "The emergency number inside the building is 9999."])
-async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> None:
+async def test_a_service_that_could_not_be_searched_is_named(draft: str) -> None:
     model = ScriptedModel([f"<answer>{draft}</answer>"], decisions=[LOOK, Respond()])
     tools: list[Tool] = [PassageTool(), Away("wiki")]
     outcome, _ = await take_turn(model, ASKED, tools=tools, policy=Policy(general="refuse"))

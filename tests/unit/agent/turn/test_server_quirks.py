@@ -316,7 +316,7 @@ async def test_judge_is_read_forgivingly_and_asked_once_more(replies: Iterable[S
     assert outcome.answer.text == CLAIM
 
 
-async def test_one_odd_refusal_unlearns_nothing() -> None:
+async def test_one_odd_refusal_changes_nothing_that_was_learned() -> None:
     odd = [failing(400, "Bad Request"), says(WHOLE), says(WHOLE)]
     async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=odd) as server, model_of(server) as model:
         for _ in range(2):

@@ -15,7 +15,7 @@ def terminal(terminal: Terminal, redis_url: str, tmp_path: Path) -> Terminal:
     return terminal
 
 
-def test_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> None:
+def test_pause_and_resume_report_the_current_state(terminal: Terminal, redis_url: str) -> None:
     paused = terminal.orion("pause", "--reason", "The index is rebuilt")
     assert (paused.code, "kept until `orion resume`" in paused.out) == (0, True)
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:

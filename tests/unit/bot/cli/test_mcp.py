@@ -77,7 +77,7 @@ async def client_of(url: str, token: str) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_person_asks_over_standard_streams(tmp_path: Path) -> None:
+async def test_a_person_can_ask_over_standard_streams(tmp_path: Path) -> None:
     env = {
         "ORION_DOCS": str(folder_of_documents(tmp_path)),
         "ORION_HOME": str(tmp_path / "home"),

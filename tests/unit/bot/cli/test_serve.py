@@ -136,7 +136,7 @@ def test_a_full_disk_is_ready_again_only_with_some_free_space(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_start(
+async def test_an_unavailable_shared_index_is_not_ready_but_does_not_prevent_a_start(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
@@ -229,7 +229,7 @@ async def test_refused_token_is_reported_at_the_start(
         await serving.serve(settings, mode=mode, host="127.0.0.1", concurrency=1)
 
 
-async def test_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: list[EventDict]) -> None:
+async def test_serve_starts_while_slack_and_redis_are_down(tmp_path: Path, log: list[EventDict]) -> None:
     settings = settings_in(
         tmp_path,
         "redis://127.0.0.1:9",
@@ -250,7 +250,7 @@ async def test_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: 
         await served
 
 
-async def test_serve_starts_while_redis_is_away(
+async def test_serve_starts_while_redis_is_down(
     workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, "redis://127.0.0.1:9")

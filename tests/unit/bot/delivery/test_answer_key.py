@@ -36,7 +36,7 @@ def test_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found: li
 
 
 @given(threads, st.sampled_from(TURNS))
-def test_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: str) -> None:
+def test_a_duplicate_is_deleted_only_if_its_equal_stays(found: list[Posted], turn_id: str) -> None:
     surplus = duplicate_posts(found, turn_id)
     kept = [one for one in found if one not in surplus and not one.placeholder]
     for gone in surplus:
@@ -64,7 +64,7 @@ def test_each_part_of_an_answer_reuses_its_own_message_first(found: list[Posted]
             assert (seat.turn_id, seat.part) == (turn_id, part)
 
 
-def test_stream_that_has_just_begun_is_not_left() -> None:
+def test_a_stream_that_has_just_begun_is_not_abandoned() -> None:
     now = f"{time.time():.6f}"
     assert not is_empty_stream(Posted(ts=now, stream=True, blank=True))
     assert is_empty_stream(Posted(ts="1.0", stream=True, blank=True))

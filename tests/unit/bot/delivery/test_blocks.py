@@ -39,7 +39,7 @@ def controls(post: Post) -> list[tuple[str, str]]:
     ]
 
 
-def test_one_line_and_one_row_are_under_a_verified_answer() -> None:
+def test_a_verified_answer_has_one_line_and_one_row_of_buttons() -> None:
     (post,) = rendered(answer(attempts=2), ask_human=True)
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
     chunk, foot, row = post.blocks
@@ -126,7 +126,7 @@ def test_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
     assert [any(b["type"] == "actions" for b in post.blocks) for post in posts] == [False] * (len(posts) - 1) + [True]
 
 
-def test_tail_that_does_not_fit_gets_a_message_of_its_own() -> None:
+def test_a_tail_that_does_not_fit_gets_its_own_message() -> None:
     full = tuple("x" * 2_900 for _ in range(4))
     posts = rendered(answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
     assert len(posts) == 2
@@ -186,7 +186,7 @@ SOURCES = st.lists(
 
 
 @given(chunks=st.lists(CHUNK, min_size=1, max_size=8), sources=SOURCES, label=st.sampled_from(["", "Not verified"]))
-def test_slack_would_take_every_message(chunks: list[str], sources: list[Source], label: str) -> None:
+def test_slack_would_accept_every_message(chunks: list[str], sources: list[Source], label: str) -> None:
     shown = answer(chunks=tuple(chunks), sources=tuple(sources), label=label)
     posts = rendered(shown)
     sent = [block["text"]["text"] for post in posts for block in post.plain if block["type"] == "section"]

@@ -63,7 +63,7 @@ async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_
         assert "Write again only what comes" in again[-1]["content"]
 
 
-async def test_never_right_keeps_what_was_shown_as_partial(tmp_path: Path, redis_url: str) -> None:
+async def test_an_answer_that_never_passes_keeps_its_shown_part_as_partial(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG)) as at:
         message = await at.answered(at.ask())
         assert "600 requests" in message["text"]
@@ -156,7 +156,7 @@ async def test_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redi
         assert at.calls("chat.postMessage") == 0
 
 
-async def test_question_deleted_meanwhile_takes_its_stream_along(tmp_path: Path, redis_url: str) -> None:
+async def test_deleting_the_question_deletes_its_stream(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
         ts = at.ask()

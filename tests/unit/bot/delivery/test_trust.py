@@ -85,7 +85,7 @@ def test_quotations_that_follow_each_other_show_their_passage_once() -> None:
     ]
 
 
-def test_quotation_stands_there_once_and_marked_only_where_the_passage_says_more() -> None:
+def test_a_quotation_is_shown_once_and_marked_only_within_a_longer_passage() -> None:
     sentence = "The alert `DiskFull` pages the lead."
     whole = {**QUOTATION, "text": sentence, "passages": passage(sentence, [4, 9])}
     part = {**whole, "passages": passage(f"{sentence} Nobody else is called.", [4, 9])}

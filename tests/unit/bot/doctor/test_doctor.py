@@ -296,7 +296,7 @@ async def test_passwords_and_tokens_of_addresses_are_not_shown(tmp_path: Path) -
     assert "hunter22" not in str(found)
 
 
-async def test_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
+async def test_one_langfuse_key_without_the_other_is_reported(tmp_path: Path) -> None:
     public = await checks(settings_in(tmp_path, "", langfuse_public_key="pk"))
     secret = await checks(settings_in(tmp_path, "", langfuse_secret_key=SecretStr("sk")))
     assert (public["Langfuse"].ok, secret["Langfuse"].ok) == (False, False)

@@ -84,7 +84,7 @@ def test_another_server_does_not_see_the_model_servers_account(tmp_path: Path) -
     assert "X-Secret" in found[0].headers
 
 
-def test_old_name_of_the_setting_says_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_old_name_of_a_setting_leads_to_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORION_SEMANTIC", "on")
     assert find_unknown_names()["ORION_SEMANTIC"] == "ORION_EMBED_MODEL"
 
@@ -129,7 +129,7 @@ async def test_doctor_reports_no_fault_if_the_server_has_no_embeddings(tmp_path:
         assert str(await check_embedding(settings, 5)).startswith("off: the model server lists no embedding model")
 
 
-async def test_question_over_documents_of_its_own_is_searched_by_meaning(
+async def test_a_question_over_a_channels_own_documents_is_searched_by_meaning(
     tmp_path: Path, docs: Path, server: ScriptedOpenAI
 ) -> None:
     settings = settings_in(tmp_path, "", openai_base_url=server.url, model="m", judge=False)

@@ -59,7 +59,7 @@ async def at_work(syncing: Syncing) -> AsyncIterator[None]:
         task.cancel()
 
 
-async def test_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corpus: Corpus, site: LocalSite) -> None:
+async def test_a_start_reads_only_local_sources_and_the_sync_reads_all(corpus: Corpus, site: LocalSite) -> None:
     async with open_index(corpus) as (index, report):
         assert (report.added, site.asked) == (1, [])
         assert run_order(order(corpus)) == 0
@@ -82,13 +82,13 @@ def test_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     assert run_order(order(corpus, every_s=0)) == 0
 
 
-async def test_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
+async def test_no_one_waits_forever_for_another_sync(corpus: Corpus) -> None:
     with index_for(corpus) as other, other.alone(SYNC_LOCK):
         async with open_index(corpus, wait_s=0) as (index, report):
             assert (report.added, index.documents()) == (0, ())
 
 
-def test_run_that_cannot_be_ends_with_its_reason(corpus: Corpus, tmp_path: Path) -> None:
+def test_an_impossible_sync_fails(corpus: Corpus, tmp_path: Path) -> None:
     away = Corpus(roots=corpus.roots, index_path=corpus.index_path, database=f"postgresql:///none?host={tmp_path}")
     assert run_order(order(away)) == FAILED
     corpus.index_path.mkdir(parents=True)
@@ -105,7 +105,7 @@ async def test_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> Non
         assert {document.title for document in index.documents()} >= {"Alpha", "Beta", "Web"}
 
 
-async def test_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(corpus: Corpus, site: LocalSite) -> None:
+async def test_a_running_sync_ends_with_orion_and_the_next_one_continues(corpus: Corpus, site: LocalSite) -> None:
     site.pages["/w"] = Reply(hangs=True)
     async with open_index(corpus) as (index, _):
         async with at_work(Syncing(corpus=corpus, index=index, every_s=1.0)):

@@ -34,7 +34,7 @@ def test_what_is_no_address_is_refused_by_name_and_without_its_password(entry: s
 @pytest.mark.parametrize(
     ("given", "audience"), [(set(), "public"), ({"public"}, "public"), ({"C0HR", "U0ANN"}, "C0HR,U0ANN")]
 )
-def test_pages_are_for_everybody_unless_a_setting_says_otherwise(given: set[str], audience: str) -> None:
+def test_pages_are_public_unless_a_setting_says_otherwise(given: set[str], audience: str) -> None:
     settings = load_settings(web_docs=frozenset({"https://a.example/"}), web_docs_audience=frozenset(given))
     assert [source.audience for source in web_sources(settings)] == [audience]
 

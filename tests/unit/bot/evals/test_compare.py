@@ -31,7 +31,7 @@ VERIFIER: dict[str, Any] = {
 RANKING: dict[str, Any] = {"file": "s.json", "docs": 9, "queries": 3, "ndcg_at_10": 0.7, "p50_ms": 1.0}
 
 
-def test_rows_that_went_over_are_named_with_what_became_of_them() -> None:
+def test_rows_whose_result_changed_are_listed_with_their_outcome() -> None:
     wrong = [{"id": "b", "outcome": "refused"}, {"id": "c", "outcome": "refused"}]
     found = compare(ANSWERS, {**ANSWERS, "not_as_expected": wrong})
     assert (found["better"], found["worse"], found["still_wrong"]) == (["a (refused)"], ["c (refused)"], 1)

@@ -62,7 +62,7 @@ def test_each_turn_is_a_row_with_its_outcome(terminal: Terminal, redis_url: str)
     ]
 
 
-def test_rows_can_be_chosen_by_outcome_judgement_and_place(terminal: Terminal, redis_url: str) -> None:
+def test_rows_can_be_selected_by_outcome_judgement_and_place(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a", U1="good")
     turn(redis_url, "0b", "refused", U1="bad")
     turn(redis_url, "0c", "failed")
@@ -80,7 +80,7 @@ def test_what_cannot_be_read_or_holds_no_question_is_left_out(terminal: Terminal
     assert rows(terminal) == []
 
 
-def test_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_url: str) -> None:
+def test_labels_are_neither_guessed_nor_overwritten(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a")
     assert terminal.orion("eval", "from-traces", "out.jsonl").code == 0
     asked = terminal.orion("eval", "answers", "out.jsonl", "--docs", "docs")

@@ -141,5 +141,5 @@ def test_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None:
     assert ("meta", "content", f"default-src 'none'; style-src 'sha256-{digest}'") in page.attributes
 
 
-def test_no_questions_make_a_page_too() -> None:
+def test_a_report_without_questions_is_a_page_too() -> None:
     assert "No draft failed a rule." in report_page(run_of())

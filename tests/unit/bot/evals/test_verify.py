@@ -125,7 +125,7 @@ async def test_rows_without_a_verdict_are_counted_and_named_in_the_output(tmp_pa
     ]
 
 
-async def test_stream_keeps_half_an_emoji_from_ending_it(tmp_path: Path) -> None:
+async def test_half_an_emoji_does_not_end_a_stream(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": "\\ud83d", "text": "Half \\ud83d an emoji"}')
     assert not await verify_stream(source, out, OPTIONS)
     assert len(read_rows(out)) == 1

@@ -151,7 +151,9 @@ async def test_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> 
 
 
 @pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (MIN_ABSENCE_S, 0.0)])
-async def test_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s: float, scene: Scene) -> None:
+async def test_a_short_absence_or_a_zero_setting_needs_no_catch_up(
+    away_s: float, recent_s: float, scene: Scene
+) -> None:
     root, _ = await scene.served()
     missed = scene.missed(ERROR, thread=root)
     before = len(scene.workspace.calls)
@@ -200,7 +202,7 @@ PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
     ("reason", "permanent", "kept", "caught_up"),
     [("channel_not_found", True, False, True), ("missing_scope", True, True, True), ("http_503", False, True, False)],
 )
-async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_off(
+async def test_a_deleted_channel_is_forgotten_and_an_outage_of_slack_defers_the_catch_up(
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
     await served_at(redis_client, PLACE)

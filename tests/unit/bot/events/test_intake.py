@@ -44,7 +44,7 @@ def test_mention_opens_its_own_thread() -> None:
     )
 
 
-def test_only_a_message_tells_of_its_files_and_files_alone_are_a_question() -> None:
+def test_only_a_message_event_lists_files_and_files_alone_are_a_question() -> None:
     chat = {"type": "message", "channel": "D1", "channel_type": "im", "user": "UANN", "ts": "1.000001"}
     assert incoming({**chat, "text": "hi"}).files == "none"
     shared = incoming({**chat, "text": "", "subtype": "file_share", "files": [{"id": "F1"}]})
@@ -83,7 +83,7 @@ def test_a_message_to_someone_else_gets_no_answer_and_other_talk_is_overheard(te
     assert incoming(message()).addressed == "overheard"
 
 
-def test_mute_keeps_quiet_until_mentioned_again() -> None:
+def test_mute_lasts_until_the_next_mention() -> None:
     muting = incoming(message(thread_ts="1700000000.000100", text="Mute."))
     assert (muting.kind, apply_thread_mode(muting, "engaged")) == ("mute", muting)
     again = incoming(mention(thread_ts="1700000000.000100"))
@@ -230,7 +230,7 @@ def test_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(text
         ({"subtype": "reminder_add"}, "subtype"),
     ],
 )
-def test_never_itself_bots_or_notices(fields: dict[str, Any], why: str) -> None:
+def test_orion_never_answers_itself_bots_or_notices(fields: dict[str, Any], why: str) -> None:
     assert reason(message(channel="D1", channel_type="im", **fields)) == why
 
 

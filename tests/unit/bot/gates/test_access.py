@@ -186,7 +186,7 @@ async def test_person_who_asks_through_an_app_is_answered_and_an_app_is_not(sett
     assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
 
 
-async def test_slack_that_does_not_tell_makes_the_question_wait(at: GateScene) -> None:
+async def test_an_access_check_without_a_reply_from_slack_makes_the_question_wait(at: GateScene) -> None:
     claimed, lease = await at.store(vouched=True)
     for _ in range(6):
         at.slack.server.faults.fail("users.info", "internal_error", times=1)
@@ -210,7 +210,7 @@ async def test_slack_that_does_not_tell_makes_the_question_wait(at: GateScene) -
     ("method", "vouched", "why"),
     [("users.info", True, "unknown_person"), ("conversations.info", False, "unknown_channel")],
 )
-async def test_slack_that_never_tells_refuses_and_says_what_to_do(
+async def test_an_access_check_that_slack_never_answers_refuses_with_a_remedy(
     method: str, why: Any, at: GateScene, *, vouched: bool
 ) -> None:
     at.slack.server.faults.fail(method, "missing_scope")
@@ -305,7 +305,7 @@ async def test_a_budget_does_not_concern_people_who_talk_to_others(redis_client:
         assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
 
 
-async def test_refused_letter_that_dies_is_reported_to_no_one(at: GateScene) -> None:
+async def test_a_refused_message_that_is_given_up_is_reported_to_no_one(at: GateScene) -> None:
     lease = (await at.store(refused="user_refused"))[1]
     roster = at.slack.server.workspace.roster
     roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)

@@ -90,7 +90,9 @@ async def test_emoji_alone_in_a_thread_are_a_reaction_unless_they_answer_a_quest
         await setting.answer_to(more, thread=root)
 
 
-async def test_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis, at: GateScene) -> None:
+async def test_only_the_lease_holder_records_and_an_ephemeral_message_may_fail(
+    redis_client: Redis, at: GateScene
+) -> None:
     place, _ = at.slack.ask()
     pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)
     await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))

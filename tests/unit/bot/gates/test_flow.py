@@ -24,7 +24,7 @@ MESSAGE = Incoming(
 NEWER = json.dumps({**json.loads(MESSAGE), "schema": MESSAGE_SCHEMA + 1, "what_we_know_nothing_of": {}})
 
 
-async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(redis_client: Redis) -> None:
+async def test_a_newer_message_waits_uncounted_for_its_version_but_not_forever(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
         claimed, lease = await at.stored(str(KEY), NEWER)
         with capture_logs(processors=[merge_contextvars]) as logs:

@@ -85,7 +85,7 @@ async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not
     assert lost.at.through == []
 
 
-async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(lost: Lost) -> None:
+async def test_no_one_is_notified_about_a_message_that_may_not_be_for_orion(lost: Lost) -> None:
     claimed, lease = await lost.said()
     await lost.at.flow.notify_given_up(claimed, lease, "crashed")
     assert lost.at.dead == []

@@ -52,9 +52,7 @@ def now(setting: Setting, message: Json, channel: str = CHANNEL) -> Json:
 
 
 @pytest.mark.parametrize("handoff", [HELPERS, "#engineering"])
-async def test_people_in_the_channel_are_asked_once_with_question_sources_and_the_way_back(
-    tmp_path: Path, redis_url: str, handoff: str
-) -> None:
+async def test_a_hand_off_posts_question_sources_and_a_link_once(tmp_path: Path, redis_url: str, handoff: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff=handoff)) as setting:
         answer = await refused(setting)
         offered = button(answer)

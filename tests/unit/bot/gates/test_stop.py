@@ -69,7 +69,7 @@ async def test_another_member_can_stop_it_after_a_lookup_in_slack(tmp_path: Path
         assert whispers(setting) == []
 
 
-async def test_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path: Path, redis_url: str) -> None:
+async def test_a_stop_without_a_turn_is_answered_only_to_its_author(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()
         await setting.answer_to(ts)
@@ -120,7 +120,7 @@ async def test_stop_button_is_removed_after_its_turn(tmp_path: Path, redis_url: 
         await setting.workspace.wait_for(lambda: whispers(setting))
 
 
-async def test_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_also_cancels_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
     drafts = repeat(says(DRAFTS["good"]))
     async with with_model(tmp_path, redis_url, decisions=[ASKS, RESPOND], drafts=drafts) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")

@@ -84,7 +84,7 @@ async def test_keys_of_an_older_version_that_the_user_may_not_read_do_not_preven
         await redis_client.acl_deluser("narrow")
 
 
-async def test_start_warns_of_the_others(redis_client: Redis) -> None:
+async def test_a_start_warns_of_other_orions(redis_client: Redis) -> None:
     await join_redis(redis_client, A)
     with capture_logs() as log:
         await join_redis(redis_client, B)

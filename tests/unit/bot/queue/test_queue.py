@@ -223,7 +223,7 @@ async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     return claimed
 
 
-async def test_retried_letter_is_put_at_the_end_of_its_thread_once(
+async def test_a_retried_dead_letter_is_put_at_the_end_of_its_thread_once(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
     no_leaked_keys.append("*:fence")
@@ -244,7 +244,7 @@ async def test_retried_letter_is_put_at_the_end_of_its_thread_once(
     assert await letters.newest() == []
 
 
-async def test_retried_letter_wakes_a_worker_and_waits_behind_a_running_turn(
+async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_turn(
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
     letters = DeadLetters(redis_client)

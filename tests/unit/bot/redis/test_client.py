@@ -84,7 +84,7 @@ async def test_what_redis_py_trips_over_is_an_outage_without_a_text(error: Excep
     assert "writelines" not in str(raised.value)
 
 
-async def test_nobody_there_is_an_outage_for_every_way_of_asking(nobody: Cluster) -> None:
+async def test_a_closed_port_is_an_outage_for_every_kind_of_call(nobody: Cluster) -> None:
     pipe, pubsub = nobody.pipeline(transaction=False), nobody.pubsub()
     pipe.get("a")
     for ask in (
@@ -247,7 +247,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
         yield Pair(client, replica)
 
 
-async def test_question_that_no_replica_has_is_not_acknowledged_yet_is_kept_and_known_when_it_comes_again(
+async def test_an_unreplicated_question_is_stored_but_acknowledged_only_when_resent(
     pair: Pair,
 ) -> None:
     mailbox = Mailbox(pair.client)

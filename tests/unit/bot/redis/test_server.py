@@ -275,7 +275,7 @@ def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, m
     assert find_server() == bundled
 
 
-def test_server_that_does_not_run_here_is_passed_over(tmp_path: Path) -> None:
+def test_a_server_binary_that_does_not_run_here_is_skipped(tmp_path: Path) -> None:
     foreign, broken, good = tmp_path / "foreign", tmp_path / "broken", tmp_path / "good"
     foreign.write_bytes(b"\x7fELF of another machine")
     broken.write_text("#!/bin/sh\nexit 127\n")

@@ -126,7 +126,7 @@ async def test_waiting_for_a_socket_does_not_delay_the_shutdown(redis_client: Re
         assert time.monotonic() - began < 8
 
 
-async def test_no_text_in_any_library_line(redis_client: Redis, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_library_log_line_has_a_text(redis_client: Redis, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with local_slack(strictness=PROMPT) as slack:
         ledger = Ledger(closed=1)

@@ -59,7 +59,7 @@ async def test_where_no_status_can_be_set_the_session_offers_the_button(slack: S
     assert told(slack) == ["processing", "active"]
 
 
-async def test_question_that_rests_can_be_stopped_too(slack: Slack) -> None:
+async def test_a_question_that_waits_for_a_retry_can_be_stopped(slack: Slack) -> None:
     place, ts = slack.ask()
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
         await status.leave_text(MODEL_AWAY)

@@ -57,7 +57,7 @@ def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) 
     assert "confidential" not in caplog.text
 
 
-async def test_readiness_knows_a_revoked_token_and_takes_no_outage_for_one(slack: Slack) -> None:
+async def test_readiness_distinguishes_a_revoked_token_from_an_outage(slack: Slack) -> None:
     check = TokenCheck(slack.client, every_s=0)
     seen = [await check.is_accepted()]
     for error in ("internal_error", "token_revoked", "internal_error"):

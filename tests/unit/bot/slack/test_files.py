@@ -169,7 +169,7 @@ async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read(slack
     assert slack.made("conversations.replies") == before + 1
 
 
-async def test_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:
+async def test_in_an_unreadable_channel_only_files_from_events_are_known() -> None:
     """A Slack that is away is waited for."""
     async with local_slack(patience_s=0.05) as slack:
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")

@@ -164,7 +164,7 @@ def test_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: 
     assert Incoming.from_json(found.to_json()) == replace(found, action_token="")
 
 
-def test_only_permalinks_may_be_kept() -> None:
+def test_only_the_permalink_of_a_slack_search_result_is_kept() -> None:
     private = Source(
         id=1, title="Ada in #general", url="https://s.example/p1", text="words", origin=SLACK_SEARCH_ORIGIN
     )

@@ -38,7 +38,7 @@ async def test_retry_after_is_obeyed(slack: Slack) -> None:
 
 
 @pytest.mark.parametrize(("error", "status"), [("internal_error", 200), ("fatal_error", 500), ("", 503)])
-async def test_slacks_own_trouble_is_waited_out(error: str, status: int, slack: Slack) -> None:
+async def test_slacks_own_errors_are_waited_out(error: str, status: int, slack: Slack) -> None:
     slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
     await slack.calls.write("chat.postMessage", post())
     assert slack.made("chat.postMessage") == 4
@@ -257,7 +257,7 @@ async def test_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back
 
 
 @pytest.mark.parametrize("error", ["channel_not_found", "ratelimited"])
-async def test_slack_that_says_no_is_there(error: str, slack: Slack) -> None:
+async def test_a_slack_that_refuses_is_reachable(error: str, slack: Slack) -> None:
     breaker = CircuitBreaker("slack", failures=1)
     calls = SlackCalls(slack.client, patience_s=0.0, first_pause_s=0.01, breaker=breaker)
     slack.server.faults.fail("chat.postMessage", error)
@@ -284,7 +284,7 @@ async def test_call_that_was_cancelled_leaves_the_probe_to_the_next(slack: Slack
     ("error", "status", "rechecks"),
     [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
 )
-async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, rechecks: int) -> None:
+async def test_only_calls_that_slack_may_still_carry_out_are_rechecked(error: str, status: int, rechecks: int) -> None:
     await_reply: list[None] = []
 
     async def maybe_posted() -> None:

@@ -73,7 +73,7 @@ async def test_used_up_budget_is_named(
     assert await used_up(redis_client, purse, incoming()) == holder
 
 
-async def test_others_and_tomorrow_are_another_matter(redis_client: Redis) -> None:
+async def test_other_people_and_other_days_have_their_own_budget(redis_client: Redis) -> None:
     limits = Limits(user=10, channel=10)
     purse = budgets(redis_client, limits)
     await spend(purse, 10, incoming())

@@ -156,7 +156,7 @@ def test_record_holds_attempts_timings_and_usage() -> None:
     assert record["attempts"][0]["violations"] == [asdict(VERDICT.violations[0])]
 
 
-def test_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
+def test_a_record_keeps_only_the_link_of_a_slack_search_result() -> None:
     found = Source(id=1, title="Ann in #tea", url="https://slack.example/p1", text="words", origin="tool:slack_search")
     answer = Answer(text="a [1]", chunks=("a",), sources=(found,), verified=True, attempts=1)
     record = recorded("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")

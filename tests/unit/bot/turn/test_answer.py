@@ -51,7 +51,7 @@ async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(at: Team
     assert (await at.threads.load(place)).history != ()
 
 
-async def test_question_that_still_waits_is_stopped_too_and_once(at: TeamBot) -> None:
+async def test_a_question_that_still_waits_is_stopped_once(at: TeamBot) -> None:
     place, ts = await at.ask()
     incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
     (question,) = await at.mailbox.list_messages(str(place))
@@ -137,7 +137,7 @@ async def test_slack_outage_uses_up_no_tries(redis_client: Redis, at: TeamBot) -
 
 
 @pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
-async def test_question_that_comes_again_from_elsewhere_is_answered_in_place(how: str, at: TeamBot) -> None:
+async def test_a_question_repeated_from_elsewhere_is_answered_in_place(how: str, at: TeamBot) -> None:
     """Nothing in Redis tells that an answer stands, and it is the message's first try: only Slack knows."""
     edited = how.startswith("edited")
     place, ts = at.slack.ask()

@@ -126,7 +126,7 @@ async def test_what_slack_carried_out_after_its_second_try_goes(
         assert stamps(at.slack, place) == first, "what people saw first stays"
 
 
-async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redis_client: Redis) -> None:
+async def test_a_placeholder_that_arrives_after_the_answer_is_deleted(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD], request_s=REQUEST_S) as at:
         place, ts = at.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -141,7 +141,7 @@ async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redi
 
 
 @pytest.mark.parametrize("why", ["drained", "stopped", "edited", "deleted"])
-async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
+async def test_an_interrupted_post_that_arrives_late_is_not_a_duplicate(
     why: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     """The turn was interrupted in the middle of its post: nobody waits for the reply, and Slack carries it out."""
@@ -167,7 +167,7 @@ async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
             assert "as edited" in at.said(place)[0]
 
 
-async def test_of_two_versions_the_answer_to_the_latest_stays(slack: Slack) -> None:
+async def test_the_answer_to_the_latest_of_two_versions_stays(slack: Slack) -> None:
     """The older one landed between the newer one's look and post: it stands first, and answers nothing any more."""
     place, ts = slack.ask()
     older = Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention").turn_id
@@ -188,7 +188,7 @@ async def test_where_slack_replied_nobody_looks_and_nothing_is_left(at: TeamBot)
     assert at.slack.made("conversations.replies") == 0
 
 
-async def test_newer_doubt_takes_the_place_of_an_older_one(at: TeamBot) -> None:
+async def test_a_newer_recheck_replaces_an_older_one(at: TeamBot) -> None:
     """Slack was away for long: each try left a message, and one look is enough for all of them."""
     place, ts = at.slack.ask()
     await answered(at, place, ts)
@@ -202,7 +202,7 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(at: TeamBot) -> None:
     assert (await at.mailbox.depth()).messages == 0
 
 
-async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(at: TeamBot) -> None:
+async def test_a_newer_recheck_does_not_wait_for_an_older_one(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await Rechecks(at.mailbox).add(place, ts)
     (incoming,) = await at.mailbox.claim("w", 9)

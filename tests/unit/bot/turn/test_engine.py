@@ -85,7 +85,7 @@ async def test_settings_reach_policy_and_budget(tmp_path: Path) -> None:
         assert "llm_generate" not in engine.tools
 
 
-async def test_server_brings_the_generating_tool(tmp_path: Path) -> None:
+async def test_a_model_server_enables_the_generating_tool(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", openai_base_url="http://127.0.0.1:9/v1")
     async with open_engine(settings, corpus_of(settings)) as engine:
         assert isinstance(engine.model, OpenAIModel)

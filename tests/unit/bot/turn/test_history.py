@@ -133,7 +133,7 @@ async def test_the_thread_is_read_even_if_its_first_question_was_stopped(
         assert all("Lisbon plan" in body and "disk quota" in body for body in asked)
 
 
-async def test_one_reading_a_minute_keeps_nobody_waiting_and_the_answer_says_what_it_did_not_see(
+async def test_one_history_call_a_minute_delays_no_one_and_the_answer_says_what_was_not_read(
     tmp_path: Path, redis_url: str
 ) -> None:
     unseen = say("file_unseen", None)

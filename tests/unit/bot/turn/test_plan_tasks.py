@@ -136,7 +136,7 @@ async def test_what_is_never_right_takes_the_place_of_the_plan(tmp_path: Path, r
         assert "900 requests" not in shown(message)
 
 
-async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_path: Path, redis_url: str) -> None:
+async def test_a_clarifying_question_replaces_the_plan_which_then_continues(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     decisions = once(ASKS_BACK, calls(("finish_step", {"step": 1, "result": "600"})))
     drafts = [draft("Ea", gate=gate, rest=(FIRST,))] * 3
@@ -151,7 +151,7 @@ async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_p
         assert [tasks(message) for message in at.own(ts)] == [[], DONE]
 
 
-async def test_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: Path, redis_url: str) -> None:
+async def test_a_plan_is_deleted_with_its_question_and_replaced_after_an_edit(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     deleted = asyncio.Event()
 
@@ -217,7 +217,7 @@ async def test_worker_that_dies_over_a_plan_leaves_none(at: TeamBot, *, stops: b
     assert ("120 requests" in message["text"], message["text"] == "Stopped.") == (not stops, stops)
 
 
-async def test_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis_client: Redis) -> None:
+async def test_the_answer_waits_for_a_plan_that_is_being_sent(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, ["<answer>What is this?</answer>"]) as at:
         at.services = streaming_in(at, model=ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"], decisions=DECIDED))
         for method in (START, APPEND):
@@ -231,7 +231,7 @@ async def test_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError, LeaseLost])
-async def test_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Exception]) -> None:
+async def test_showing_a_plan_never_ends_a_turn_without_redis_or_lease(error: type[Exception]) -> None:
     async with local_slack() as slack, asyncio.timeout(10):
         place, _ = slack.ask()
         stream, _ = stream_in(place, Streams(slack.calls), error)

@@ -48,7 +48,7 @@ async def test_status_is_shown_changed_and_cleared(slack: Slack) -> None:
     assert cleared(slack)
 
 
-async def test_slack_is_reminded_before_it_forgets(slack: Slack) -> None:
+async def test_the_status_is_renewed_before_slack_drops_it(slack: Slack) -> None:
     place, ts = slack.ask()
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating():
         await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
@@ -100,7 +100,7 @@ async def test_the_answer_waits_for_a_slow_message_that_stands_in(method: str, s
     assert slack.made("chat.postMessage") == 1
 
 
-async def test_slack_in_trouble_stops_no_turn() -> None:
+async def test_an_outage_of_slack_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("*", "internal_error", times=1000)

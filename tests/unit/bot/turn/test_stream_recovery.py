@@ -73,7 +73,7 @@ async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looke
     assert {message["ts"] for message in own(slack, place)} == {first} | others
 
 
-async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one(slack: Slack) -> None:
+async def test_a_stream_that_its_turn_ends_meanwhile_is_not_treated_as_blank(slack: Slack) -> None:
     """The first piece of an answer can wait for Slack longer than a blank stream is left alone."""
     clock = Clock()
     slack.server.workspace.log = MessageLog(clock)
@@ -102,7 +102,7 @@ async def test_shown_text_stays_with_a_note_that_it_was_stopped(slack: Slack) ->
     assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
 
 
-async def test_stream_waits_for_the_next_answer_or_goes(slack: Slack) -> None:
+async def test_a_stream_waits_for_the_next_answer_or_is_deleted(slack: Slack) -> None:
     place, asked = slack.ask()
     ts = await begun(slack, place, "Each key")
     answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage("begun", ts))
@@ -114,14 +114,14 @@ async def test_stream_waits_for_the_next_answer_or_goes(slack: Slack) -> None:
     assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
-async def test_start_is_noted_before_and_its_ts_right_after(slack: Slack) -> None:
+async def test_the_start_is_recorded_before_a_stream_and_its_ts_right_after(slack: Slack) -> None:
     place, _ = slack.ask()
     stream, noted = stream_in(place, Streams(slack.calls))
     assert await stream.show("One.", "One.")
     assert noted.told == ["", stream.streamed.ts]
 
 
-async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet(slack: Slack) -> None:
+async def test_pieces_are_sent_together_while_slack_limits_the_rate(slack: Slack) -> None:
     place, _ = slack.ask()
     stream, _ = stream_in(place, Streams(slack.calls, each_s=0.2))
     async with stream.sending():
@@ -209,7 +209,7 @@ async def test_bot_without_an_account_gets_a_post(at: TeamBot) -> None:
 
 
 @pytest.mark.parametrize("stops", [False, True])
-async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(at: TeamBot, *, stops: bool) -> None:
+async def test_a_stream_that_begins_too_late_is_deleted(at: TeamBot, *, stops: bool) -> None:
     """Slack was slower than a start may take, and began it all the same, under the answer."""
     clock = Clock()
     at.slack.server.workspace.log = MessageLog(clock)

@@ -56,7 +56,7 @@ async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver]
     ]
 
 
-async def test_page_in_place_of_langfuse_is_not_taken_for_it() -> None:
+async def test_another_page_is_not_mistaken_for_langfuse() -> None:
     async def sign_in(_: web.Request) -> web.Response:
         return web.Response(text="<html>Sign in</html>", content_type="text/html")
 

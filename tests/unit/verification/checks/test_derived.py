@@ -11,7 +11,7 @@ def errors(source: str, text: str) -> list[Violation]:
     return [each for each in check(Draft(text=f"{text} [1].", sources=pages)).errors if each.rule == "claim_supported"]
 
 
-def test_sum_of_unlike_things_is_left_to_a_judge() -> None:
+def test_a_sum_of_different_things_is_left_to_a_judge() -> None:
     source = Source(id=1, title="", text="The shelter has 5 cats and 3 dogs.")
     verdict = check(Draft(text="The shelter has 8 animals in total [1].", sources=(source,)))
     assert [(each.severity, each.words) for each in verdict.violations] == [("warning", "8")]

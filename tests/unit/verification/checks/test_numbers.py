@@ -76,7 +76,7 @@ def test_feedback_names_the_source_number() -> None:
         assert [says in each and each.endswith((says, "source [1]")) for each in details] == ([True] if says else [])
 
 
-def test_number_that_tells_nothing_of_what_is_claimed_is_not_named_as_the_right_one() -> None:
+def test_an_unrelated_number_is_not_named_as_the_right_one() -> None:
     codes = "| Code | Status | Meaning |\n|---|---|---|\n| FH-1001 | 400 | The request is not valid JSON |"
     limits = "Each API key may make 600 requests a minute."
     for text, said in ((codes, "900 is not in source [1]"), (limits, "source [1] says 600, not 900")):
@@ -99,7 +99,7 @@ def test_number_that_tells_nothing_of_what_is_claimed_is_not_named_as_the_right_
         ("The Ulm office has 60 people. Of all, 250 employees are remote.", "The Ulm office has 60 employees"),
     ],
 )
-def test_number_that_may_be_of_the_same_passes(source: str, text: str) -> None:
+def test_a_number_that_may_mean_the_same_passes(source: str, text: str) -> None:
     assert [each for each in violations_of(source, text) if each.severity == "error" and "says" in each.detail] == []
 
 

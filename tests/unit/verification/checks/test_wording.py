@@ -57,7 +57,7 @@ def test_an_invented_quotation_is_an_error() -> None:
     assert "are not in source [1]" in violation.detail
 
 
-def test_small_words_apart_it_is_a_suspicion() -> None:
+def test_a_quotation_that_differs_in_small_words_is_a_warning() -> None:
     violations = violations_of(MANUAL, 'It says "they are never to open the valve".')
     assert [v.severity for v in violations] == ["warning"]
 
@@ -89,7 +89,7 @@ def test_a_known_name_in_place_of_another_fails(claim: str, there: str) -> None:
     assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
-def test_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
+def test_an_added_or_missing_negation_is_an_error_without_a_judge() -> None:
     for source, claim in [
         ("Deploys are allowed on Friday.", "Deploys are not allowed on Friday."),
         ("The door must not be opened by visitors.", "The door must be opened by visitors."),

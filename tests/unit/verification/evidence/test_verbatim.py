@@ -16,7 +16,7 @@ PAGE = (
 )
 
 
-def test_sentence_of_the_source_is_recited() -> None:
+def test_a_sentence_of_the_source_counts_as_a_quotation() -> None:
     for claim in [
         "The primary answers within 5 minutes [1].", "The primary answers within 5 minutes. [1]",
         "*The primary answers within 5 minutes [1].*", "Keys expire after 90 days [1, 2]",
@@ -25,7 +25,7 @@ def test_sentence_of_the_source_is_recited() -> None:
         assert is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
-def test_part_of_a_sentence_is_not_recited() -> None:
+def test_part_of_a_sentence_is_not_a_quotation() -> None:
     for claim in [
         "The primary answers within 15 minutes [1].", "the primary answers within 5 minutes [1].",
         "primary answers within 5 minutes [1].", "The primary answers within 5 [1].", "Fifty euros a week [1].",
@@ -42,13 +42,13 @@ def test_quotation_is_found_after_the_same_words_inside_another_sentence() -> No
 ROW = "Run run7 --check first [1] | Keys expire after 90 days [1] | page (https://docs.example/p)"
 
 
-def test_row_of_sentences_is_recited() -> None:
+def test_a_row_of_sentences_counts_as_a_quotation() -> None:
     texts = ["Run `run7 --check` first. See below.", PAGE.replace("- Keys", "Keys")]
     assert is_verbatim_sentence(ROW, texts, {"https://docs.example/p"}.__contains__)
     assert is_verbatim_sentence("| Keys are never shared [1] | Keys expire after 90 days |", [PAGE])
 
 
-def test_row_with_anything_else_is_not_recited() -> None:
+def test_a_row_with_anything_else_is_not_a_quotation() -> None:
     for row in [
         ROW.replace("90", "91"),
         ROW.replace("docs", "evil"),

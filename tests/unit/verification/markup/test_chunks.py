@@ -57,7 +57,7 @@ def test_every_chunk_satisfies_the_form_rules(text: str, limit: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(text=TEXTS)
-def test_splitting_what_was_split_changes_nothing(text: str) -> None:
+def test_splitting_split_text_changes_nothing(text: str) -> None:
     chunks = split_chunks(repair(text)[0], SOURCES)
     assert tuple(part for chunk in chunks for part in split_chunks(chunk, SOURCES)) == chunks
 
@@ -185,7 +185,7 @@ def test_long_ticks_leave_room_for_the_code(ticks: int, opens: str, info: str) -
     assert len(first) == 64 == len(second)
 
 
-def test_table_whose_header_is_longer_than_a_chunk_is_cut_all_the_same() -> None:
+def test_a_table_whose_header_is_longer_than_a_chunk_is_still_cut() -> None:
     header, rule = " | ".join(["a long title"] * 8), "-+-".join(["-" * 12] * 8)
     chunks = split_chunks(f"```\n{header}\n{rule}\none | two\n```", (), "mrkdwn", 60)
     assert all(len(chunk) <= 60 for chunk in chunks)
@@ -193,7 +193,7 @@ def test_table_whose_header_is_longer_than_a_chunk_is_cut_all_the_same() -> None
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n \n"])
-def test_nothing_gives_no_chunk(text: str) -> None:
+def test_an_empty_text_gives_no_chunk(text: str) -> None:
     assert split_chunks(text) == ()
 
 

@@ -72,7 +72,7 @@ def test_spellings_of_one_target_are_equal() -> None:
         ("https://a.test/x?y=1", "https://a.test/x?y=2"),
     ],
 )
-def test_other_targets_are_not(one: str, other: str) -> None:
+def test_different_link_targets_stay_different(one: str, other: str) -> None:
     assert normalise_url(one) != normalise_url(other)
 
 

@@ -123,7 +123,7 @@ def test_mentions_are_never_touched(draft: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\t"])
-def test_nothing_stays_nothing(text: str) -> None:
+def test_an_empty_text_stays_empty(text: str) -> None:
     assert repair(text) == (text, ())
 
 

@@ -38,7 +38,7 @@ def test_slack_tokens_are_tokens() -> None:
         assert kinds(token) == [("token", token)]
 
 
-def test_other_angle_brackets_are_text() -> None:
+def test_other_angle_brackets_are_plain_text() -> None:
     for text in ["<foo>", "<std::vector>", "<https://x y>", "< https://x.y>", "<!unknown>", "<javascript:x>"]:
         assert kinds(text) == [("text", text)]
 
@@ -76,7 +76,7 @@ def test_fences_are_recognised() -> None:
         assert (fence.closed, fence.quoted) == (closed, quoted)
 
 
-def test_no_fence_here() -> None:
+def test_no_fence_is_found_here() -> None:
     for text in ["a ``` b", "a ```b``` c", "```a``` b\nc", "``\na\n``", "a ~~~\nb\n"]:
         assert fences(text) == []
 

@@ -235,7 +235,7 @@ def test_text_that_only_looks_like_a_mention_passes(text: str, dialect: Dialect)
     assert violations_of(text, dialect) == []
 
 
-def test_person_the_question_named_may_be_mentioned() -> None:
+def test_a_person_named_in_the_question_may_be_mentioned() -> None:
     assert violations_of("<@U0123456> is on call.", mentions=frozenset({"U0123456"})) == []
     assert len(violations_of("<@U0123456> and <@U0999999>.", mentions=frozenset({"U0123456"}))) == 1
 

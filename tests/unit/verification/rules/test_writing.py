@@ -103,7 +103,7 @@ def test_words_are_the_text_at_the_span(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(alphabet="*_`~[]()<>&#-|\n \\ab1:!=", max_size=60))
-def test_no_violation_means_nothing_to_repair_but_polish(text: str) -> None:
+def test_a_draft_without_violations_gets_only_cosmetic_repairs(text: str) -> None:
     if not violations(text):
         kinds = {found.kind for found in repair(text)[1]}
         assert kinds <= {"list", "backslash", "code", "line end"}
@@ -123,7 +123,7 @@ def fires(rule: str, text: str, question: str, **fields: object) -> bool:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u200b\u200b", "\u00a0", "\ufeff \u2060"])
-def test_nothing_to_see_is_an_error(text: str) -> None:
+def test_a_text_without_visible_content_is_an_error(text: str) -> None:
     verdict: Verdict = check(Draft(text=text, question="Anything?"))
     assert not verdict.passed
     assert [found.rule for found in verdict.errors] == ["not_empty"]

@@ -43,7 +43,7 @@ def test_each_of_the_seven_languages_is_detected() -> None:
         assert detect_language(text) == language
 
 
-def test_other_languages_and_short_texts_are_not_guessed() -> None:
+def test_other_languages_and_short_texts_are_not_detected() -> None:
     for text in [
         "", "   ", "ok merci", "Refund duration", "12345 67890", "Hoe lang duurt een terugbetaling bij ons?",
         "O reembolso demora até 14 dias para ser processado.",
@@ -165,7 +165,7 @@ def test_every_entry_of_a_language_is_read_and_english_has_it_too() -> None:
         assert keys <= english | {key for key in keys if key.endswith("_unparted")} | {"letters", "function_letters"}
 
 
-def test_pattern_takes_both_apostrophes_and_other_entries() -> None:
+def test_a_pattern_matches_both_apostrophes_and_other_entries() -> None:
     for written in ("I can’t find it", "I can't find it", "ich weiß das nicht"):
         assert compile_pattern("(?:{admissions})").match(written)
     for key in (key for key, value in language_data("en").items() if isinstance(value, str)):

@@ -18,7 +18,7 @@ def parts(moment: Moment) -> Parts:
     return (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.weekday)
 
 
-def test_one_day_in_every_spelling() -> None:
+def test_one_day_is_read_in_every_spelling() -> None:
     for written in [
         "2021-03-05", "2021/03/05", "2021.03.05", "5 March 2021", "5th of March 2021", "March 5, 2021",
         "Mar. 5th, 2021", "5. März 2021", "05.03.2021", "5 mars 2021", "5 de marzo de 2021", "5 Maret 2021",
@@ -27,7 +27,7 @@ def test_one_day_in_every_spelling() -> None:
         assert [parts(m)[:3] for m in moments(f"on {written} it rained")] == [(2021, 3, 5)]
 
 
-def test_one_time_in_every_spelling() -> None:
+def test_one_time_is_read_in_every_spelling() -> None:
     for written in [
         "14:30", "2:30 pm", "2.30 p.m.", "14.30 Uhr", "14 Uhr 30", "14h30", "pukul 14.30", "午後2時30分",
         "午後 2時30分",

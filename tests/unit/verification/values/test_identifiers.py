@@ -91,7 +91,7 @@ def test_severity_with_one_digit_is_an_identifier_but_not_a_chemical() -> None:
     assert [found.text for found in identifiers("A SEV5 at EC2 in Q3, CO2 or H2")] == ["SEV5"]
 
 
-def test_region_is_an_identifier() -> None:
+def test_a_cloud_region_is_an_identifier() -> None:
     assert [(each.kind, each.text) for each in identifiers("It runs in eu-central-1 and us-east-1a.")] == [
         ("name", "eu-central-1"),
         ("name", "us-east-1a"),

@@ -121,7 +121,7 @@ def test_number_at_the_edge_of_what_is_read() -> None:
     assert only("30 pour les enfants", "fr").unit is None
 
 
-def test_range_shares_its_unit() -> None:
+def test_the_numbers_of_a_range_share_its_unit() -> None:
     first, second = quantities("3 to 5 days", "en")
     assert first.unit == second.unit is not None
     assert quantities("3 apples, 5 days", "en")[0].unit is None
@@ -138,7 +138,7 @@ def test_articles_and_ordinals_are_weak() -> None:
     assert only("dua belas bulan", None).weak
 
 
-def test_parts_and_dozens_of_a_unit_are_meant() -> None:
+def test_fractions_and_dozens_of_a_unit_are_quantities() -> None:
     for text, language, value, weak in [
         ("within half an hour", "en", 0.5, False),
         ("a quarter of an hour", "en", 0.25, False),
@@ -168,7 +168,7 @@ RANKS = {
 }
 
 
-def test_ranks_in_words_count_up() -> None:
+def test_ranks_in_words_are_in_order() -> None:
     for language, ranks in RANKS.items():
         assert [only(word, language).readings[0] for word in ranks.split()] == list(range(1, 21))
 

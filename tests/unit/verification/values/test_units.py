@@ -10,7 +10,7 @@ from verification.types import Draft, Source
 from verification.values.quantity_words import UNITS
 
 
-def test_power_is_read_as_one() -> None:
+def test_a_power_is_read_as_one_number() -> None:
     for text, readings, dimension in [
         ("10² rows", (100.0,), None),
         ("2¹⁰ bytes", (1024.0,), "bytes"),
@@ -67,5 +67,5 @@ def test_a_different_power_is_an_error(source: str, right: str, wrong: str) -> N
         ("einmalig 12 Euro", None),
     ],
 )
-def test_period_of_a_rate_is_read_on_either_side(text: str, unit: str | None) -> None:
+def test_the_period_of_a_rate_is_read_before_or_after_it(text: str, unit: str | None) -> None:
     assert analyse(text, "en").quantities[0].period == (UNITS[unit] if unit else None)

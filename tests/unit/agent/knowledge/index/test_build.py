@@ -15,7 +15,7 @@ from agent.knowledge.readers.process import DOCUMENT_LIMITS, DocumentReader
 from agent.knowledge.types import FoundPassage, Holding, IndexReport, SourceState
 
 
-def test_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: Path) -> None:
+def test_search_returns_the_passage_with_its_place(index: KnowledgeIndex, docs: Path) -> None:
     assert index.index([docs], docs_url="https://docs.example/x") == IndexReport(added=2)
     found = index.search("When does the canteen open?")[0]
     assert found == FoundPassage(
@@ -31,7 +31,7 @@ def test_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: P
     )
 
 
-def test_only_what_changed_is_taken(index: KnowledgeIndex, docs: Path) -> None:
+def test_only_changed_documents_are_indexed(index: KnowledgeIndex, docs: Path) -> None:
     seen: list[str] = []
     index.index([docs])
     (docs / "a.md").write_text("# Alpha\n\nDinner is at six.\n")
@@ -81,7 +81,7 @@ def test_the_length_of_a_cut_part_is_reported(
     assert index.index([docs]) == IndexReport(changed=1, unchanged=2)
 
 
-def test_root_that_is_not_there_keeps_what_it_had(index: KnowledgeIndex, docs: Path) -> None:
+def test_a_missing_root_keeps_its_documents(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     docs.rename(docs.with_name("away"))
     report = index.index([docs])
@@ -119,7 +119,7 @@ def test_the_same_text_is_found_once(index: KnowledgeIndex, docs: Path) -> None:
     assert len(index.search("penguins")) == 1
 
 
-def test_one_document_leaves_room_for_others(index: KnowledgeIndex, docs: Path) -> None:
+def test_one_document_does_not_crowd_out_others(index: KnowledgeIndex, docs: Path) -> None:
     sections = "\n\n".join(f"## Walrus {n}\n\nA walrus {n}." for n in range(9))
     (docs / "walrus.md").write_text(f"# Walrus\n\n{sections}\n")
     (docs / "zoo.md").write_text("# Zoo\n\nAmong many other animals that live here there is also one walrus.\n")
@@ -135,7 +135,7 @@ def test_any_text_is_a_query(index: KnowledgeIndex, docs: Path) -> None:
         assert isinstance(index.search(query), tuple)
 
 
-def test_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
+def test_without_a_limit_nothing_is_limited(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     assert index.search("canteen", limit=0) == ()
     assert len(index.search("canteen deploys", limit=1)) == 1
@@ -154,7 +154,7 @@ def test_a_failing_statement_rolls_everything_back(index: KnowledgeIndex, docs: 
     assert index.index([docs]).changed == 1
 
 
-def test_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Path) -> None:
+def test_readers_continue_while_a_writer_indexes(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     for n in range(150):
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\n" + "The canteen again. " * 20)
@@ -181,7 +181,7 @@ def test_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Path)
     assert len(index.documents()) == 152
 
 
-def test_of_very_many_failures_the_first_are_kept_by_name(index: KnowledgeIndex, docs: Path) -> None:
+def test_only_the_first_of_many_failures_are_kept_by_name(index: KnowledgeIndex, docs: Path) -> None:
     for n in range(MAX_FAILURES + 5):
         (docs / f"e{n:03}.md").touch()
     assert len(index.index([docs]).failed) == MAX_FAILURES + 5

@@ -76,7 +76,7 @@ def test_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: Path
     assert stored_words(index) == before
 
 
-def test_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> None:
+def test_a_number_is_never_reused(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     before = {number for number, _ in index.by_words("canteen opens", 9)}
     (docs / "b.md").write_text("# Beta\n\nThe canteen opens again.\n")
@@ -95,7 +95,9 @@ def test_killed_builder_leaves_its_batches_and_no_lock(index: KnowledgeIndex, do
     assert index.search("Number 199")[0].document == "n199.md"
 
 
-def test_one_at_a_time_and_a_killed_one_lets_go(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
+def test_one_process_at_a_time_has_the_lock_and_a_killed_one_releases_it(
+    index: KnowledgeIndex, docs: Path, place: list[str]
+) -> None:
     with other_process(HOLDER, place, docs) as holder:
         with index.alone("lock", 0.1) as alone:
             assert not alone

@@ -27,7 +27,7 @@ def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
             session.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
-def test_tables_of_another_version_beneath_a_process_are_told(
+def test_tables_of_another_version_under_a_running_process_are_reported(
     shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
 ) -> None:
     index, schema = shared
@@ -49,7 +49,9 @@ def test_an_older_version_is_rebuilt(shared: tuple[PostgresIndex, str], postgres
         assert again.index([docs]).added == 2
 
 
-def test_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+def test_one_process_builds_at_a_time_and_the_next_finds_the_result(
+    shared: tuple[PostgresIndex, str], docs: Path
+) -> None:
     index, _ = shared
     begun, go_on = threading.Event(), threading.Event()
 

@@ -52,7 +52,9 @@ def test_new_schema_starts_afresh(tmp_path: Path, docs: Path) -> None:
         assert again.index([docs]).added == 2
 
 
-def test_tables_of_another_version_beneath_a_process_are_told(index: SqliteIndex, tmp_path: Path, docs: Path) -> None:
+def test_tables_of_another_version_under_a_running_process_are_reported(
+    index: SqliteIndex, tmp_path: Path, docs: Path
+) -> None:
     index.index([docs])
     with closing(sqlite3.connect(tmp_path / "home/knowledge.db")) as newer:
         newer.executescript("DROP TABLE postings; PRAGMA user_version = 999")

@@ -88,7 +88,7 @@ def test_an_item_or_line_longer_than_a_chunk_still_fits() -> None:
     assert "".join(chunk.text for chunk in found).count("x") == 3_000
 
 
-def test_plain_text_parts_at_empty_lines() -> None:
+def test_plain_text_is_split_at_blank_lines() -> None:
     paragraph = "word " * 200
     found = chunks(f"{paragraph}\n\n# {paragraph}\n\n{paragraph}", form="text")
     assert [c.line for c in found] == [1, 3, 5]
@@ -101,7 +101,7 @@ def test_pages_keep_their_number_and_line() -> None:
     assert [(c.page, c.line, c.text) for c in found] == [(1, 1, "one"), (2, 3, "two\n\nthree")]
 
 
-def test_slugs_are_those_of_repository_hosts() -> None:
+def test_heading_slugs_match_those_of_repository_hosts() -> None:
     assert slug("Public API: limits & errors (v2)") == "public-api-limits--errors-v2"
     assert slug("日本語 見出し") == "日本語-見出し"
 
@@ -120,6 +120,6 @@ def test_no_word_is_lost(text: str) -> None:
 
 
 @given(st.text(max_size=300))
-def test_plain_text_is_kept_to_the_letter(text: str) -> None:
+def test_plain_text_is_kept_unchanged(text: str) -> None:
     kept = "".join("".join(chunk.text.split()) for chunk in chunks(text, form="text"))
     assert kept == "".join(text.split())

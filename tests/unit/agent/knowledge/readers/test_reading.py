@@ -292,7 +292,7 @@ def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, tit
     assert read(name, text).title == title
 
 
-def test_prose_that_begins_like_code_stays_in_mdx() -> None:
+def test_prose_that_begins_like_code_is_kept_in_mdx() -> None:
     code = 'import Tabs from "./tabs"\nimport {\n  A,\n  B,\n} from "./b";\nimport "./c.css"\nexport const x = 1\n'
     text = read(
         "a.mdx", f"{code}\n# Customs\n\nThey say that\nimport duties are 5 %, and\nexport licences 40 euros."

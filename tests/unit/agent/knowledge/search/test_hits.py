@@ -95,7 +95,7 @@ PATHS = st.lists(st.sampled_from(["T", "T › A", "T › A › X", "T › B", "T
 
 @settings(max_examples=80, deadline=None)
 @given(PATHS, st.lists(st.integers(0, 29), max_size=6), st.integers(1, 1_000), st.integers(1, 900))
-def test_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
+def test_no_passage_is_lost_or_returned_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
     page = [
         FoundPassage(
             document="d",

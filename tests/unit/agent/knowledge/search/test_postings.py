@@ -89,7 +89,7 @@ def test_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.Dat
     assert blocks.data == stored(kept).data
 
 
-def test_removal_that_names_a_word_the_passage_never_had_takes_no_other_along() -> None:
+def test_removing_a_word_the_passage_never_had_removes_no_other() -> None:
     blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), Changes(lambda: defaultdict(list))
     change(changes, 5, {"a": 0, "z": 0})  # read again by a newer stemmer
     change(changes, 9, {"b": 0, "c": 0})

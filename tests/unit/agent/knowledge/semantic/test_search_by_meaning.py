@@ -140,7 +140,9 @@ async def test_vectors_of_another_model_are_not_compared(index: KnowledgeIndex, 
         assert await one.embed_question("accommodation") is None
 
 
-async def test_server_that_is_away_leaves_words_and_is_reported_once(index: KnowledgeIndex, docs: Path) -> None:
+async def test_an_unavailable_server_leaves_search_by_words_and_is_reported_once(
+    index: KnowledgeIndex, docs: Path
+) -> None:
     async with embedding_server() as server, ranker_of(index, server.url) as ranker:
         await ranker.make()
         server.embed_failures = [fails(401, "wrong key"), fails(401, "wrong key")]
@@ -255,7 +257,7 @@ async def test_question_and_passages_begin_as_the_models_maker_says(model: str, 
 
 
 @pytest.mark.parametrize("row", [[], [float("inf")]])
-async def test_nonsense_in_place_of_vectors_is_said_so(row: list[float]) -> None:
+async def test_a_reply_without_vectors_is_reported(row: list[float]) -> None:
     async with ScriptedOpenAI(embed=lambda _: row) as server:
         embedder = ServerEmbedder(ServerAddress(base_url=server.url), "m")
         with pytest.raises(EmbedderError):

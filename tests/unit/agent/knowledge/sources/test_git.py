@@ -50,7 +50,7 @@ def test_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeInde
     assert {d.source for d in index.documents()} == {source.key}
 
 
-def test_only_what_a_commit_changed_is_taken(index: KnowledgeIndex, repository: Path) -> None:
+def test_only_files_that_a_commit_changed_are_indexed(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main", folder="docs", url=URL)
     assert index.index([source]) == IndexReport(added=2)
     (repository / "docs" / "lunch.md").write_text("# Lunch\n\nDinner is at six.\n")

@@ -35,7 +35,7 @@ def test_no_address_of_a_private_network_is_public(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 )
-def test_public_addresses_are(address: str) -> None:
+def test_public_addresses_are_recognised(address: str) -> None:
     assert is_public(address)
     assert is_public_or_private(address)
 
@@ -78,7 +78,7 @@ def test_the_name_is_resolved_once_and_the_judged_address_is_used() -> None:
         assert site.asked == ["/"]
 
 
-def test_of_several_addresses_only_the_allowed_are_tried() -> None:
+def test_only_the_allowed_addresses_are_tried() -> None:
     with LocalSite() as site:
         site.pages["/"] = html("Inside.")
         several = CheckedNetwork(["docs.example"], lambda *_: ["169.254.169.254", "127.0.0.2", "127.0.0.1"])

@@ -72,7 +72,7 @@ def test_invalid_sitemap_is_reported_as_such(data: bytes, reason: str) -> None:
         read_sitemap(data, max_pages=10)
 
 
-def test_packed_bomb_is_not_unpacked() -> None:
+def test_a_compression_bomb_is_not_unpacked() -> None:
     pack = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     bomb = b"".join(pack.compress(b" " * 1_000_000) for _ in range(51)) + pack.flush()
     with pytest.raises(ReadError, match="too big"):

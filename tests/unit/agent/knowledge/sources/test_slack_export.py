@@ -72,7 +72,7 @@ def test_thread_is_a_document_with_its_permalink(index: KnowledgeIndex, export: 
     assert index.index([SlackExport(folder=export, url=URL)]) == IndexReport(unchanged=3)
 
 
-def test_private_channel_is_for_itself(index: KnowledgeIndex, export: Path) -> None:
+def test_a_private_channel_is_only_for_its_members(index: KnowledgeIndex, export: Path) -> None:
     index.index([SlackExport(folder=export, url=URL)])
     audience = {d.id: d.audience for d in index.documents()}["slack/hr/2026-01-02"]
     assert may_see(audience, Viewers(team="T1", channel="G0HR"))

@@ -231,7 +231,7 @@ def test_robots_txt_is_honoured_and_read_once(index: KnowledgeIndex, site: Local
         (Reply(body=b"#" * 600_000, kind="text/plain"), "is too big (the limit is 0.512 MB)"),
     ],
 )
-def test_robots_txt_that_cannot_be_had_keeps_what_was_known(
+def test_an_unavailable_robots_txt_keeps_the_known_rules(
     index: KnowledgeIndex, site: LocalSite, robots: Reply, reason: str
 ) -> None:
     site.pages["/a"] = html("Alpha.")
@@ -296,7 +296,7 @@ def test_redirect_is_checked_at_every_hop(index: KnowledgeIndex, site: LocalSite
     assert "/private" not in site.asked
 
 
-def test_page_that_moved_away_for_good_leaves_and_one_that_is_away_stays(
+def test_a_page_that_moved_permanently_is_dropped_and_an_unavailable_one_stays(
     index: KnowledgeIndex, site: LocalSite
 ) -> None:
     for path in ("/login", "/moved"):
@@ -399,7 +399,9 @@ def test_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: LocalS
         assert set(map(trouble, pages)) == reasons
 
 
-def test_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_a_crawl_cut_short_continues_with_the_pages_not_seen_for_longest(
+    index: KnowledgeIndex, site: LocalSite
+) -> None:
     for path in "abc":
         site.pages[f"/{path}"] = html(f"About {path}.")
     web = source(site, site.sitemap("/a", "/b"))
@@ -412,7 +414,7 @@ def test_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(index: K
     assert (report.removed, len(index.documents())) == (0, 3)
 
 
-def test_narrower_audience_applies_at_once_although_the_source_is_deferred(
+def test_a_narrower_audience_applies_at_once_even_if_the_source_is_deferred(
     index: KnowledgeIndex, site: LocalSite
 ) -> None:
     site.pages["/a"] = html("Alpha.")
@@ -424,7 +426,7 @@ def test_narrower_audience_applies_at_once_although_the_source_is_deferred(
     assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(added=1)
 
 
-def test_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_a_deferred_source_stays_unchanged(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")
     index.index([web])

@@ -70,7 +70,7 @@ async def test_git_log_filters_by_its_arguments(work: Work, arguments: dict[str,
     assert bool(found.hints) == (not subjects)
 
 
-async def test_show_brings_the_changes(work: Work) -> None:
+async def test_git_show_returns_the_changes(work: Work) -> None:
     found = await call("git_show", [work.folder], commit="HEAD~1", path="prices.txt")
     (source,) = found.sources
     assert "-tea 3\n+tea 4" in source.text
@@ -110,7 +110,7 @@ async def test_invalid_name_is_refused_with_a_reason(work: Work, tool: str, argu
     assert not found.sources
 
 
-async def test_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) -> None:
+async def test_no_program_that_a_repository_names_is_run(work: Work, tmp_path: Path) -> None:
     """A repository is not ours: its configuration and attributes may name programs for nearly everything."""
     touched = tmp_path / "touched"
     trap = tmp_path / "trap.sh"

@@ -23,7 +23,7 @@ def tools(index: KnowledgeIndex, tmp_path: Path) -> dict[str, Tool]:
     return {tool.spec.name: tool for tool in knowledge_tools(index)}
 
 
-async def test_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> None:
+async def test_search_returns_one_source_per_run_of_lines(tools: dict[str, Tool]) -> None:
     assert await tools["search"].run({"query": "canteen"}) == ToolResult(
         content="Alpha (a.md, line 5, updated 2026-01-02)",
         sources=(

@@ -183,7 +183,7 @@ async def test_any_other_failure_is_a_result_too() -> None:
     assert (body["success"], body["type"], body["error"]) == (False, "LLMError", "the model failed: RuntimeError")
 
 
-async def test_own_overhead_is_far_below_50_ms_of_processor_time() -> None:
+async def test_orions_own_overhead_is_far_below_50_ms_of_processor_time() -> None:
     tool = LlmGenerate(ScriptedModel())
     context = {"rows": [{"name": f"row {n}", "value": n} for n in range(300)]}
     call = ToolCall(call_id="1", tool="llm_generate", input={"prompt": PROMPT, "context": context})

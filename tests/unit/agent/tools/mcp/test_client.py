@@ -312,7 +312,7 @@ async def test_every_reply_becomes_a_result(called: Any, content: str, error: st
         await wait_until(lambda: tools.connections[0].is_connected, "the connection is there, or there again")
 
 
-async def test_server_that_is_stubborn_is_ended_with_all_it_started(tmp_path: Path) -> None:
+async def test_a_stubborn_server_is_killed_with_all_its_children(tmp_path: Path) -> None:
     """It ignores the polite signal, and has a child of its own."""
     noted = tmp_path / "pid"
     program = (
@@ -368,7 +368,7 @@ async def test_tools_are_there_only_for_the_audience_of_their_server() -> None:
     assert seen == {direct: ["far_look", "far_read"], replace(direct, user="U9"): [], replace(direct, user=""): []}
 
 
-async def test_only_tools_that_say_they_read_are_there_without_an_allow_list() -> None:
+async def test_without_an_allow_list_only_read_only_tools_are_available() -> None:
     annotated = [tool(name, annotations={"readOnlyHint": reads}) for name, reads in (("look", True), ("drop", False))]
     async with opened(old_server(lists(*annotated, tool("mute")), says(TEXT)), allow=()) as tools:
         assert list(tools.by_name()) == ["far_look", "far_read"]

@@ -86,7 +86,7 @@ def test_what_is_wrong_is_said_with_its_place(name: str, given_server: Any, reas
         read(**{name: given_server})
 
 
-def test_no_value_is_shown() -> None:
+def test_faults_do_not_show_the_value() -> None:
     with pytest.raises(ValueError, match="headers") as raised:
         read(a={"url": "http://a.example", "headers": {"Authorization": ["secret-token"]}})
     assert "secret-token" not in str(raised.value)

@@ -34,7 +34,7 @@ async def test_status_and_its_session_are_one_state_which_only_their_thread_ends
     assert (states, workspace.threads.status_payloads()) == (["processing", "active", "active"], [])
 
 
-async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
+async def test_a_status_disappears_by_itself_or_when_set_empty() -> None:
     workspace = WorkspaceState(strictness=Strictness(status_seconds=0.01))
     ts = PersonActions(workspace).post(YOU, HELP, "question")
     call(workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")

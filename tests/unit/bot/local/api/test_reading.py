@@ -9,7 +9,7 @@ from tests.support.local_echo import HELP, YOU, call, idle
 
 
 @given(count=st.integers(0, 40), limit=st.integers(1, 12))
-def test_pages_contain_everything_once_and_in_order(count: int, limit: int) -> None:
+def test_the_pages_contain_everything_once_and_in_order(count: int, limit: int) -> None:
     seen: list[int] = []
     cursor = ""
     while True:

@@ -84,7 +84,7 @@ def test_a_faulty_call_is_refused(method: str, arguments: dict[str, Any], error:
 
 
 @pytest.mark.parametrize(("stream", "arguments", "error"), TO_STREAMS)
-def test_piece_of_a_stream_is_refused(stream: str, arguments: dict[str, Any], error: str) -> None:
+def test_a_faulty_piece_of_a_stream_is_refused(stream: str, arguments: dict[str, Any], error: str) -> None:
     workspace = idle()
     root = PersonActions(workspace).post(YOU, CHAT, "question")
     first: dict[str, Any] = {"markdown_text": "a"} if stream == "TEXT" else {"chunks": [PLAIN]}

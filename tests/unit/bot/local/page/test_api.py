@@ -130,7 +130,7 @@ async def updates(socket: aiohttp.ClientWebSocketResponse, count: int) -> list[J
     return [await socket.receive_json(timeout=20) for _ in range(count)]
 
 
-async def test_page_that_was_away_is_told_what_it_missed() -> None:
+async def test_a_page_that_reconnects_gets_what_it_missed() -> None:
     async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         feed = workspace.workspace.feed
         live = f"{workspace.url}/ui/live?run={feed.run}&since="

@@ -97,7 +97,7 @@ def test_no_message_makes_markup_of_its_own(text: str) -> None:
 
 
 @given(st.text(alphabet="abc *_~\n•-<>&", max_size=80))
-def test_plain_words_never_get_lost(text: str) -> None:
+def test_plain_words_are_never_lost(text: str) -> None:
     shown = HtmlParts(mrkdwn_html(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"), {})).shown
     assert [one for one in shown if one in "abc"] == [one for one in text if one in "abc"]
 
