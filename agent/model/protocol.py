@@ -50,7 +50,8 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
 class ModelError(Exception):
     """The model server failed. ``kind`` says how, ``hints`` say what to do. The text is for logs, never for a person.
 
-    ``usage`` is the known cost of the call, ``retry_after_s`` the pause that the server asked for, if any.
+    ``usage`` is the known cost of the call, and ``call`` the request, for traces. ``retry_after_s`` is the pause that
+    the server asked for, if any.
     """
 
     incomplete = False  # the reply is empty or broke off, and another one may be complete

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, groupby, zip_longest
 from operator import attrgetter, itemgetter
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
@@ -226,9 +226,13 @@ def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) 
     ranked: list[tuple[float, int, int, RankedPassage]] = []
     for start, units in enumerate(windows(section)):
         at = max(range(start, start + len(units)), key=shares.__getitem__)
-        parts: dict[str, Any] = {"covered": _share(weights, units), "closest": shares[at]}
-        is_excerpt = len(units) < len(section)
-        passage = RankedPassage(units=tuple(units), best=section[at], is_excerpt=is_excerpt, **parts)
+        passage = RankedPassage(
+            units=tuple(units),
+            best=section[at],
+            covered=_share(weights, units),
+            closest=shares[at],
+            is_excerpt=len(units) < len(section),
+        )
         ranked.append((passage.score, -at, start, passage))
     return max(ranked, key=itemgetter(0, 1, 2))[3]
 

@@ -39,9 +39,9 @@ def small_talk_reply(message: str) -> str:
     words = _words(message)
     if not words:  # a lone "?" means the question above it
         emoji = [*(one.split(":")[1] for one in _EMOJI.findall(message)), *_PICTURE.findall(message)]
-        return (
-            phrase("welcome" if _word_set("en", "thanks_emoji").issuperset(emoji) else "hello", None) if emoji else ""
-        )
+        if not emoji:
+            return ""
+        return phrase("welcome" if _word_set("en", "thanks_emoji").issuperset(emoji) else "hello", None)
     if len(words) > _MAX_WORDS:
         return ""
     if language := asks_about_orion(message):
@@ -49,7 +49,7 @@ def small_talk_reply(message: str) -> str:
     for language in _tables():
         said = set(words)
         kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
-        if kinds[1][0]:  # a greeting: "Hi, how are you?" has no subject word
+        if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no subject word
             said -= listed_words("function_words").get(language, frozenset())
         named = next((name for found, name in kinds if found), None)
         if named and said <= _word_set(language, "filler").union(*(found for found, _ in kinds)):

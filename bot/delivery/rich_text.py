@@ -164,10 +164,8 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
             position, end = offset, offset + len(text)
             for match in _MARK.finditer(line, offset, end):
                 elements.append(_text(unescape_wire(line[position : match.start()].replace("\u200b", ""))))
-                before, after = (
-                    line[match.start() - 1 : match.start()] or " ",
-                    line[match.end() : match.end() + 1] or " ",
-                )
+                before = line[match.start() - 1 : match.start()] or " "
+                after = line[match.end() : match.end() + 1] or " "
                 opens = not (before.isalnum() or after.isspace())
                 elements.append(_Mark(match[0], opens=opens, closes=not before.isspace()))
                 position = match.end()

@@ -156,9 +156,14 @@ def as_message(click: Click, kind: Kind) -> Incoming | None:
     if not (turn_id and click.user and place.channel and click.ts):
         return None
     return Incoming(
-        kind=kind, thread=place, user=click.user, ts=click.ts, addressed="direct", text=turn_id,
+        kind=kind,
+        thread=place,
+        user=click.user,
+        ts=click.ts,
+        addressed="direct",
+        text=turn_id,
         event_ids=(f"{kind}:{place.team}:{turn_id}",),
-    )  # fmt: skip
+    )
 
 
 def read_shortcut(body: Mapping[str, Any]) -> Incoming | None:

@@ -73,11 +73,14 @@ class SlackSearch:
         evidence = [one for one in objects(reply, "results", "messages") if _is_evidence(one, incoming)]
         return [
             message_source(
-                plain_text(string(one, "content")), string(one, "permalink"), author=string(one, "author_name"),
-                channel=string(one, "channel_name"), at=_time(string(one, "message_ts")),
+                plain_text(string(one, "content")),
+                string(one, "permalink"),
+                author=string(one, "author_name"),
+                channel=string(one, "channel_name"),
+                at=_time(string(one, "message_ts")),
             )
             for one in evidence[:limit]
-        ]  # fmt: skip
+        ]
 
 
 @dataclass(frozen=True)

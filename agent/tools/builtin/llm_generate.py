@@ -27,6 +27,8 @@ MAX_TOKENS: Final = parameter(NAME, "max_tokens")["default"]
 TEMPERATURE: Final = parameter(NAME, "temperature")["default"]
 GENERATE_TIMEOUT_S: Final = 25.0  # less than a tool's time-out in a turn, so that the result names a hanging model
 
+_BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again.")
+
 
 class LlmGenerate:
     """The tool. One instance serves any number of turns at once."""
@@ -41,7 +43,7 @@ class LlmGenerate:
         """Return JSON as ``content``: ``success`` with text and token counts, or ``error``, ``type`` and ``hints``."""
         prompt, context = str(arguments["prompt"]), arguments.get("context") or ""
         if not prompt.strip():
-            raise ToolFailed(*("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again."))
+            raise ToolFailed(*_BLANK)
         data = context if isinstance(context, str) else json.dumps(context, ensure_ascii=False, indent=2, default=str)
         if len(data) > LARGE_CONTEXT:
             log.warning("llm_generate_large_context", tool=NAME, context_size=len(data), recommended=LARGE_CONTEXT)

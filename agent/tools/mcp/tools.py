@@ -49,7 +49,8 @@ class McpTool:
             said = to_one_line(failure)
             if REFUSALS.search(said):
                 raise McpFailed(self.connection.server, f"does not let Orion in: {said}")
-            raise ToolFailed(*(f"The tool failed: {said}", "Call it again with other input, or go on without it."))
+            why = f"The tool failed: {said}"
+            raise ToolFailed(why, "Call it again with other input, or go on without it.")
         shown = _add_page(self, texts, values_in(arguments), self.listed.title)
         # for example, an empty list
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")
