@@ -39,7 +39,7 @@ def shown(stage: Stage, thread: str, *steps: str) -> None:
     call(inside, "assistant.threads.setStatus", **where, status="is working", loading_messages=list(steps))
 
 
-async def test_whole_answer_is_said_and_said_again_when_it_changes(stage: Stage) -> None:
+async def test_a_whole_answer_is_announced_and_announced_again_when_it_changes(stage: Stage) -> None:
     page = await stage.open("/#/C0HELP")
     said = page.locator("#announce")
     ts = post(stage, f"{LONG}\nKept for *35 days*.", "I couldn't read plan.png")
@@ -70,7 +70,7 @@ async def test_each_message_link_and_stop_button_says_which_one_it_is(stage: Sta
 
 
 @pytest.mark.parametrize("width", [680, 780])
-async def test_where_the_pane_covers_the_conversation_the_focus_is_in_it(browser: Browser, width: int) -> None:
+async def test_the_focus_is_in_a_pane_that_covers_the_conversation(browser: Browser, width: int) -> None:
     async with staged(browser, width=width, height=430) as stage:
         page = await stage.open("/#/D0ORION")
         root = stage.workspace.post(YOU, CHAT, "hello there")
@@ -82,7 +82,7 @@ async def test_where_the_pane_covers_the_conversation_the_focus_is_in_it(browser
         await expect(page.get_by_role("button", name=re.compile("repl(y|ies)"))).to_be_focused()
 
 
-async def test_the_drawer_takes_the_focus_and_gives_it_back(browser: Browser) -> None:
+async def test_the_drawer_takes_the_focus_and_returns_it(browser: Browser) -> None:
     async with staged(browser, width=680, height=430) as stage:
         page = await stage.open("/#/C0HELP")
         sign = page.get_by_role("button", name="Show channels")
@@ -136,7 +136,7 @@ async def test_escape_closes_the_dialog_before_the_thread_behind_it(stage: Stage
     await expect(delete).to_be_focused()
 
 
-async def test_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
+async def test_the_edited_message_is_fully_visible(browser: Browser) -> None:
     async with staged(browser, width=680, height=430) as stage:
         for number in range(9):
             stage.workspace.post(YOU, HELP, f"message {number}")
@@ -150,7 +150,7 @@ async def test_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
         assert below["y"] + below["height"] <= box["y"] + box["height"]
 
 
-async def test_workspace_that_is_away_is_told_of_once(stage: Stage) -> None:
+async def test_an_unreachable_workspace_is_reported_once(stage: Stage) -> None:
     page = await stage.open("/#/C0HELP")
     await page.evaluate(
         "window.told = 0; for (const id of ['connection', 'presence'])"

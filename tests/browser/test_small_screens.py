@@ -17,7 +17,7 @@ async def height(node: Locator) -> float:
     return box["y"]
 
 
-async def test_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(browser: Browser) -> None:
+async def test_a_tap_keeps_the_scroll_position_and_back_goes_one_step_back(browser: Browser) -> None:
     async with staged(browser, width=375, touch=True) as stage:
         for number in range(14):
             root = stage.workspace.post(YOU, HELP, f"question {number}")

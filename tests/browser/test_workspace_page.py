@@ -138,7 +138,7 @@ async def test_a_hostile_message_is_shown_as_text(stage: Stage) -> None:
     assert await page.locator("#timeline img[src=x], #timeline script, #timeline .rich a").count() == 0
 
 
-async def test_the_keyboard_is_enough(stage: Stage) -> None:
+async def test_the_page_works_with_the_keyboard_alone(stage: Stage) -> None:
     root = stage.workspace.post("U0RELEASE", HELP, "one")
     stage.workspace.post("U0ONCALL", HELP, "reply", root)
     stage.workspace.post(YOU, HELP, "two")

@@ -24,13 +24,13 @@ async def test_another_address_of_this_machine_is_refused() -> None:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]
 
 
-async def test_whoever_says_so_is_served_elsewhere() -> None:
+async def test_the_pages_listen_on_another_address_on_request() -> None:
     application = build(ProcessStatus())
     async with serve(application, host="127.0.0.2") as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
 
 
-async def test_the_local_workspace_listens_on_loopback_alone() -> None:
+async def test_the_local_workspace_listens_only_on_loopback() -> None:
     async with LocalWorkspace() as workspace:
         port = urlsplit(workspace.url).port or 0
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]

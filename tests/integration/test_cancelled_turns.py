@@ -90,7 +90,7 @@ async def test_cancellation_ends_all_running_tools(*, swallows: bool) -> None:
     assert not any(isinstance(event, Done) for event in listener.events)
 
 
-async def test_the_search_before_the_first_decision_is_ended_by_a_cancellation() -> None:
+async def test_a_cancellation_ends_the_search_before_the_first_decision() -> None:
     search, model = Endless("search"), ScriptedModel([GOOD])
     search.spec = PassageTool().spec
     async with asyncio.TaskGroup() as group:

@@ -30,7 +30,7 @@ def handbook(index: KnowledgeIndex) -> KnowledgeIndex:
     return index
 
 
-async def test_what_is_shown_holds_the_answer_and_passes_the_verifier(handbook: KnowledgeIndex) -> None:
+async def test_quoted_passages_contain_the_answer_and_pass_the_verifier(handbook: KnowledgeIndex) -> None:
     """Asked by somebody who saw only the handbook, known since: docs/measurements/answers.md has the first figures."""
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}
     right: Counter[bool] = Counter()

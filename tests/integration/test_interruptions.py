@@ -206,7 +206,7 @@ async def test_an_answer_is_found_by_orions_own_record_if_slack_returns_no_metad
         await workspace.wait_for(lambda: not posts(workspace, CHANNEL))
 
 
-async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
+async def test_a_deleted_message_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):
         first = setting.ask(f"{MENTION} {LIMIT} My PIN is 4711.")
         await setting.answer_to(first)

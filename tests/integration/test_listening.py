@@ -130,7 +130,7 @@ async def test_other_channels_other_peoples_threads_and_guests_are_left_alone(tm
 
 
 @pytest.mark.parametrize("meanwhile", ["answered", "answered below", "edited", "deleted", "muted"])
-async def test_what_happened_meanwhile_counts(meanwhile: str, tmp_path: Path, redis_url: str) -> None:
+async def test_changes_during_the_turn_are_taken_into_account(meanwhile: str, tmp_path: Path, redis_url: str) -> None:
     asked: list[tuple[Setting, str]] = []
 
     def judge(request: Any) -> Scripted:

@@ -55,7 +55,7 @@ async def redis_check(home: Path, url: str) -> Check:
     return checks["Redis"]
 
 
-async def test_wrong_password_is_told_waited_out_and_never_shown(tmp_path: Path) -> None:
+async def test_a_wrong_password_is_reported_waited_out_and_never_shown(tmp_path: Path) -> None:
     async with node(tmp_path) as server, server.client() as admin:
         url, handled = f"redis://:hunter2@{server.address}", list[str]()
         await admin.config_set("requirepass", "other")

@@ -192,9 +192,7 @@ async def test_the_shortcut_says_why_nothing_can_be_saved(
         assert words in json.dumps(await dialog(setting))
 
 
-async def test_the_dialog_opens_in_time_though_slack_says_neither_who_asks_nor_what_the_thread_is(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_the_dialog_opens_in_time_even_if_slack_answers_no_lookup(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url, allow_guests=True, allow_external=True) as setting:
         workspace, thread = setting.workspace, setting.workspace.post(VISITOR, CHANNEL, QUESTION)
         reply = workspace.post(BOB, CHANNEL, ANSWER, thread)
@@ -220,7 +218,7 @@ async def test_another_apps_message_names_no_turn_of_another_place(tmp_path: Pat
         assert "The shed is open." in json.dumps(view)
 
 
-async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_orions_own_words_are_not_a_persons_answer(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
         refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
         await setting.workspace.use_shortcut(CHANNEL, refusal["ts"], "orion_save", ANN)

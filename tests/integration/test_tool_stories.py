@@ -108,7 +108,7 @@ CLOSED = "state closed, steps, todolist_id"
 DECIDED = ["decide starts", "decide ends"]
 
 
-async def test_which_documents_are_there(tmp_path: Path) -> None:
+async def test_a_question_for_the_list_of_documents_is_answered(tmp_path: Path) -> None:
     """list_documents, then llm_generate, then a cited answer. What llm_generate wrote is no source."""
     wrote = {"prompt": "Group these documents.", "context": {"documents": ["Limits", "Refunds"]}}
     answer = "<answer>There are two documents: Limits and Refunds [1].</answer>"

@@ -33,7 +33,7 @@ def test_adjacent_faults_are_repaired_in_one_pass() -> None:
         assert repair(text) == (text, ())
 
 
-def test_what_must_not_change_does_not() -> None:
+def test_correct_text_is_not_changed() -> None:
     for draft in CASES["unchanged"]:
         assert repair(draft) == (draft, ())
         assert violations(draft) == ()

@@ -29,7 +29,7 @@ def fake_pip_audit(folder: Path, *packages: dict[str, Any], out: str | None = No
     return str(program)
 
 
-def test_vulnerabilities_are_named_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vulnerabilities_are_listed_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], fake_pip_audit(tmp_path, SOUND, FAULTY, SKIPPED)) == VULNERABLE
     out = capsys.readouterr().out
     assert "faulty 2.0: PYSEC-1, mended in 2.1" in out

@@ -43,7 +43,7 @@ def commands() -> dict[str, Any]:
     return dict(vars(get_command(app))["commands"])
 
 
-def test_the_configuration_page_is_what_the_code_says() -> None:
+def test_the_configuration_page_matches_the_code() -> None:
     """``make docs`` writes it; a new setting needs its meaning in docs/settings.toml."""
     explained = {name for texts in meanings().values() for name, text in texts.items() if text}
     assert explained == set(settings())

@@ -64,7 +64,7 @@ async def test_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Pa
     assert row.held, row.ledger
 
 
-async def test_what_outlasts_the_grace_is_answered_once_by_the_next(tmp_path: Path) -> None:
+async def test_a_turn_that_outlasts_the_grace_period_is_answered_once_by_the_next_worker(tmp_path: Path) -> None:
     ending = await drain(tmp_path, random.Random(1), turns=5, slow=2, grace_s=1.5)
     row = Row(name="drain", done="", ledger=ending.ledger, seconds=0)
     assert ending.exit_code == 0

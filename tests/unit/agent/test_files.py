@@ -71,7 +71,7 @@ def test_each_file_that_was_not_read_is_named_above_the_answer() -> None:
     assert add_unread_notes(refused, ask("what is it?", NOTES)) is refused
 
 
-def test_unread_files_are_named_in_the_channels_language_else_in_that_of_the_question() -> None:
+def test_unread_files_are_named_in_the_channels_or_the_questions_language() -> None:
     asked = ask("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form"))
     for question_, language in ((asked, "de"), (replace(asked, language="fr"), "fr")):
         outcome = add_unread_notes(Answered(answer=plain_answer("Ja.")), question_)

@@ -7,7 +7,7 @@ import pytest
 from agent.tasks import background_tasks
 
 
-async def test_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() -> None:
+async def test_an_error_in_the_block_is_raised_unchanged_after_the_task_ends() -> None:
     ended = asyncio.Event()
     over = asyncio.Event()
 

@@ -55,7 +55,7 @@ def test_a_change_counts_at_once_and_a_missing_file_means_the_defaults(tmp_path:
         ("C0OPS = 1\n", "is not a table"),
     ],
 )
-def test_what_is_wrong_is_named_and_the_last_good_state_stays(text: str, fault: str, tmp_path: Path) -> None:
+def test_a_faulty_file_is_reported_and_the_last_good_state_stays(text: str, fault: str, tmp_path: Path) -> None:
     settings = ChannelFile(tmp_path / "channels.toml")
     write(settings.path, GOOD)
     assert settings.of("T1", "C0OPS") == OPS
@@ -74,7 +74,7 @@ def test_one_invalid_channel_does_not_affect_the_others(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=MAX_INSTRUCTION_CHARS), st.lists(st.text(min_size=1).filter(str.strip), max_size=3))
-def test_what_is_saved_is_read_back(
+def test_saved_settings_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, instruction: str, docs: list[str]
 ) -> None:
     settings = ChannelFile(tmp_path_factory.mktemp("home") / "channels.toml")

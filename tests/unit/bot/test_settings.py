@@ -33,7 +33,7 @@ def test_lists_folders_and_switches_are_read(monkeypatch: pytest.MonkeyPatch) ->
     assert not settings.trace_content
 
 
-def test_what_is_empty_is_not_set_but_a_switch_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_is_unset_but_an_empty_switch_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in variables():
         monkeypatch.setenv(name, " ")
     settings = load_settings()

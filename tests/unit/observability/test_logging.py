@@ -183,7 +183,7 @@ def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO)
     assert {line["note"] for line in told} == {"the connection to Slack; /readyz says if it is up"}
 
 
-def test_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:
+def test_the_memory_of_repeated_log_lines_is_bounded(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("somebody")
     for number in [*range(MAX_LINES + 1), 0]:

@@ -30,7 +30,7 @@ DOWN = TurnFigures(outcome="failed", reason="TimeoutError")
 REFUSED = TurnFigures(outcome="refused", reason="not_in_sources", latency_ms=100)
 
 
-async def test_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> None:
+async def test_outcomes_of_turns_are_counted_per_day(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     for turn in (FIRST, REPAIRED, RETRIED, PARTIAL, FAILED, DOWN, REFUSED):
         await stats.record(turn, now=NOON)
@@ -69,7 +69,7 @@ async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
     assert (await Stats(redis_client).read(1)).turns == 1
 
 
-async def test_two_prefixes_count_apart(redis_client: Redis) -> None:
+async def test_two_prefixes_are_counted_separately(redis_client: Redis) -> None:
     ours, theirs = Stats(redis_client), Stats(redis_client, prefix="theirs")
     await theirs.record(FIRST)
     assert (await ours.read(1)).turns == 0
@@ -131,7 +131,7 @@ async def test_figures_by_channel_rule_and_model_with_their_cost(redis_client: R
     assert [row[-1] for row in shown(summary, "day", "", tmp_path) if row[:1] == ["all"]] == ["120"]
 
 
-def test_the_sparkline_has_a_bar_a_day() -> None:
+def test_the_sparkline_has_one_bar_per_day() -> None:
     rates = {"a": (10, 0), "b": (5, 5), "c": (0, 3), "d": (0, 0)}
     days = {day: Tally(counts={"outcome:answered": ok, "outcome:partial": no}) for day, (ok, no) in rates.items()}
     assert sparkline(Summary(days=days)) == "█▅▁·"
@@ -162,7 +162,7 @@ async def test_verifier_errors_are_shown_with_the_pass_rate(redis_client: Redis)
 
 
 @pytest.mark.parametrize("stored", ["[]", "7", "no json", '{"mood": 1}', '{"should_pass": 1}'])
-async def test_what_another_version_kept_of_the_verifier_does_no_harm(stored: str, redis_client: Redis) -> None:
+async def test_verifier_figures_of_another_version_are_ignored(stored: str, redis_client: Redis) -> None:
     await redis_client.set("orion:verifier", stored, ex=60)
     assert (await Stats(redis_client).read(1)).verifier is None
     odd = {"should_pass": "1", "should_fail": 1, "false_accepts": 0, "false_rejects": 0}

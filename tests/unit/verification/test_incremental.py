@@ -53,7 +53,7 @@ def test_no_block_is_shown_that_the_rules_reject(text: str) -> None:
         before = shown.draft
 
 
-def test_what_belongs_together_leaves_together() -> None:
+def test_lines_that_belong_together_form_one_block() -> None:
     for text, blocks in [
         ("One.\n\nTwo.", ["One."]),
         ("One.\n\n", []),
@@ -104,7 +104,7 @@ def test_invisible_block_passes_and_shows_nothing() -> None:
     assert (shown.markdown, verdict.passed) == ("", True)
 
 
-def test_what_is_right_only_in_the_whole_is_not_shown_by_itself() -> None:
+def test_a_block_that_passes_only_with_the_rest_is_not_shown_alone() -> None:
     """A rule that fails only the block alone leaves the answer as it is."""
 
     def strict(draft: Draft) -> object:

@@ -12,7 +12,7 @@ def shape(text: str) -> list[tuple[str, str]]:
     return [(part.kind, text[part.start : part.end].strip()) for part in outline(text)]
 
 
-def test_the_parts_of_a_text() -> None:
+def test_a_text_is_split_into_its_parts() -> None:
     for text, parts in [
         ("", []),
         ("One. Two [1]. Three", [("sentence", "One."), ("sentence", "Two [1]."), ("sentence", "Three")]),

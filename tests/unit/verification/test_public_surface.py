@@ -7,7 +7,7 @@ import doctest
 import verification
 
 
-def test_the_example_of_the_library_is_true() -> None:
+def test_the_librarys_example_works() -> None:
     result = doctest.testmod(verification)
     assert result.attempted > 0
     assert result.failed == 0

@@ -122,12 +122,12 @@ def test_only_verified_parts_are_kept() -> None:
         assert salvaged_text(text, question) == left
 
 
-def test_what_is_left_must_address_the_question() -> None:
+def test_the_remaining_text_must_address_the_question() -> None:
     text = "The printer needs 30 watts [1]. The finance team pays the refund [1]."
     assert salvaged_text(text, "How does the printer work?") is None
 
 
-def test_what_is_left_must_state_something() -> None:
+def test_the_remaining_text_must_state_something() -> None:
     assert salvaged_text("How may I help with refunds? The refund takes 30 days [1].") is None
 
 
@@ -159,7 +159,7 @@ def test_a_gap_cites_no_missing_source() -> None:
 @pytest.mark.parametrize(
     "text", ["1. Copies: 2 [1]\n2. Pages: 9 [1]", "| Part | Number |\n|---|---|\n| copies | 2 [1] |\n| pages | 9 [1] |"]
 )
-def test_without_words_for_the_gap_the_whole_procedure_or_table_goes(text: str) -> None:
+def test_without_words_for_the_gap_the_whole_procedure_or_table_is_dropped(text: str) -> None:
     draft = Draft(text=f"Refunds take 14 days [1].\n\nYou need:\n\n{text}", question=QUESTION, sources=(SOURCE,))
     left = salvage(draft, check(draft))
     assert left is not None

@@ -64,7 +64,7 @@ def test_a_mention_in_a_rich_quote_or_fence_is_quoted() -> None:
         ("<!> and <@>", "<!> and <@>"),
     ],
 )
-def test_wire_text_reads_as_its_author_wrote_it(wire: str, words: str) -> None:
+def test_the_text_of_an_event_reads_as_its_author_wrote_it(wire: str, words: str) -> None:
     assert plain_text(wire, ORION) == words
 
 

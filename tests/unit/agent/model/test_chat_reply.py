@@ -172,7 +172,7 @@ def test_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text() 
     assert typed(f"{tag_of(MAX_TAG + 1)}no")[0][0] == "untagged"
 
 
-def test_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
+def test_text_too_long_to_be_a_tag_is_not_held_back() -> None:
     unfinished = tag_of(MAX_TAG + 9)[:MAX_TAG]
     stream = TagStream()
     assert [piece.text for piece in stream.feed(unfinished)] == [unfinished]

@@ -35,7 +35,7 @@ def test_plan_may_come_with_a_tool_call() -> None:
         '[{"action": "respond"}]',
     ],
 )
-def test_the_json_is_found_in_any_surrounding_text(text: str) -> None:
+def test_json_is_found_in_any_surrounding_text(text: str) -> None:
     assert read_json(text) == Respond()
 
 
@@ -69,7 +69,7 @@ def test_several_tool_calls_of_one_reply_run_together() -> None:
         ('{"action": "respond", "plan": [{"description": "a", "tool": 1}]}', "'plan' must be"),
     ],
 )
-def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
+def test_unreadable_input_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(ControlError, match=reason):
         read_json(text)
 
@@ -139,7 +139,7 @@ READ = Judgement(supported=True, lines=((2, 14), (3, 0)))
         json.dumps([ONE]),
     ],
 )
-def test_verdicts_are_found_in_what_servers_send(text: str) -> None:
+def test_verdicts_are_found_in_every_form_that_servers_send(text: str) -> None:
     assert read_opinion(text) == Opinion(judgements={1: READ})
 
 

@@ -446,7 +446,7 @@ async def test_two_models_that_refuse_each_others_options_are_distinguished() ->
     assert refused == 3
 
 
-async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(open_model: OpenModel) -> None:
+async def test_all_clients_share_what_a_model_refused(open_model: OpenModel) -> None:
     picky, known = Picky(m=no_effort), defaultdict[str, Learned](Learned)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         for _ in range(2):

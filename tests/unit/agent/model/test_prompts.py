@@ -55,7 +55,7 @@ DECIDE = DecideContext(
 )  # fmt: skip
 
 
-def test_what_was_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
+def test_text_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
     log = tuple(replace(HISTORY[0], text=f"log {n} " + "line\n" * 8_000) for n in range(200))
     decide = control_messages(replace(DECIDE, history=log), as_json=False)[1]["content"]
     write = write_messages(replace(WRITE, history=log))[1]["content"]
@@ -83,7 +83,7 @@ def test_the_write_prompt_is_short_and_contains_the_full_sources() -> None:
     assert "language of the last message" in system
 
 
-def test_what_a_search_brought_is_not_shown_twice() -> None:
+def test_sources_of_a_search_are_not_shown_twice() -> None:
     found = ToolResult(
         call_id="1", tool="search", ok=True, sources=(replace(SOURCES[0], title="Limits"), SOURCES[1]),
         content="Limits (limits.md)\nFound as well, but too long to bring: Fees (fees.md).", input={"query": "limit ü"},

@@ -153,7 +153,7 @@ def test_passages_are_short_and_three_at_most() -> None:
         assert each.best in each.units
 
 
-def test_words_of_the_question_before_decide_among_equals() -> None:
+def test_words_of_the_previous_question_break_ties() -> None:
     found = best_passages(word_weights("And the light?", earlier="water ferns"), PLANTS, set())
     assert (found[0].best.source.title, found[0].best.context) == ("Ferns", "Light")
 

@@ -101,7 +101,7 @@ def audiences(run: IndexRun, *roots: Path) -> dict[str, str]:
     return {file.id: file.audience for root in roots for file in folders.documents_in(root)}
 
 
-def test_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: Path) -> None:
+def test_the_nearest_audience_file_counts_and_a_broken_one_hides_the_folder(tmp_path: Path) -> None:
     run = IndexRun()
     assert audiences(run, docs(tmp_path)) == {
         "handbook.md": PUBLIC,
@@ -142,7 +142,7 @@ def fill_index(index: KnowledgeIndex, tmp_path: Path) -> KnowledgeIndex:
     return index
 
 
-def test_what_is_withheld_is_not_there(fill_index: KnowledgeIndex) -> None:
+def test_a_withheld_document_is_invisible(fill_index: KnowledgeIndex) -> None:
     seen = {name: SeenBy(fill_index, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
     found = {name: {p.document for p in view.search("badge", limit=3)} for name, view in seen.items()}
     assert found["help"] == {"handbook.md", "hr/open/benefits.md"}

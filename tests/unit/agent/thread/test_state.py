@@ -121,7 +121,7 @@ def asked_in_turn(state: ThreadState, number: int) -> ThreadState:
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted: int) -> None:
+def test_a_deleted_message_is_forgotten_and_the_rest_is_kept(asked: int, deleted: int) -> None:
     state = ThreadState()
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
@@ -141,7 +141,7 @@ def test_deleted_message_between_people_takes_no_other_with_it() -> None:
 
 
 @given(known=st.booleans())
-def test_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) -> None:
+def test_quotations_of_a_deleted_message_are_deleted_too(*, known: bool) -> None:
     """A message with only a file is in no history, and the message of a kept text is not known."""
     kept = tuple(
         Source(id=n, title="t", text=f"about secret {n}", origin=origin)

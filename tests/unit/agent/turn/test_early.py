@@ -97,7 +97,7 @@ async def test_early_draft_that_failed_is_requested_again() -> None:
 
 
 @pytest.mark.parametrize(("early", "found"), [(False, True), (True, False)])
-async def test_without_sources_or_where_it_is_off_writing_waits(*, early: bool, found: bool) -> None:
+async def test_without_sources_or_if_it_is_off_no_early_draft_is_written(*, early: bool, found: bool) -> None:
     _, _, calls = await turn(ScriptedModel([GOOD]), early=early, found=found)
     assert calls[:3] == ["decide starts", "decide ends", "write starts"]
 

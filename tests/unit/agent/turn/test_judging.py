@@ -255,7 +255,7 @@ async def test_the_judge_comes_from_the_settings(tmp_path: Path) -> None:
         assert engine.judge.name == "j"
 
 
-async def test_what_could_not_be_confirmed_is_no_part_of_the_feedback() -> None:
+async def test_unconfirmed_claims_are_not_part_of_the_feedback() -> None:
     told = await turn([answers(SURE, DOUBTFUL, MORE), answers(SURE)], [verdicts("No word of it.")])
     assert isinstance(told.outcome, Answered)
     feedback = told.server.requests[-1]["messages"][-1]["content"]
@@ -304,7 +304,7 @@ async def test_refusal_that_cites_nothing_names_the_nearest_documents(reply: str
 
 
 @pytest.mark.parametrize("reply", ["answered", "partly", None, "refused"])
-async def test_where_the_judge_does_not_call_it_a_refusal_it_is_an_answer(reply: str | None) -> None:
+async def test_a_reply_that_the_judge_does_not_call_a_refusal_is_an_answer(reply: str | None) -> None:
     told = await turn([answers(SURE, SILENT)], [whole_is(reply)])
     assert isinstance(told.outcome, Answered)
     assert told.outcome.answer.verified
@@ -316,7 +316,7 @@ async def test_a_greeting_is_not_a_refusal_even_if_the_judge_fails() -> None:
         assert isinstance(told.outcome, Answered)
 
 
-async def test_what_is_no_answer_in_a_later_attempt_is_refused_too() -> None:
+async def test_a_later_attempt_that_is_not_an_answer_is_a_refusal_too() -> None:
     told = await turn([answers(DOUBTFUL), answers(SILENT)], [verdicts("No word of it."), whole_is("not_in_sources")])
     assert isinstance(told.outcome, Refused)
 

@@ -126,7 +126,7 @@ async def test_without_a_passing_rest_the_shown_part_is_a_partial_answer(second:
 
 
 @pytest.mark.parametrize("first", ["Yes.", "---", "<!-- so -->", "```\n120\n```", "Title\n====="])
-async def test_what_is_cited_only_by_what_follows_waits_for_it(first: str) -> None:
+async def test_a_block_that_a_later_line_cites_waits_for_that_line(first: str) -> None:
     """It is not a fault: stopped there, a model that answers so would need all its attempts."""
     stage = Shown()
     outcome = await turn(ScriptedModel([draft(first, ONE, TWO)]), stage, asked="May a key send 120 requests?")
@@ -135,7 +135,7 @@ async def test_what_is_cited_only_by_what_follows_waits_for_it(first: str) -> No
     assert stage.blocks[0].endswith(ONE)
 
 
-async def test_what_is_never_cited_is_not_shown_nor_what_follows() -> None:
+async def test_a_block_that_is_never_cited_is_not_shown_nor_those_after_it() -> None:
     stage, uncited = Shown(), "Above that the API answers with error 429."
     outcome = await turn(ScriptedModel([draft(ONE, uncited, TWO)] * 3), stage)
     assert isinstance(outcome, Partial)
@@ -210,7 +210,7 @@ async def test_block_is_judged_while_the_next_ones_are_written() -> None:
     assert [claim.text for context in judge.contexts for claim in context.claims] == [SAID, OTHER]
 
 
-async def test_what_the_judge_refutes_is_not_shown_and_the_rewrite_goes_on_before_it() -> None:
+async def test_a_refuted_block_is_not_shown_and_the_rewrite_continues_before_it() -> None:
     stage, model = Shown(), ScriptedModel([draft(SAID, OTHER, ONE), draft(TWO)])
     outcome = await turn(model, stage, judge=Judging({OTHER: REFUTED}))
     assert isinstance(outcome, Answered)
@@ -220,7 +220,7 @@ async def test_what_the_judge_refutes_is_not_shown_and_the_rewrite_goes_on_befor
 
 
 @pytest.mark.parametrize("opinion", [None, Judgement(supported=True, lines=((1, 9),))])
-async def test_what_the_judge_does_not_confirm_is_cut_out_of_the_whole(opinion: Judgement | None) -> None:
+async def test_a_claim_that_the_judge_does_not_confirm_is_left_out(opinion: Judgement | None) -> None:
     stage, model = Shown(), ScriptedModel([draft(SAID, OTHER, TWO)])
     outcome = await turn(model, stage, judge=Judging({OTHER: opinion}))
     assert isinstance(outcome, Partial)
@@ -254,7 +254,7 @@ async def test_blocks_that_arrive_together_are_judged_in_one_call() -> None:
 
 
 @pytest.mark.parametrize("blocks", [["Nothing is told of snow [1]."], ["Nothing is told of snow [1].", ONE]])
-async def test_whether_it_is_an_answer_is_said_of_all_of_it(blocks: list[str]) -> None:
+async def test_only_a_whole_text_is_judged_not_to_be_an_answer(blocks: list[str]) -> None:
     """A related fact behind it may be a quotation, of which the judge would not be asked otherwise."""
     stage, whole = Shown(), "\n\n".join(blocks)
     judge = Judging({blocks[0]: Judgement(supported=True, absent=True)}, no_answer=whole)
@@ -265,7 +265,7 @@ async def test_whether_it_is_an_answer_is_said_of_all_of_it(blocks: list[str]) -
     assert len(judge.contexts) == len(blocks)
 
 
-async def test_what_the_stage_raises_comes_out_as_it_was_raised() -> None:
+async def test_an_exception_of_the_stage_is_raised_unchanged() -> None:
     class Broken(Shown):
         async def show(self, markdown: str, text: str) -> bool:
             raise LookupError(markdown + text)

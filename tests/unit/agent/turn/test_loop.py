@@ -266,7 +266,7 @@ async def test_listener_that_fails_never_stops_the_turn() -> None:
 
 
 @pytest.mark.parametrize("general", ["label", "refuse"])
-async def test_what_is_salvaged_without_any_source_is_never_verified(general: str) -> None:
+async def test_a_part_kept_without_sources_is_never_marked_as_verified(general: str) -> None:
     draft = "<answer>Paris is the capital of France, on the river Seine. It has many bridges [1].</answer>"
     story = Story(ScriptedModel([draft]), PassageTool())
     story.policy = Policy(general=general)
@@ -338,7 +338,7 @@ async def test_a_clarifying_question_with_a_broadcast_is_refused_and_returned_to
     assert story.model.decided[1].complaint.startswith("This would notify people whom the question did not name: ")
 
 
-async def test_what_was_not_addressed_to_orion_gets_an_answer_or_nothing() -> None:
+async def test_a_message_not_addressed_to_orion_gets_an_answer_or_nothing() -> None:
     answered = await Story(ScriptedModel([GOOD])).ask(replace(question("How many requests a minute?"), addressed=False))
     assert isinstance(answered, Answered)
     refused = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask(NOT_FOR_ORION)

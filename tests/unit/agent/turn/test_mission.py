@@ -218,7 +218,7 @@ def progress_with(sources: list[Source], results: list[ToolResult], **state: Any
 
 
 @given(many, st.lists(texts, max_size=9))
-def test_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Source], contents: list[str]) -> None:
+def test_stored_findings_are_bounded_and_load_unchanged(sources: list[Source], contents: list[str]) -> None:
     results = [ToolResult(call_id=str(n), tool="web", ok=n % 4 != 0, content=text) for n, text in enumerate(contents)]
     found = collect_findings(progress_with(sources, results))
     assert len(found.sources) <= MAX_FINDING_SOURCES

@@ -129,7 +129,7 @@ async def test_nothing_of_a_document_but_its_escaped_title_is_shown() -> None:
     assert "xoxb" not in answer.text
 
 
-async def test_what_people_said_in_the_thread_is_not_named_as_a_document() -> None:
+async def test_messages_of_the_thread_are_not_named_as_documents() -> None:
     answer = await refuse(page("Earlier", origin="thread"), page("Office", "Coffee is free."))
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
 

@@ -207,7 +207,7 @@ async def outcome_of(
 
 
 @pytest.mark.parametrize("name", WHOLE_STREAMS)
-async def test_whole_answer_is_not_lost(name: str) -> None:
+async def test_a_whole_answer_is_not_lost(name: str) -> None:
     outcome, server = await outcome_of(repeat(WHOLE_STREAMS[name]))
     assert isinstance(outcome, Answered), outcome.answer.text
     assert outcome.answer.text == TEXT

@@ -45,7 +45,7 @@ def test_forget_counts_deletions_and_names_data_it_cannot_delete(terminal: Termi
         (("--thread", "somewhere"), "--thread must be"),
     ],
 )
-def test_wrong_use_ends_with_how_to_mend_it(terminal: Terminal, words: tuple[str, ...], says: str) -> None:
+def test_wrong_use_ends_with_a_remedy(terminal: Terminal, words: tuple[str, ...], says: str) -> None:
     done = terminal.orion("forget", *words)
     assert (done.code, says in done.err) == (2, True)
 

@@ -56,7 +56,7 @@ def test_ask_exits_with_3_if_no_document_has_the_answer(terminal: Terminal) -> N
 
 
 @pytest.mark.parametrize("debug", ["1", "0"])
-def test_the_log_tells_turn_and_lengths_and_in_debug_how_texts_begin(terminal: Terminal, debug: str) -> None:
+def test_the_log_has_turn_and_lengths_and_in_debug_the_beginning_of_texts(terminal: Terminal, debug: str) -> None:
     terminal.set(ORION_DEBUG=debug)
     question = f"{QUESTION} {'please ' * 20}"
     done = terminal.orion("ask", question, "--docs", "docs")

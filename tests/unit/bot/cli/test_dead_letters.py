@@ -70,14 +70,14 @@ def test_all_dead_letters_can_be_dropped_or_retried(terminal: Terminal, redis_ur
     assert in_redis(redis_url) == []
 
 
-def test_those_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url: str) -> None:
+def test_conversations_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url: str) -> None:
     in_redis(redis_url, bury=1)
     assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "list").out
     assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "drop", "--all").out
 
 
 @pytest.mark.parametrize("arguments", [["retry"], ["drop", "1-1", "--all"]], ids=" ".join)
-def test_what_is_to_be_decided_must_be_named(arguments: list[str], terminal: Terminal) -> None:
+def test_a_decision_on_dead_letters_needs_their_ids(arguments: list[str], terminal: Terminal) -> None:
     done = terminal.orion("dead-letters", *arguments)
     assert done.code == 2
     assert "orion dead-letters retry ID…, drop ID…, or either with --all" in done.err

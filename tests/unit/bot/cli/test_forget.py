@@ -193,7 +193,7 @@ async def test_worker_that_hangs_is_named_and_one_that_died_is_not_waited_for_lo
         await mailbox.aclose()
 
 
-async def test_what_is_known_of_an_account_goes_too(redis_client: Redis) -> None:
+async def test_account_data_is_deleted_too(redis_client: Redis) -> None:
     for key in ("orion:person:T1:U1", "orion:told:T1:U1:guest", "orion:told:T1:U11:guest"):
         await redis_client.set(key, "{}")
     await redis_client.set("orion:handed:T1:C1:1.2", "turn U1 U2")

@@ -20,7 +20,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
         yield found
 
 
-def test_what_is_not_read_is_counted_by_suffix_with_what_to_do(terminal: Terminal) -> None:
+def test_unread_files_are_counted_by_suffix_with_a_remedy(terminal: Terminal) -> None:
     terminal.set(ORION_DOCS="docs")
     for name in ("a.odt", "b.odt", "photo.png", "LICENSE"):
         (terminal.docs / name).write_text("x")
@@ -67,7 +67,7 @@ def test_web_site_is_read_by_index_and_listed_by_docs(terminal: Terminal) -> Non
     assert "/gone: is gone" in shown.err
 
 
-def test_what_was_never_read_says_so(terminal: Terminal) -> None:
+def test_a_source_that_was_never_read_says_so(terminal: Terminal) -> None:
     with LocalSite() as site:
         terminal.set(ORION_WEB_DOCS=f"{site.url}/a", ORION_DOCS="docs")
         assert terminal.orion("index").code == 0
@@ -101,14 +101,14 @@ def test_nothing_to_index_is_reported(terminal: Terminal) -> None:
     assert terminal.orion("docs").out.startswith("No documents yet.")
 
 
-def test_whole_disk_is_read_only_by_somebody_who_says_so(terminal: Terminal) -> None:
+def test_a_whole_disk_is_indexed_only_with_yes(terminal: Terminal) -> None:
     done = terminal.orion("index", "/")
     assert (done.code, done.err) == (
         2, "/ is a whole disk or home folder. Name a folder of documents, or add --yes.\n",
     )  # fmt: skip
 
 
-def test_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Terminal) -> None:
+def test_documents_of_a_local_workspace_are_listed_by_its_port(terminal: Terminal) -> None:
     terminal.orion("index", "docs")
     (terminal.folder / "other").mkdir()
     (terminal.folder / "other" / "o.md").write_text("# Other\n\nSomething else.")
@@ -127,7 +127,7 @@ def test_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Terminal) 
     assert "One has on 8765." in wrong.err
 
 
-def test_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_index_command_reports_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> None:
         with _progress() as tell:
             tell("one.md")

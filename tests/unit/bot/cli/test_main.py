@@ -49,7 +49,7 @@ from tests.support.orion_command import LIMITS, QUESTION, Terminal
     ],
     ids=" ".join,
 )
-def test_wrong_use_is_told_and_ends_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
+def test_wrong_use_is_explained_and_exits_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
     done = terminal.orion(*arguments)
     assert done.code == 2
     assert said in done.err
@@ -80,7 +80,7 @@ def test_wrong_setting_is_named(variables: dict[str, str], said: str, terminal: 
 
 
 @pytest.mark.parametrize(("content", "said"), [("ORION_PORT=abc", "ORION_PORT"), (b"\xff\xfe\x00=\xa2", ".env")])
-def test_wrong_dotenv_is_told(content: str | bytes, said: str, terminal: Terminal) -> None:
+def test_a_faulty_dotenv_is_reported(content: str | bytes, said: str, terminal: Terminal) -> None:
     terminal.write(".env", content)
     done = terminal.orion("docs")
     assert done.code == 2
@@ -100,7 +100,7 @@ def test_the_version_is_shown(terminal: Terminal) -> None:
     assert terminal.orion("--version").out == "orion 0.1.0\n"
 
 
-def test_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
+def test_verify_prints_verdict_and_repairs(terminal: Terminal) -> None:
     terminal.write("good.md", "This is **bold**.")
     done = terminal.orion("verify", "good.md")
     assert (done.code, done.out) == (0, "This is *bold*.\n")

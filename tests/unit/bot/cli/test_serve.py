@@ -273,7 +273,7 @@ async def test_port_in_use_is_reported(workspace: LocalWorkspace, tmp_path: Path
             await local(settings, port=port, docs=None, browser=False)
 
 
-async def test_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
+async def test_a_workspace_without_a_given_port_takes_a_free_one() -> None:
     second = LocalWorkspace()
     async with LocalWorkspace() as first, AsyncExitStack() as stack:
         stack.push_async_callback(second.stop)
@@ -353,7 +353,7 @@ async def test_local_opens_the_page_and_ends_when_asked(
     assert events(log)[-1] == "orion_stopped"
 
 
-async def test_who_ends_the_workspace_while_it_answers_is_told_at_once_how_long_that_takes(
+async def test_ending_the_workspace_during_an_answer_says_at_once_how_long_it_takes(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with ScriptedOpenAI(decisions=[HANGS]) as server, AsyncExitStack() as stack:

@@ -52,7 +52,7 @@ def test_the_cost_is_computed_from_a_price_file(terminal: Terminal, redis_url: s
         assert terminal.orion("stats", *wrong).code == 2
 
 
-def test_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: Terminal, redis_url: str) -> None:
+def test_verifier_errors_are_recorded_on_request(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, None, 1)
     rows = [{"id": "a", "text": "Hello there.", "passes": True}, {"id": "b", "text": "<!channel> Hi.", "passes": True}]
     terminal.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))

@@ -25,7 +25,7 @@ threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(in_order)
 
 
 @given(threads, st.sampled_from(TURNS))
-def test_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found: list[Posted], turn_id: str) -> None:
+def test_one_answer_one_note_and_one_notice_of_each_kind_stay(found: list[Posted], turn_id: str) -> None:
     surplus = duplicate_posts(found, turn_id)
     kept = [one for one in found if one not in surplus and not one.placeholder]
     assert all(not one.placeholder for one in surplus)

@@ -63,7 +63,7 @@ def test_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge()
     assert [action for action, _ in controls(post)] == ["orion_feedback", "orion_not_helpful", "orion_hand_off"]
 
 
-def test_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
+def test_a_reply_without_claims_has_no_badge_and_no_buttons() -> None:
     (greeting,) = rendered(answer(text="Hello!", chunks=("Hello!",), sources=()))
     assert [block["type"] for block in greeting.blocks] == ["rich_text"]
     # A refusal names its nearest documents in its own text: listing them again below would look like evidence.
@@ -83,7 +83,7 @@ def test_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
         (("partial",), False, "ja", "◐ 一部のみ確認済み"),
     ],
 )
-def test_the_badge_says_how_far_it_was_verified(
+def test_the_badge_says_how_far_the_answer_was_verified(
     badges: tuple[Any, ...], language: str | None, badge: str, *, rules_only: bool
 ) -> None:
     (post,) = rendered(answer(rules_only=rules_only), badges=badges, language=language)
@@ -168,7 +168,7 @@ def test_age_is_shown_in_words(updated_at: str, words: str) -> None:
         ("https://x.example", "a|b\n<!here>", "<https://x.example|[1] a¦b &lt;!here&gt;>"),
     ],
 )
-def test_title_or_address_cannot_break_out(url: str, title: str, line: str) -> None:
+def test_a_title_or_address_cannot_break_out_of_its_markup(url: str, title: str, line: str) -> None:
     assert source_line(Source(id=1, title=title, url=url), TODAY) == line
 
 

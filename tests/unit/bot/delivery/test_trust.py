@@ -107,14 +107,14 @@ def test_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
     assert "".join(texts(quote)).split() == ["Logs", "Audit", "logs", "·", "400", "days"]
 
 
-def test_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
+def test_omitted_sentences_are_listed_with_the_reason_but_no_secret() -> None:
     told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
     at = told.index("*Left out of the answer*")
     assert told[at + 1 : at + 3] == ["It costs 5 euros.", f" {say('reason_claim', None)}"]
     assert not any("sk-12345" in text for text in told)
 
 
-def test_what_another_draft_set_right_is_not_told_as_left_out() -> None:
+def test_a_sentence_corrected_in_a_later_draft_is_not_listed_as_left_out() -> None:
     mended = {"objected": [{"rule": "claim_supported", "text": "A key may send *600* requests [3]."}]}
     record = {**RECORD, "outcome": "partial", "attempts": [mended, DRAFT]}
     told = texts(trust_modal(record, TODAY)["blocks"])
@@ -133,7 +133,7 @@ def test_what_another_draft_set_right_is_not_told_as_left_out() -> None:
         ({"claims": []}, "*✓ Verified.*"),
     ],
 )
-def test_the_headline_tells_how_far_it_was_checked(change: dict[str, Any], start: str) -> None:
+def test_the_headline_says_how_far_the_answer_was_checked(change: dict[str, Any], start: str) -> None:
     assert texts(trust_modal({**RECORD, **change}, TODAY)["blocks"])[0].startswith(start)
 
 

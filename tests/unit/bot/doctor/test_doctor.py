@@ -173,7 +173,7 @@ async def test_a_total_refusal_is_reported_part_by_part(redis_home: str, tmp_pat
     assert [check.ok for check in found.values()] == [False] * 7
 
 
-async def test_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
+async def test_a_wrong_key_a_wrong_folder_and_a_server_that_is_not_slack_are_reported(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[fails(401, "Incorrect API key: sk-abc")] * 9) as server:
         settings = settings_in(
             tmp_path,
@@ -361,7 +361,7 @@ async def test_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, re
     assert "Paused" not in await checks(settings_in(tmp_path, redis_url))
 
 
-async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path) -> None:
+async def test_unread_files_and_never_read_sources_are_named(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "good.md").write_text("# Good\n\nText.\n")

@@ -28,7 +28,7 @@ def config(tmp_path: Path, **servers: Any) -> Path:
     return path
 
 
-async def test_what_is_not_configured_is_not_mentioned(tmp_path: Path) -> None:
+async def test_unconfigured_tools_are_not_mentioned(tmp_path: Path) -> None:
     assert await checks(settings_in(tmp_path, "")) == {}
 
 

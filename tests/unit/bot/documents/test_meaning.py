@@ -89,7 +89,7 @@ def test_the_old_name_of_a_setting_leads_to_the_new_one(monkeypatch: pytest.Monk
     assert find_unknown_names()["ORION_SEMANTIC"] == "ORION_EMBED_MODEL"
 
 
-async def test_vectors_are_made_next_to_the_work_and_their_tokens_counted(
+async def test_vectors_are_made_in_the_background_and_their_tokens_counted(
     tmp_path: Path, docs: Path, server: ScriptedOpenAI, redis_client: Redis
 ) -> None:
     settings = settings_in(tmp_path, "", docs=(docs,), openai_base_url=server.url)

@@ -74,7 +74,7 @@ async def test_a_start_reads_only_local_sources_and_the_sync_reads_all(corpus: C
         assert figures.size == len(site.pages["/w"].body) + (corpus.roots[0] / "a.md").stat().st_size
 
 
-def test_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
+def test_a_sync_that_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     assert sync_index(corpus, every_s=3600) is not None
     assert run_order(order(corpus)) == ELSEWHERE
     with index_for(corpus) as index, index.alone(SYNC_LOCK):
@@ -95,7 +95,7 @@ def test_an_impossible_sync_fails(corpus: Corpus, tmp_path: Path) -> None:
     assert run_order(order(corpus)) == FAILED
 
 
-async def test_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> None:
+async def test_changes_are_indexed_while_orion_works(corpus: Corpus) -> None:
     async with open_index(corpus) as (index, _):
         (corpus.roots[0] / "b.md").write_text("# Beta\n\nDinner is at six.\n")
         counted: list[str] = []

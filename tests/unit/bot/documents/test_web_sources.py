@@ -25,7 +25,7 @@ def test_addresses_are_grouped_by_site() -> None:
 @pytest.mark.parametrize(
     "entry", ["docs.acme.com", "ftp://docs.acme.com", "https://ann:secret@docs.acme.com/", "https://", "https://[x/"]
 )
-def test_what_is_no_address_is_refused_by_name_and_without_its_password(entry: str) -> None:
+def test_an_invalid_address_is_refused_by_name_and_without_its_password(entry: str) -> None:
     with pytest.raises(WrongUse, match="ORION_WEB_DOCS: ") as refused:
         web_sources(load_settings(web_docs=frozenset({entry})))
     assert "secret" not in str(refused.value)

@@ -46,7 +46,7 @@ def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> Labelled
         (None, "failed", "", False),
     ],
 )
-def test_what_counts_as_expected(
+def test_each_expected_reply_counts_as_right(
     expect: tuple[str, ...] | None,
     outcome: OutcomeName,
     text: str,
@@ -100,13 +100,13 @@ async def test_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: P
         ("out_of_budget", "tokens", ("600",), "error"),
     ],
 )
-def test_what_a_reader_wants_to_know_first(
+def test_each_reply_gets_the_result_that_a_reader_looks_for(
     outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
 ) -> None:
     assert EvalReply(asked=asked(expect), outcome=outcome, reason=reason, text="600").result == result
 
 
-async def test_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
+async def test_with_langfuse_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
     docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
     docs.mkdir()
     (docs / "all.md").write_text(DOCUMENT)

@@ -38,7 +38,7 @@ def test_rows_whose_result_changed_are_listed_with_their_outcome() -> None:
     assert found["is_worse"]
 
 
-def test_the_verifier_s_rows_too() -> None:
+def test_rows_of_the_verifier_are_compared_too() -> None:
     found = compare(VERIFIER, {**VERIFIER, "false_rejects": 0, "rejected": []})
     assert (found["better"], found["worse"], found["is_worse"]) == (["c (mrkdwn+no_broadcast)"], [], False)
     assert compare({**VERIFIER, "accepted": []}, VERIFIER)["worse"] == ["b (accepted)"]
@@ -54,7 +54,7 @@ def test_changed_kinds_are_shown_and_a_slower_machine_is_not_a_fault() -> None:
     assert not found["is_worse"]
 
 
-def test_where_no_rows_are_named_the_figures_decide() -> None:
+def test_without_named_rows_the_figures_decide() -> None:
     assert compare(RANKING, {**RANKING, "ndcg_at_10": 0.69})["is_worse"]
     assert not compare(RANKING, {**RANKING, "p50_ms": 5.0})["is_worse"]
     assert "worse" not in compare(RANKING, RANKING)
@@ -69,7 +69,7 @@ def test_where_no_rows_are_named_the_figures_decide() -> None:
         ({**ANSWERS, "answered_share": "half"}, "'half' where numbers should be"),
     ],
 )
-def test_what_was_not_measured_alike_is_refused(after: dict[str, Any], said: str) -> None:
+def test_reports_measured_differently_are_not_compared(after: dict[str, Any], said: str) -> None:
     with pytest.raises(WrongUse) as refused:
         compare(ANSWERS, after)
     assert said in str(refused.value).replace("One", "one")

@@ -72,7 +72,7 @@ def test_rows_can_be_selected_by_outcome_judgement_and_place(terminal: Terminal,
     assert [row["id"] for row in rows(terminal, "--local", "8765")] == ["0d"]
 
 
-def test_what_cannot_be_read_or_holds_no_question_is_left_out(terminal: Terminal, redis_url: str) -> None:
+def test_records_that_are_unreadable_or_without_a_question_are_left_out(terminal: Terminal, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         client.set("orion:turn:0a", "[]")
         client.set("orion:turn:0b", '{"turn_id": "0b", "outcome": "asked", "question": ""}')

@@ -80,7 +80,7 @@ class Page(HTMLParser):
 TAGS = len(Page(report_page(run_of(replied(kind="x")))).tags)
 
 
-def test_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_drawn() -> None:
+def test_every_charted_figure_is_also_written_as_text() -> None:
     page = Page(report_page(run_of(*REPLIES)))
     for shown in ("40.0 %2 of 5", "100.0 %1 of 1", "Wrong2of 6", "Errors1", "50.0 %2 of 4 judged answers"):
         assert shown in page.text

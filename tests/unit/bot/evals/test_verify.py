@@ -44,7 +44,7 @@ def read_rows(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
-def test_verdict_has_the_contract_s_fields() -> None:
+def test_a_verdict_has_the_fields_of_the_contract() -> None:
     shown = verdict_json(check(Draft(text="**1** [7]", sources=SOURCES)))
     assert set(shown) == VERDICT
     assert not shown["passed"]

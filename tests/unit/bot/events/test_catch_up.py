@@ -94,7 +94,7 @@ def answered(scene: Scene, ts: str, thread: str, channel: str = CHANNEL) -> int:
     return len(answers(scene.workspace, ts, thread, channel))
 
 
-async def test_what_was_missed_is_answered_once_and_what_is_old_is_left_alone(scene: Scene) -> None:
+async def test_missed_questions_are_answered_once_and_old_ones_are_not(scene: Scene) -> None:
     root, _ = await scene.served()
     old = scene.missed(ERROR, thread=root, ago_s=5400)
     old_direct = scene.missed(ERROR, channel=DIRECT, ago_s=5000)
@@ -134,7 +134,7 @@ async def test_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> None:
     assert answered(scene, missed, root) == 1
 
 
-async def test_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> None:
+async def test_a_question_that_slack_shows_as_answered_is_not_answered_again(scene: Scene) -> None:
     root, _ = await scene.served()
     async with scene.orion() as setting:
         asked = setting.ask(ERROR, thread=root)
@@ -220,7 +220,7 @@ async def test_a_deleted_channel_is_forgotten_and_an_outage_of_slack_defers_the_
     assert not await redis_client.exists("orion:catching_up")
 
 
-async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
+async def test_only_a_connected_replica_writes_the_heartbeat_and_only_one_catches_up(redis_client: Redis) -> None:
     workspaces = nowhere(DeliveryFailed("", permanent=True))
     deaf = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces, connection=Deaf())
     await deaf.beat()

@@ -209,7 +209,7 @@ def test_deleted_question_is_reported() -> None:
 
 
 @pytest.mark.parametrize("text", ["<@UBEN> the PIN is 4711", "<!here> look", "mute"])
-def test_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(text: str) -> None:
+def test_a_deleted_message_between_people_in_a_thread_is_passed_on(text: str) -> None:
     gone = {"user": "UANN", "text": text, "ts": "1700000000.000300", "thread_ts": "1700000000.000100"}
     found = incoming(deletion(gone))
     assert (found.kind, found.thread.thread_ts) == ("delete", "1700000000.000100")
@@ -318,7 +318,7 @@ def test_a_message_survives_storage(text: str, ts: str, ids: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("said", "told"), [(mention(), True), (message(thread_ts="1700000000.000100"), False)])
-def test_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_kept(
+def test_a_person_without_access_gets_a_notice_and_their_text_is_not_stored(
     said: dict[str, Any], *, told: bool
 ) -> None:
     telling = parse_event(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))

@@ -230,7 +230,7 @@ async def test_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) 
         ("turn-9", "nl-NL", say("trust_unknown", "en")),
     ],
 )
-async def test_why_trust_this_speaks_as_the_question_did_else_as_the_person(
+async def test_why_trust_this_uses_the_questions_language_or_the_persons(
     opened: Opened, turn_id: str, locale: str, first: str
 ) -> None:
     async with opened() as running:
@@ -329,7 +329,7 @@ async def test_an_app_that_acknowledges_before_it_stores_is_refused(redis_client
             register(eager, services(slack, Ledger(), redis_client, Access(), tasks=tasks, index=index))
 
 
-async def test_whatever_is_pressed_is_acknowledged(in_both_modes: Opened) -> None:
+async def test_every_interaction_is_acknowledged(in_both_modes: Opened) -> None:
     async with in_both_modes() as running:
         known = {"user": {"id": "U0YOU"}, "team": {"id": "T0LOCAL"}, "trigger_id": "1.2.x"}
         pressed: list[dict[str, Any]] = [

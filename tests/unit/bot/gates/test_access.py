@@ -238,7 +238,7 @@ async def test_unknown_sharing_is_looked_up_unless_everyone_has_access(redis_cli
         {"kind": "mute", "vouched": True},
     ],
 )
-async def test_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any], at: GateScene) -> None:
+async def test_messages_that_cost_nothing_pass(redis_client: Redis, more: dict[str, Any], at: GateScene) -> None:
     await Pausing(redis_client).pause()
     assert await at.knock(**more) == OK
     assert len(at.through) == 1
@@ -316,7 +316,7 @@ async def test_a_refused_message_that_is_given_up_is_reported_to_no_one(at: Gate
 
 
 @pytest.mark.parametrize("ending", ["paused", "deleted", "given up"])
-async def test_turn_that_is_taken_over_frees_what_a_killed_worker_reserved(redis_client: Redis, ending: str) -> None:
+async def test_taking_over_a_turn_releases_a_killed_workers_reservation(redis_client: Redis, ending: str) -> None:
     async with gates(redis_client, limits=Limits(channel=2_000)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)

@@ -53,7 +53,7 @@ async def lost(at: GateScene, redis_client: Redis) -> Lost:
         ((), "unknown"),
     ],
 )
-async def test_what_orion_last_said_in_the_thread_decides(
+async def test_orions_last_message_decides_the_threads_mode(
     own: Sequence[str], thread_mode: ThreadMode, lost: Lost
 ) -> None:
     slack = lost.at.slack

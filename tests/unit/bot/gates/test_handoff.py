@@ -92,7 +92,7 @@ async def test_click_of_a_person_who_became_a_guest_since_the_question_asks_no_o
         assert handed(setting) == []
 
 
-async def test_user_group_is_called_into_the_thread_and_into_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
+async def test_a_user_group_is_mentioned_in_the_thread_but_in_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="S0HELPERS")) as setting:
         answer = await refused(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)

@@ -101,7 +101,7 @@ async def test_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
         assert whispers(setting, channel) == []
 
 
-async def test_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_as_a_new_message_in_a_direct_chat_stops_the_previous_thread(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url, DIRECT) as (setting, ts, _):
         await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing")
         setting.ask("stop", channel=DIRECT)
@@ -155,7 +155,7 @@ def session(setting: Setting, thread: tuple[str, str]) -> str:
         (Access(allow_external=True, allow_guests=True), {"vouched": False}, None, True),
     ],
 )
-def test_who_is_let_in_without_asking_slack(
+def test_known_people_are_admitted_without_asking_slack(
     access: Access, more: dict[str, object], known: Person | None, *, admitted: bool
 ) -> None:
     incoming = replace(STOP, **more)  # type: ignore[arg-type]  # of the rows above
@@ -191,7 +191,7 @@ async def test_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stor
     assert cancelled == []
 
 
-async def test_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: Stores) -> None:
+async def test_waiting_messages_are_withdrawn_and_a_deletion_continues(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "delete", "question")
     assert await cancel_thread(STOP, stores, cancelled)
@@ -201,7 +201,7 @@ async def test_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: St
 
 
 @pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
-async def test_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
+async def test_an_unknown_person_stops_their_own_turn_at_once_and_others_after_the_access_check(
     stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()

@@ -288,7 +288,7 @@ async def test_cancelled_refused_and_org_wide_installations_store_nothing(place:
     assert await place.orion.redis.smembers("orion:installs") == set()
 
 
-async def test_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path, redis_url: str) -> None:
+async def test_a_workspace_that_is_not_allowed_has_its_token_revoked(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url, allow_teams=frozenset({ONE})) as place:
         assert (await place.install(TWO))[0] == 403
         assert place.slack.grants.revoked == [TWO]
@@ -404,7 +404,7 @@ async def test_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: R
 
 
 @pytest.mark.parametrize(("reason", "permanent"), [("internal_error", False), ("invalid_refresh_token", True)])
-async def test_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
+async def test_an_expired_token_that_cannot_be_renewed_gets_no_ack(
     redis_client: Redis, reason: str, *, permanent: bool
 ) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
@@ -417,7 +417,7 @@ async def test_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
             await one.workspaces.authorize(ONE)
 
 
-async def test_turn_that_is_cancelled_during_a_refresh_takes_no_token_along(redis_client: Redis) -> None:
+async def test_a_turn_cancelled_during_a_refresh_loses_no_token(redis_client: Redis) -> None:
     """The refresh token works once: Slack has used it up, whoever still waits for its reply."""
     async with two_teams() as slack, replica(slack, redis_client) as one:
         before = await installed(slack, one.installations, expires_at=1.0)

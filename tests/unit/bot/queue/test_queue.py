@@ -38,7 +38,7 @@ async def let_lease_run_out(redis: Redis, mailbox: Mailbox, thread: str = THREAD
     await redis.hset(mailbox.fence_key(thread), "until", "1")
 
 
-async def test_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(mailbox: Mailbox) -> None:
+async def test_a_fuller_event_replaces_a_message_that_is_not_claimed(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
     assert await mailbox.claim("w1", 1) == [], "it waits for its twin"
     assert not await mailbox.enqueue(THREAD, "mention again", event_ids=["E1", "M1"], hold_s=60)
@@ -50,7 +50,7 @@ async def test_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(m
     assert [one.body for one in await mailbox.list_messages(THREAD)] == ["message"]
 
 
-async def test_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_it(mailbox: Mailbox) -> None:
+async def test_a_fuller_event_does_not_shorten_the_wait_of_an_earlier_message(mailbox: Mailbox) -> None:
     await put(mailbox, "first")
     assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
@@ -99,7 +99,7 @@ async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_cli
     assert await mailbox.claim("w2", 1) == []
 
 
-async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_the_wakeup_reaches_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
         await put(mailbox, "x", f"thread {number}")
     wakeup = mailbox._wakeup.key
@@ -132,7 +132,7 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     await box.aclose()
 
 
-async def test_what_was_said_earlier_but_came_later_goes_before_what_waits(mailbox: Mailbox) -> None:
+async def test_a_message_written_earlier_goes_before_those_that_wait(mailbox: Mailbox) -> None:
     """Slack sends an event again that nobody took: by then a later question of its thread may wait already."""
     said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
     for name in ("second", "third", "first"):
@@ -158,7 +158,7 @@ async def test_a_burst_from_one_workspace_does_not_starve_another(mailbox: Mailb
     assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
 
 
-async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:
+async def test_waiting_messages_are_listed_once_in_a_while_with_their_place(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
         await put(mailbox, "q", thread)
     assert await mailbox.list_waiting(for_s=60, again_s=60, limit=10) == []
@@ -169,7 +169,7 @@ async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(m
     assert [one.id for one in await mailbox.list_messages("T1:a")] == [told[0].entry.id]
 
 
-async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
+async def test_a_message_behind_a_running_turn_is_listed_as_waiting(mailbox: Mailbox) -> None:
     for body in ("runs", "waits", "waits too"):
         await put(mailbox, body)
     (claimed,) = await mailbox.claim("w", 1)
@@ -181,7 +181,7 @@ async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> N
     assert [one.body for one in await mailbox.list_messages(THREAD)] == ["waits", "waits too"]
 
 
-async def test_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_a_withdrawn_message_that_waits_for_a_retry_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
     await redis_client.delete(mailbox._wakeup.key)
@@ -265,7 +265,7 @@ async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_t
 
 
 @pytest.mark.parametrize("entry_id", ["", "1", "1-1", "99/1-1", "- +", "1-1-1", "x/1-1"])
-async def test_what_names_no_letter_changes_none(redis_client: Redis, mailbox: Mailbox, entry_id: str) -> None:
+async def test_an_unknown_id_changes_no_dead_letter(redis_client: Redis, mailbox: Mailbox, entry_id: str) -> None:
     await bury(mailbox, "dead")
     assert not await DeadLetters(redis_client).decide(entry_id, "drop")
     assert len(await DeadLetters(redis_client).newest()) == 1

@@ -119,7 +119,7 @@ async def head(mailbox: Mailbox) -> str:
     return (await mailbox.list_messages(THREAD))[0].id
 
 
-async def test_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Mailbox) -> None:
+async def test_messages_of_a_thread_run_in_order_and_threads_run_in_parallel(mailbox: Mailbox) -> None:
     stage = waiting_stage()
     await put(mailbox, "1", "2", "3")
     await put(mailbox, "a", thread="other")
@@ -133,7 +133,7 @@ async def test_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Ma
     assert [body for body in stage.ended if body not in "ab"] == ["1", "2", "3"]
 
 
-async def test_while_the_processor_is_busy_few_are_claimed_and_others_can_overtake(mailbox: Mailbox) -> None:
+async def test_on_a_busy_processor_few_messages_are_claimed_and_others_can_overtake(mailbox: Mailbox) -> None:
     stage = Stage()
     most = 0
 
@@ -154,7 +154,7 @@ async def test_while_the_processor_is_busy_few_are_claimed_and_others_can_overta
     assert most < 20, "turns that wait for nothing but the processor gain nothing by being begun"
 
 
-async def test_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_ends(
+async def test_a_message_waiting_for_its_workspaces_share_begins_when_a_turn_ends(
     redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns_module, "IDLE_S", 60.0)  # a constant, not a function
@@ -190,7 +190,9 @@ async def test_crash_is_logged_without_its_text_and_tried_again(redis_client: Re
     assert stage.told == []
 
 
-async def test_what_crashes_each_time_is_given_up_and_the_person_told(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_a_message_that_crashes_each_time_is_given_up_and_the_person_is_told(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
     stage = Stage(lambda *_: raise_(ZeroDivisionError()))
     await put(mailbox, "poison")
 
@@ -267,7 +269,7 @@ async def test_stop_that_comes_before_the_handler_can_say_so_is_left_to_the_next
     assert tries == [1, 1]
 
 
-async def test_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_an_unreadable_cancellation_does_not_end_a_worker(redis_client: Redis, mailbox: Mailbox) -> None:
     """A newer version may say more, and anybody may say nonsense."""
     stage = waiting_stage()
     await put(mailbox, "q")
@@ -299,7 +301,7 @@ async def test_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: 
         await wait_until(lambda: empty_but_dead(mailbox), "the turn ended its own way")
 
 
-async def test_turn_is_interrupted_when_somebody_else_took_its_thread(redis_client: Redis) -> None:
+async def test_a_turn_is_interrupted_when_another_worker_took_its_thread(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = waiting_stage()
     await put(mailbox, "q")
@@ -505,7 +507,7 @@ def test_backoff_doubles_up_to_a_minute() -> None:
     assert [backoff(tries) for tries in (1, 2, 3, 7, 50)] == [1, 2, 4, 60, 60]
 
 
-async def test_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -> None:
+async def test_a_failing_helper_task_never_ends_the_turns(mailbox: Mailbox) -> None:
     stage, sweeps = Stage(), [ZeroDivisionError("secret text"), RedisConnectionError("away")]
 
     class Failing:

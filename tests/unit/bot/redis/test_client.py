@@ -75,7 +75,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 @pytest.mark.parametrize("error", [RedisClusterException("a"), AttributeError("writelines"), KeyError(1), OSError("x")])
-async def test_what_redis_py_trips_over_is_an_outage_without_a_text(error: Exception) -> None:
+async def test_an_internal_error_of_redis_py_is_an_outage_without_its_text(error: Exception) -> None:
     async def fail() -> None:
         raise error
 
@@ -185,7 +185,7 @@ async def test_sentinels_name_the_service_and_the_database() -> None:
         "redis+cluster://10.0.0.1,,10.0.0.2",
     ],
 )
-async def test_url_of_no_known_form_is_refused_without_its_password(url: str) -> None:
+async def test_a_url_of_an_unknown_form_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
         async with client_of(url):
             pass
@@ -205,7 +205,7 @@ async def test_url_of_no_known_form_is_refused_without_its_password(url: str) ->
         (ResponseError("ERR of hunter2"), "ResponseError"),
     ],
 )
-def test_what_went_wrong_is_said_in_words_and_quotes_nothing(error: RedisError, words: str) -> None:
+def test_the_cause_of_an_error_is_in_plain_words_and_quotes_nothing(error: RedisError, words: str) -> None:
     assert words in plain_cause(error)
     assert "hunter2" not in plain_cause(error)
 
@@ -260,7 +260,7 @@ async def test_an_unreplicated_question_is_stored_but_acknowledged_only_when_res
     await mailbox.aclose()
 
 
-async def test_what_a_replica_has_is_confirmed_and_one_that_is_gone_is_not_waited_for(pair: Pair) -> None:
+async def test_a_replica_confirms_writes_and_a_dead_one_is_not_waited_for(pair: Pair) -> None:
     replication = pair.replication()
     await pair.client.set("a", "b")
     await replication.confirm(SHARD)

@@ -70,7 +70,7 @@ async def test_redis_below_6_2_is_refused_with_what_to_do(old_server: Path, tmp_
     assert (told.ok, "lacks GETEX" in told.detail) == (False, True)
 
 
-async def test_what_a_redis_can_do_and_evicts_is_found_out(old_server: Path, redis_client: Redis) -> None:
+async def test_missing_commands_and_the_eviction_policy_are_detected(old_server: Path, redis_client: Redis) -> None:
     async with Redis.from_url(f"unix://{old_server}", decode_responses=True) as old:
         assert (bool(await missing_command(old)), await eviction_policy(old)) == (True, "allkeys-lru")
     assert (await missing_command(redis_client), await eviction_policy(redis_client)) == ("", "")
@@ -139,7 +139,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Path]:
         pass
 
 
-async def test_what_was_confirmed_is_there_again_for_its_owner_alone(home: Path) -> None:
+async def test_confirmed_data_is_restored_for_its_owner_alone(home: Path) -> None:
     async with connect(home) as redis:
         await redis.set("question", "ä")
         settings = {name: (await redis.config_get(name))[name] for name in ("appendfsync", "maxmemory-policy", "port")}
@@ -171,7 +171,7 @@ async def test_several_processes_at_once_start_one_server(home: Path) -> None:
     assert len(pids) == 1
 
 
-async def test_the_server_outlives_a_killed_parent_and_is_found_again(home: Path) -> None:
+async def test_the_server_survives_a_killed_parent_and_is_found_again(home: Path) -> None:
     with user(home) as process:
         pid = await asyncio.to_thread(reported_pid, process)
         assert os.getpgid(pid) != os.getpgid(process.pid)  # Ctrl-C in the parent's terminal does not reach it

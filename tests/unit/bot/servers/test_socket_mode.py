@@ -85,7 +85,7 @@ def opened(slack: Slack) -> int:
     return slack.made("apps.connections.open")
 
 
-async def test_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(redis_client: Redis) -> None:
+async def test_without_a_free_socket_slack_is_asked_ever_more_slowly(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         with capture_logs() as logs:
             async with listening(slack, redis_client, Ledger()) as front:

@@ -32,7 +32,7 @@ async def test_status_makes_the_session_processing_and_the_end_names_it(channel:
     assert (told(slack), slack.server.workspace.threads.status_payloads()) == (["active"], [])
 
 
-async def test_the_last_word_is_as_patient_as_a_post(slack: Slack) -> None:
+async def test_the_end_of_a_session_is_retried_as_long_as_a_post(slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
@@ -51,7 +51,7 @@ async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(e
     assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
 
 
-async def test_where_no_status_can_be_set_the_session_offers_the_button(slack: Slack) -> None:
+async def test_if_no_status_can_be_set_the_session_offers_the_button(slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
@@ -66,7 +66,7 @@ async def test_a_question_that_waits_for_a_retry_can_be_stopped(slack: Slack) ->
     assert session(slack) == [("processing", "")], "it waits, and so does the button"
 
 
-async def test_without_its_lease_a_turn_touches_no_button() -> None:
+async def test_without_its_lease_a_turn_changes_no_button() -> None:
     def lost() -> None:
         raise LeaseLost
 

@@ -40,7 +40,7 @@ async def test_orion_asks_once_who_it_is(slack: Slack) -> None:
     assert slack.made("auth.test") == 1
 
 
-def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_lines_of_libraries_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
     logger = library_logger()
     assert library_logger().filters == logger.filters
     with caplog.at_level(logging.ERROR, logger=logger.name):
@@ -51,8 +51,8 @@ def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) 
             logger.exception("confidential %s", "words")
         logger.error("confidential words")
     assert [record.getMessage() for record in caplog.records] == [
-        "slack library: ValueError in test_client.test_the_libraries_lines_lose_their_texts",
-        "slack library: error in test_client.test_the_libraries_lines_lose_their_texts",
+        "slack library: ValueError in test_client.test_log_lines_of_libraries_lose_their_texts",
+        "slack library: error in test_client.test_log_lines_of_libraries_lose_their_texts",
     ]
     assert "confidential" not in caplog.text
 

@@ -73,7 +73,7 @@ async def test_slack_is_asked_once_in_five_minutes(redis_client: Redis, no_leake
 @pytest.mark.parametrize(
     "stored", ['{"guest": true, "external": false, "language": "en", "new": [1]}', "{}", "[1]", "garbage"]
 )
-async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_client: Redis, stored: str) -> None:
+async def test_a_person_stored_by_another_version_does_not_crash_a_turn(redis_client: Redis, stored: str) -> None:
     roster = sample_roster()
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
@@ -84,7 +84,7 @@ async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_clie
         )
 
 
-async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis, slack: Slack) -> None:
+async def test_a_person_unknown_to_slack_counts_as_external(redis_client: Redis, slack: Slack) -> None:
     people = people_of(slack, redis_client)
     assert (await people.find_person(TEAM_ID, "U0ELSEWHERE")).external
     assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")

@@ -154,7 +154,7 @@ async def test_files_of_a_question_in_a_thread_come_before_those_at_its_top(slac
     assert [file.name for file in await reader.read_all(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
 
-async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read(slack: Slack) -> None:
+async def test_a_threads_first_message_is_looked_up_only_if_it_was_not_read(slack: Slack) -> None:
     file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
     root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
     reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
@@ -234,7 +234,7 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
+async def test_every_fault_of_a_file_is_reported_with_it() -> None:
     async with far_end(fetch_timeout_s=0.5) as (there, reader):
         for name, reply, more, trouble in TROUBLES:
             there.files.clear()

@@ -58,7 +58,7 @@ async def test_direct_chat_reads_its_last_messages(slack: Slack) -> None:
     assert slack.made("conversations.history") == 1
 
 
-async def test_what_was_posted_for_a_question_is_found_in_order(slack: Slack) -> None:
+async def test_posts_for_a_question_are_found_in_order(slack: Slack) -> None:
     place, ts = slack.ask()
     working = await say(slack, place, "…", meta=metadata("orion_working", question_ts=ts))
     second = await say(slack, place, "2", meta=metadata("orion_answer", question_ts=ts, turn_id="t1", part=2))
@@ -89,7 +89,7 @@ async def test_without_the_history_scope_nothing_is_found(slack: Slack) -> None:
         await slack.reader.read_conversation(place)
 
 
-async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:
+async def test_an_endless_thread_is_read_up_to_a_limit_and_nothing_twice() -> None:
     asked: list[str] = []
 
     async def again(request: web.Request) -> web.Response:

@@ -23,7 +23,7 @@ def post(number: int, channel: str = "C1") -> dict[str, object]:
     return {"channel": channel, "thread_ts": f"{number}.0", "metadata": {"event_payload": {"turn_id": str(number)}}}
 
 
-async def test_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_client: Redis) -> None:
+async def test_workers_share_a_pace_and_waiting_calls_keep_their_order(redis_client: Redis) -> None:
     metrics = Metrics()
     one, two = worker(redis_client, metrics), worker(redis_client)
     for number in range(BURST):
@@ -53,7 +53,7 @@ async def test_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_cl
     assert await redis_client.pttl(one.key(method, {})) > 0
 
 
-async def test_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client: Redis) -> None:
+async def test_low_priority_calls_leave_half_of_a_burst_to_others(redis_client: Redis) -> None:
     one, method = worker(redis_client), "conversations.replies"
     for number in range(PACES[method].burst // 2):
         assert await one.reserve(method, {"n": number}, patience_s=0, urgency="spare") == 0

@@ -128,7 +128,7 @@ async def test_grant_is_asked_for_once_and_a_refusal_is_remembered() -> None:
             assert len(await searching.tools(incoming(action_token="t"))) == 1
 
 
-async def test_what_is_found_is_public_said_by_people_and_not_the_question() -> None:
+async def test_search_results_are_public_written_by_people_and_not_the_question() -> None:
     async with workspace(SEARCH_SCOPE) as inside, open_client(inside.bot_token, api_url=inside.api_url) as client:
         inside.post_as_other_app("C0GENERAL", "canteen by a machine")
         inside.post("U0PEOPLE", "C0GENERAL", f"{NEWS} See <https://a.example/x|the plan> &amp; map")
@@ -156,7 +156,7 @@ async def test_what_is_found_is_public_said_by_people_and_not_the_question() -> 
     ],
     ids=["event", "thread", "long", "number", "none"],
 )
-def test_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: dict[str, Any], token: str) -> None:
+def test_the_token_comes_with_the_event_and_is_not_stored_with_the_message(more: dict[str, Any], token: str) -> None:
     event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.0", "text": "<@U0> hi", **more}
     found = parse_event({"team_id": "T1", "event_id": "Ev1", "event": event}, BotIdentity(user="U0"), Access())
     assert isinstance(found, Incoming)

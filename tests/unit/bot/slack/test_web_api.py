@@ -51,7 +51,7 @@ async def test_final_error_is_not_repeated(slack: Slack) -> None:
     assert slack.made("chat.postMessage") == 1
 
 
-async def test_wait_longer_than_patience_is_not_begun() -> None:
+async def test_a_wait_longer_than_the_limit_is_not_begun() -> None:
     async with local_slack(patience_s=20) as slack:
         slack.server.faults.rate_limit("chat.postMessage", retry_after=30)
         began = time.monotonic()
@@ -60,7 +60,7 @@ async def test_wait_longer_than_patience_is_not_begun() -> None:
         assert time.monotonic() - began < 15  # neither the 30 s asked for nor the 20 s of its patience
 
 
-async def test_what_may_have_happened_is_looked_for_before_it_is_repeated(slack: Slack) -> None:
+async def test_a_possible_effect_is_looked_for_before_the_call_is_repeated(slack: Slack) -> None:
     slack.server.faults.lose_response("chat.postMessage")
 
     async def look() -> Reply | None:
@@ -70,7 +70,7 @@ async def test_what_may_have_happened_is_looked_for_before_it_is_repeated(slack:
     assert [message["ts"] for message in slack.server.messages(CHANNEL)] == [reply["ts"]]
 
 
-async def test_what_did_not_happen_is_repeated(slack: Slack) -> None:
+async def test_a_call_that_had_no_effect_is_repeated(slack: Slack) -> None:
     slack.server.faults.reset("chat.postMessage", times=2)
     looks: list[int] = []
 
@@ -82,7 +82,7 @@ async def test_what_did_not_happen_is_repeated(slack: Slack) -> None:
     assert (looks, len(slack.server.messages(CHANNEL))) == ([0, 0], 1)
 
 
-async def test_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
+async def test_a_possible_effect_is_looked_for_even_after_a_later_failed_try() -> None:
     async with (
         LocalWorkspace(strictness=LENIENT) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
@@ -297,7 +297,7 @@ async def test_only_calls_that_slack_may_still_carry_out_are_rechecked(error: st
     assert len(await_reply) == rechecks
 
 
-async def test_unreachable_slack_carries_out_nothing() -> None:
+async def test_an_unreachable_slack_carries_out_nothing() -> None:
     async def maybe_posted() -> None:
         pytest.fail("no connection was opened")
 
@@ -308,7 +308,7 @@ async def test_unreachable_slack_carries_out_nothing() -> None:
     assert not failed.value.permanent
 
 
-async def test_workspace_that_hangs_leaves_connections_to_others(slack: Slack) -> None:
+async def test_a_hanging_workspace_leaves_connections_for_others(slack: Slack) -> None:
     slow, other = SlackCalls(slack.client, at_once=2), SlackCalls(slack.client, at_once=2)
     slack.server.faults.hang("users.info", times=2)
     async with asyncio.TaskGroup() as group:
@@ -320,7 +320,7 @@ async def test_workspace_that_hangs_leaves_connections_to_others(slack: Slack) -
     assert slack.made("users.info") == 4
 
 
-async def test_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> None:
+async def test_a_turn_that_lost_its_lease_while_waiting_for_a_slot_posts_nothing() -> None:
     held = asyncio.Event()
     held.set()
 
@@ -343,7 +343,7 @@ async def test_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> N
         assert slack.made("chat.postMessage") == 0
 
 
-async def test_what_is_stale_a_moment_later_waits_for_no_place(slack: Slack) -> None:
+async def test_a_call_that_would_be_stale_does_not_wait_for_a_slot(slack: Slack) -> None:
     calls = SlackCalls(slack.client, at_once=1)
     slack.server.faults.hang("users.info")
     async with asyncio.TaskGroup() as group:

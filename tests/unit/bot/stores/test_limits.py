@@ -87,7 +87,7 @@ async def test_other_people_and_other_days_have_their_own_budget(redis_client: R
         assert await used_up(redis_client, later, incoming()) == holder
 
 
-async def test_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
+async def test_tokens_of_a_killed_worker_are_already_counted(redis_client: Redis) -> None:
     """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
     purse = budgets(redis_client, Limits(user=1_000))
     async with purse.count_turn(incoming()) as tokens:
@@ -210,7 +210,7 @@ async def test_redis_outage_does_not_end_a_turn(tmp_path: Path) -> None:
 
 
 @given(st.integers(min_value=0, max_value=86_400))
-def test_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
+def test_the_remaining_time_is_given_in_hours_and_minutes(seconds: int) -> None:
     words = duration_text(seconds)
     parts = [int(word) for word in words.split() if word.isdecimal()]
     minutes = parts[0] * 60 + parts[1] if len(parts) == 2 else parts[0]

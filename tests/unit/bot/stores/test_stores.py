@@ -47,7 +47,7 @@ async def test_thread_older_than_the_memory_may_be_lost_until_somebody_looked(re
     assert await thread_modes.get(OLD) == "engaged"
 
 
-async def test_the_memory_begins_with_the_first_mention_that_redis_took(redis_client: Redis) -> None:
+async def test_the_memory_of_threads_begins_with_the_first_stored_mention(redis_client: Redis) -> None:
     thread_modes = modes_of(redis_client)
     asked = Incoming(kind="question", thread=OLD, user="U1", ts=OLD.thread_ts, addressed="mention")
     lost, taken = redis_client.pipeline(transaction=False), redis_client.pipeline(transaction=False)
@@ -57,7 +57,7 @@ async def test_the_memory_begins_with_the_first_mention_that_redis_took(redis_cl
     assert float(str(await redis_client.get(thread_modes.key("remembers_since")))) == BEGAN
 
 
-async def test_the_memory_begins_once(redis_client: Redis) -> None:
+async def test_the_memory_of_threads_begins_only_once(redis_client: Redis) -> None:
     await modes_of(redis_client).get(NEW)
     later = ThreadModes(redis_client, clock=lambda: BEGAN + 3_600)
     assert await later.get(NEW) == "unknown"
@@ -68,7 +68,7 @@ def thread(seconds: int, channel: str = "D1") -> ThreadKey:
     return ThreadKey(team="T1", channel=channel, thread_ts=f"{1_700_000_000 + seconds}.000100")
 
 
-async def test_the_thread_before_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
+async def test_the_previous_thread_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
     chats = DirectChats(redis_client)
     first, second, channel = thread(0), thread(60), thread(0, "C1")
     async with redis_client.pipeline() as pipe:
@@ -116,7 +116,7 @@ def test_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -> N
 @pytest.mark.parametrize(
     "stored", [None, "", "{", "[]", '{"outcome": "answered"}', '{"outcome":1,"answer":{},"state":""}']
 )
-def test_what_cannot_be_read_counts_as_none(stored: str | None) -> None:
+def test_an_unreadable_entry_counts_as_none(stored: str | None) -> None:
     assert read_entry(stored) is None
 
 

@@ -151,7 +151,7 @@ async def test_a_question_repeated_from_elsewhere_is_answered_in_place(how: str,
     assert "120 requests" in said
 
 
-async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_nobody_read(
+async def test_posts_of_an_edits_turn_are_looked_for_even_if_slack_delays_reading(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     """Where the first answer stands is known; what this turn posted beside it is not."""
@@ -214,7 +214,7 @@ async def test_question_that_came_after_a_later_one_is_remembered_once(at: TeamB
     assert asked == [second, first]
 
 
-async def test_worker_that_froze_after_its_claim_starts_no_turn(at: TeamBot) -> None:
+async def test_a_worker_that_froze_after_its_claim_starts_no_turn(at: TeamBot) -> None:
     await at.ask()
     claimed, lease = await at.claim()
     await lose(at, claimed, lease)
@@ -253,7 +253,9 @@ async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_del
     assert at.slack.server.workspace.threads.statuses == {}
 
 
-async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
+async def test_a_dead_workers_status_is_cleared_when_another_worker_finishes(
+    tmp_path: Path, redis_client: Redis
+) -> None:
     """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
     async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
         place, ts = await at.ask()
@@ -270,7 +272,7 @@ async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Pa
         assert at.slack.server.workspace.threads.statuses == {}
 
 
-async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(at: TeamBot) -> None:
+async def test_a_dead_workers_status_is_cleared_when_the_question_is_withdrawn(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)
     await at.slack.delivery.set_status(place, "is thinking…")

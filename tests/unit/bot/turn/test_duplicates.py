@@ -47,7 +47,7 @@ def test_saved_state_is_read_back_unchanged(team: str, channel: str, thread_ts: 
     "body",
     ["", "no message", "[]", "{}", '{"schema": "two"}', '"run_recheck"', '{"settle": 1}', '{"settle": {"place": {}}}'],
 )
-def test_what_cannot_be_read_is_nothing(body: str) -> None:
+def test_an_unreadable_body_gives_no_message(body: str) -> None:
     assert read_body(body) == (1, None)
 
 
@@ -110,7 +110,7 @@ POSTINGS: dict[str, tuple[Posting, Any, int]] = {
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
 @pytest.mark.parametrize("name", list(POSTINGS))
-async def test_what_slack_carried_out_after_its_second_try_goes(
+async def test_a_late_duplicate_of_a_retried_call_is_deleted(
     name: str, channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     posting, draft, messages = POSTINGS[name]
@@ -181,7 +181,7 @@ async def test_the_answer_to_the_latest_of_two_versions_stays(slack: Slack) -> N
     assert stamps(slack, place) == [latest]
 
 
-async def test_where_slack_replied_nobody_looks_and_nothing_is_left(at: TeamBot) -> None:
+async def test_after_a_reply_from_slack_no_recheck_is_left(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await answered(at, place, ts)
     assert (await at.mailbox.depth()).messages == 0
@@ -240,7 +240,7 @@ async def test_the_recheck_is_repeated_until_nothing_more_can_arrive(
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
+async def test_the_status_of_an_edited_question_at_work_is_kept(
     channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD, GOOD], request_s=REQUEST_S) as at:
@@ -288,7 +288,7 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         await mailbox.aclose()
 
 
-async def test_without_redis_the_post_goes_on(redis_client: Redis) -> None:
+async def test_without_redis_the_post_continues(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
         await Rechecks(mailbox, patience_s=0.3).add(PLACE, "1.0")

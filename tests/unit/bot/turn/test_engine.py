@@ -154,7 +154,7 @@ def away(tmp_path: Path, **options: object) -> Settings:
     return settings_in(tmp_path, "", knowledge_url=SecretStr(url), **options)
 
 
-async def test_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postgres_url: str) -> None:
+async def test_the_shared_index_is_used_if_one_is_configured(tmp_path: Path, postgres_url: str) -> None:
     docs = docs_in(tmp_path / "docs")
     settings = settings_in(tmp_path / "home", "", docs=(docs,), knowledge_url=SecretStr(postgres_url))
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
@@ -169,7 +169,7 @@ async def test_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postg
     assert corpus_of(settings, [docs]).database == ""
 
 
-async def test_while_the_shared_index_is_away_no_question_is_answered_with_nothing_found(tmp_path: Path) -> None:
+async def test_without_the_shared_index_no_question_is_answered_as_not_found(tmp_path: Path) -> None:
     settings = away(tmp_path / "home", docs=(docs_in(tmp_path / "docs"),))
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     async with open_engine(settings, corpus_of(settings)) as engine:
@@ -231,7 +231,7 @@ async def test_orion_starts_although_a_server_is_down(tmp_path: Path) -> None:
     assert [server.name for server in mcp_servers(settings)] == ["gone"]
 
 
-async def test_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
+async def test_an_exception_inside_is_raised_unchanged(tmp_path: Path) -> None:
     """The servers' keepers run in a task group, which would wrap it up."""
     settings = settings_in(
         tmp_path, "", mcp_config=config(tmp_path, gone={"command": sys.executable, "args": ["-c", ""]})

@@ -78,7 +78,7 @@ async def test_without_a_model_a_new_thread_repeats_nothing_and_only_answers_fro
 
 
 @pytest.mark.parametrize("remembered", [False, True])
-async def test_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer(
+async def test_an_unreadable_thread_does_not_prevent_an_answer(
     tmp_path: Path, redis_url: str, *, remembered: bool
 ) -> None:
     async with with_model(tmp_path, redis_url) as (setting, _):
@@ -93,7 +93,7 @@ async def test_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer
         assert "600 requests" in shown(answer)
 
 
-async def test_whoever_calls_orion_under_a_question_means_that_question(tmp_path: Path, redis_url: str) -> None:
+async def test_a_bare_call_under_a_question_asks_that_question(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):
         for call in ("can you answer this?", "any idea?", "?"):
             before = len(server.requests)

@@ -62,7 +62,7 @@ def once(*first: Scripted) -> Any:
     return lambda _: left.pop(0) if left else RESPOND
 
 
-def test_the_first_open_step_is_in_hand_and_no_other() -> None:
+def test_only_the_first_open_step_is_in_progress() -> None:
     steps = seen("done", "failed", "open", "open", "skipped")
     assert [task["status"] for task in stream_tasks(steps, None)] == [
         "complete", "error", "in_progress", "pending", "error",
@@ -129,7 +129,7 @@ async def test_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) ->
         assert not any("chunks" in arguments for arguments in appended)
 
 
-async def test_what_is_never_right_takes_the_place_of_the_plan(tmp_path: Path, redis_url: str) -> None:
+async def test_a_failure_message_replaces_the_plan(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 4, decisions=once(PLANNED)) as at:
         message = await at.answered(at.ask())
         assert tasks(message) == []
@@ -201,7 +201,7 @@ async def test_any_failure_of_a_plan_leaves_one_answer(tmp_path: Path, redis_url
 
 
 @pytest.mark.parametrize("stops", [False, True])
-async def test_worker_that_dies_over_a_plan_leaves_none(at: TeamBot, *, stops: bool) -> None:
+async def test_a_worker_that_dies_after_a_plan_leaves_none(at: TeamBot, *, stops: bool) -> None:
     """Whoever takes the question over, or finds that it was taken back, knows nothing of the plan but its message."""
     at.services = streaming_in(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
     place, ts = at.slack.ask()

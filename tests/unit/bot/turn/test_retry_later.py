@@ -31,7 +31,7 @@ def statuses(setting: Setting) -> list[str]:
     return [str(call.arguments["status"]) for call in calls]
 
 
-async def test_the_model_is_waited_for_from_its_first_failure_on(tmp_path: Path, redis_client: Redis) -> None:
+async def test_waiting_for_the_model_begins_with_its_first_failure(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, []) as at:
         await at.ask()
         claimed, lease = await at.claim()

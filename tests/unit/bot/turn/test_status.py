@@ -66,7 +66,7 @@ async def test_changes_in_a_burst_are_sent_as_the_last_one(slack: Slack) -> None
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
-async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error: str, slack: Slack) -> None:
+async def test_without_statuses_a_placeholder_becomes_the_answer(error: str, slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -82,7 +82,7 @@ async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error
 
 
 @pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
-async def test_the_answer_waits_for_a_slow_message_that_stands_in(method: str, slack: Slack) -> None:
+async def test_the_answer_waits_for_a_slow_placeholder(method: str, slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.missing.add("assistant.threads.setStatus")
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -176,7 +176,7 @@ async def on(slack: Slack, redis_client: Redis) -> AsyncIterator[Scene]:
     await mailbox.aclose()
 
 
-async def test_who_waits_behind_a_full_pool_sees_their_number_once(on: Scene) -> None:
+async def test_people_waiting_for_a_full_pool_see_their_number_once(on: Scene) -> None:
     for _ in range(3):
         await on.asked()
     await on.queueing.sweep()
@@ -184,7 +184,7 @@ async def test_who_waits_behind_a_full_pool_sees_their_number_once(on: Scene) ->
     assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
-async def test_the_number_makes_way_for_the_turn(on: Scene, redis_client: Redis) -> None:
+async def test_the_place_in_the_queue_disappears_when_the_turn_begins(on: Scene, redis_client: Redis) -> None:
     incoming = await on.asked()
     await on.queueing.sweep()
     later, stores = await on.asked(), Stores(redis_client, on.mailbox)
@@ -209,7 +209,7 @@ async def test_a_message_behind_a_running_turn_gets_a_notice_even_after_a_restar
     assert shown(on.slack) == [BEHIND]
 
 
-async def test_word_that_comes_too_late_is_taken_back(on: Scene) -> None:
+async def test_a_notice_that_arrives_too_late_is_withdrawn(on: Scene) -> None:
     await on.asked()
     (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
     on.slack.server.faults.hold("assistant.threads.setStatus")

@@ -58,7 +58,7 @@ async def test_the_next_answer_takes_a_stream_over(text: str, slack: Slack, *, k
         assert found == {ts: ANSWER.text}
 
 
-async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again(slack: Slack) -> None:
+async def test_a_recheck_finds_a_stream_that_a_frozen_worker_began_late(slack: Slack) -> None:
     clock = Clock()
     slack.server.workspace.log = MessageLog(clock)
     clock.now = time.time() - 60
@@ -145,7 +145,7 @@ async def test_limited_piece_is_sent_again_after_a_while(slack: Slack) -> None:
     assert own(slack, place)[0]["text"] == "One.\n\nTwo."
 
 
-async def test_who_refused_is_asked_again_only_after_a_while(slack: Slack) -> None:
+async def test_a_workspace_that_refused_streams_is_asked_again_only_after_a_while(slack: Slack) -> None:
     streams = Streams(slack.calls, missing_s=0.3, limited_s=3_600)
     place = slack.ask()[0]
     elsewhere = replace(place, channel="C0OTHER")

@@ -47,7 +47,7 @@ def test_a_second_run_changes_no_chart(langfuse: LangfuseDashboards) -> None:
     assert langfuse.widgets[0]["chartType"] == "NUMBER"
 
 
-def test_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboards) -> None:
+def test_a_second_run_completes_an_interrupted_one(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     del langfuse.widgets[-1]
     del langfuse.boards[0]["definition"]["widgets"][-2:]
@@ -97,7 +97,7 @@ def test_refusals_of_langfuse_are_reported(langfuse: LangfuseDashboards, status:
         make(langfuse)
 
 
-def test_wrong_keys_and_a_host_that_is_away_are_told(langfuse: LangfuseDashboards) -> None:
+def test_wrong_keys_and_an_unreachable_host_are_reported(langfuse: LangfuseDashboards) -> None:
     with pytest.raises(DashboardsError, match="does not accept LANGFUSE_PUBLIC_KEY"):
         make(langfuse, "sk-2")
     with pytest.raises(DashboardsError, match=r"cannot be reached \(ConnectError\)"):

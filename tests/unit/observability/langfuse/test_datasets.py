@@ -61,7 +61,7 @@ async def test_items_keep_their_ids_from_run_to_run() -> None:
     assert len({score["datasetRunId"] for score in receiver.scores if "datasetRunId" in score}) == 2
 
 
-async def test_without_content_nothing_that_was_asked_answered_or_expected_leaves() -> None:
+async def test_without_content_no_question_answer_or_expectation_is_sent() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         await push(tracer)
     assert [item["expectedOutput"] for item in receiver.items] == [[{"length": 12}], TO_BE_REFUSED]

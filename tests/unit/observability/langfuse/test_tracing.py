@@ -78,7 +78,7 @@ async def test_turn_is_one_trace_of_typed_observations() -> None:
     assert receiver.headers[0]["x-langfuse-ingestion-version"] == "4"
 
 
-async def test_what_slacks_search_found_leaves_as_lengths() -> None:
+async def test_slack_search_results_are_traced_as_lengths() -> None:
     """It may not be kept: neither what it brought nor a prompt that holds it; drafts and the answer are ours."""
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await turn_of(tracer)
@@ -189,7 +189,7 @@ async def test_content_can_be_withheld_from_langfuse() -> None:
     assert search["output"] == {"length": 12}
 
 
-async def test_what_is_open_is_closed_at_the_end_and_long_ids_are_hashed() -> None:
+async def test_open_observations_are_closed_at_the_end_and_long_ids_are_hashed() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await tracer.turn("t", thread="ü" * 300, user="U", question="q" * 60_000)
         trace.model_start(phase="write")

@@ -14,7 +14,7 @@ from tests.support.http_server import behind_tls, own_certificate
 from tests.support.waiting import wait_until
 
 
-async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
+async def test_the_hosts_certificates_are_trusted_for_traces_and_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, asked = own_certificate(tmp_path), list[str]()

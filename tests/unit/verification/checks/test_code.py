@@ -90,7 +90,7 @@ def test_placeholders_are_filled_in_by_one_word_each() -> None:
     assert placeholder_values("shipit rollback --service --all --to previous", [PAGE]) == frozenset()
 
 
-def test_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:
+def test_internal_json_is_a_leak_in_a_fence_too() -> None:
     leaked = '```\n{"action": "respond", "answer": "dbctl status"}\n```\n[1]'
     assert "mrkdwn" in {error.rule for error in check(draft(leaked)).errors}
     assert "mrkdwn" not in {error.rule for error in check(draft('```\n{"limit": 600}\n```\n[1]')).errors}

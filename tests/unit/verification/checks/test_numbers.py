@@ -16,7 +16,7 @@ def violations_of(source: str, text: str) -> list[Violation]:
     return [each for each in verdict(source, text).violations if each.rule == "claim_supported"]
 
 
-def test_the_feedback_names_the_time_where_only_that_differs() -> None:
+def test_the_feedback_names_the_time_if_only_that_differs() -> None:
     (only,) = violations_of("A key may make 600 requests a minute.", "A key may make 600 requests a second")
     assert only.detail == "source [1] says 600 requests a minute, not 600 requests a second"
     assert "Replace 600 requests a second by 600 requests a minute" in only.remedy
@@ -30,7 +30,7 @@ def test_number_of_the_source_is_left_to_the_judge() -> None:
     assert (error.severity, error.words) == ("error", "12 seconds")
 
 
-def test_what_is_counted_tells_a_number_apart() -> None:
+def test_the_counted_thing_distinguishes_equal_numbers() -> None:
     for source, text, severities in [
         # It may count the same things, which only a judge can compare.
         ("The queue holds 30 items.", "The queue holds items for 30 days", ["warning"]),

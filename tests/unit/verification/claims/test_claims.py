@@ -56,7 +56,7 @@ def test_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> 
         assert [ids for _, ids in cited(text)] == expected
 
 
-def test_whether_an_opening_or_a_closing_states_something_is_for_the_judge() -> None:
+def test_the_judge_decides_whether_an_opening_or_a_closing_is_a_claim() -> None:
     for text, expected in [
         ("Good to know before you travel.\n\nThe limit is 30 [1].\n\nAsk your manager first.", [(1,), (1,), (1,)]),
         ("The limit is 30 [1].\n\nIt was 20 before.", [(1,), ()]),
@@ -103,7 +103,7 @@ def test_line_of_citations_alone_belongs_to_the_lines_above() -> None:
     assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
 
 
-def test_what_looks_like_no_statement_and_is_one() -> None:
+def test_statements_in_unusual_forms_are_claims() -> None:
     for text, told in [
         ("*Keys never expire*\nThey are rotated monthly [1].", ("*Keys never expire*", (1,))),
         ("*The limit is 900*\n- Keys last 90 days [1]\n- Keys are free [2]", ("*The limit is 900*", (1, 2))),
@@ -130,7 +130,7 @@ def test_what_looks_like_no_statement_and_is_one() -> None:
         assert told in cited(text)
 
 
-def test_title_and_a_number_that_is_known_state_nothing() -> None:
+def test_a_title_with_a_known_number_is_not_a_claim() -> None:
     for text in [
         "*Step 2*\nKeys are rotated monthly [1].",
         "*What you need to know*\nKeys are rotated monthly [1].",

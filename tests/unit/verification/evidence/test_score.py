@@ -17,11 +17,11 @@ def evidence(claim: str) -> Evidence:
     return Evidence(claim=analyse(claim, "en"), cited=(Cited(id=1, passage=analyse(SOURCE, "en")),))
 
 
-def test_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:
+def test_a_supported_claim_scores_high_and_an_unsupported_one_scores_zero() -> None:
     assert score(evidence("Backups are kept for thirty days in the cellar of the old library.")) > 0.8
     assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes.")) == 0.0
 
 
 @pytest.mark.parametrize("claim", ["I keep backups for thirty days.", "Are backups kept for thirty days?"])
-def test_what_the_writer_thinks_or_asks_scores_far_lower(claim: str) -> None:
+def test_opinions_and_questions_score_far_lower(claim: str) -> None:
     assert score(evidence(claim)) < 0.6 * score(evidence("Backups are kept for thirty days."))

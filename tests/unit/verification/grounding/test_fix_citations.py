@@ -64,7 +64,7 @@ def test_wrong_citation_is_corrected_and_recorded() -> None:
 @pytest.mark.parametrize(
     "text", ["Refunds take 30 days [1].", "Refunds take 99 days [2].", "The trial takes 30 days [1]."]
 )
-def test_wrong_fact_stays_wrong(text: str) -> None:
+def test_a_wrong_fact_still_fails(text: str) -> None:
     verdict = check(Draft(text=text, sources=RULEBOOK))
     assert not verdict.passed
     assert verdict.text == text
@@ -75,7 +75,7 @@ def test_citation_of_a_fact_in_two_sources_is_not_moved() -> None:
     assert check(Draft(text="Refunds take 14 days [2].", sources=twins)).text == "Refunds take 14 days [2]."
 
 
-def test_without_repair_nothing_is_moved() -> None:
+def test_without_repair_no_citation_is_moved() -> None:
     verdict = check(Draft(text="Refunds take 14 days [2].", sources=RULEBOOK, repair=False))
     assert not verdict.passed
     assert verdict.text == "Refunds take 14 days [2]."

@@ -38,7 +38,7 @@ def test_another_value_in_place_of_the_source_value_fails_with_any_judge(source:
         assert words in {error.words for error in verdict.errors}
 
 
-def test_value_of_no_source_is_left_to_the_judge() -> None:
+def test_a_value_that_no_source_has_is_left_to_the_judge() -> None:
     for source, text in [
         (TRAVEL, "Lunch on the train is paid up to 77 euros [1]."),
         (KEYS, "The next audit takes place on 9 June 2029 [1]."),

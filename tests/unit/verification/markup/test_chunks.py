@@ -111,7 +111,7 @@ def test_long_markdown_table_repeats_its_header() -> None:
     assert all(chunk.startswith("| Name | Count |\n|---|--:|\n| service-") for chunk in chunks)
 
 
-def test_title_stays_with_what_it_introduces() -> None:
+def test_a_title_stays_with_the_text_it_introduces() -> None:
     chunks = split_chunks(f"{'a ' * 60}.\n\n*Title*\n\n{'b ' * 60}.", (), "mrkdwn", 170)
     assert [chunk[:7] for chunk in chunks] == ["a a a a", "*Title*"]
     chunks = split_chunks(f"{'a ' * 60}.\n\n*a footnote\n\n{'b ' * 60}.", (), "mrkdwn", 170)
@@ -151,7 +151,7 @@ def test_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
     assert 55 <= len(first) <= 60
 
 
-def test_tokens_without_blanks_between_them_are_cut_between_them() -> None:
+def test_adjacent_tokens_are_cut_between_each_other() -> None:
     token = "<https://a.test/1|one>"
     assert split_chunks(token * 6, (), "mrkdwn", 50) == (token * 2,) * 3
     cited = "[1, 2, 3, 4, 5]"

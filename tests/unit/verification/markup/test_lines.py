@@ -12,7 +12,7 @@ def kinds(text: str) -> list[tuple[str, str]]:
     return [(line.kind, text[line.content : line.end]) for line in lines(text) if line.kind != "blank"]
 
 
-def test_the_lines_of_a_text() -> None:
+def test_a_text_is_split_into_its_lines() -> None:
     for text, expected in [
         ("*Title* [1]\nText", [("heading", "*Title* [1]"), ("text", "Text")]),
         ("One\nruns on\n\nTwo", [("text", "One\nruns on"), ("text", "Two")]),

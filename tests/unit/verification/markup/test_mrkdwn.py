@@ -55,7 +55,7 @@ def test_repaired_text_satisfies_the_form_rules(draft: str, dialect: Dialect) ->
 
 @LAW
 @given(draft=DRAFTS, dialect=DIALECTS)
-def test_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
+def test_repair_keeps_words_and_numbers(draft: str, dialect: Dialect) -> None:
     before = Counter(WORD.findall(HIDDEN.sub(" ", draft)))
     after = Counter(WORD.findall(repair(draft, dialect)[0]))
     everything = Counter(WORD.findall(draft))

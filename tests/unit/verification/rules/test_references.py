@@ -122,7 +122,7 @@ def test_claim_without_citation_is_an_error() -> None:
         ("Refunds take 14 days.", {"sources": ()}),
     ],
 )
-def test_what_needs_no_citation_gets_no_error(text: str, flags: dict[str, bool]) -> None:
+def test_text_that_needs_no_citation_gets_no_error(text: str, flags: dict[str, bool]) -> None:
     fields = {"sources": SOURCES, **flags}
     verdict = check(Draft(text=text, **fields))  # type: ignore[arg-type]  # a table of mixed fields
     assert rules_of(verdict, "cites_sources") == []
@@ -146,7 +146,7 @@ def test_numbers_in_a_persons_own_words_are_not_citations() -> None:
     assert rules_of(verdict, "citation_resolves") == []
 
 
-def test_the_remedy_names_the_numbers_there_are() -> None:
+def test_the_remedy_names_the_existing_source_numbers() -> None:
     verdict = check(Draft(text="Refunds take 14 days [9].", sources=SOURCES))
     (found,) = [each for each in verdict.violations if each.rule == "citation_resolves"]
     assert found.remedy == "Cite only [1], [2], [3]."
@@ -189,7 +189,7 @@ def test_links_that_touch_are_blanked_out_both() -> None:
         ("[123456789012]", (123_456_789_012,)), ("[1234567890123]", (NO_SOURCE,)),
     ],
 )  # fmt: skip
-def test_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, ...]) -> None:
+def test_the_longest_range_and_the_longest_number_are_read(bracket: str, ids: tuple[int, ...]) -> None:
     assert [citation.ids for citation in citations(f"It is so {bracket}.")] == [ids]
 
 

@@ -261,7 +261,7 @@ def test_finished_text_is_not_warned_about() -> None:
         "Die Frist beträgt 14 Tage. Die Frist beträgt 30 Tage.",
     ],
 )
-def test_two_figures_for_one_thing_are_warned_about(text: str) -> None:
+def test_two_figures_for_one_thing_get_a_warning(text: str) -> None:
     (detail,) = details(text)
     assert detail.startswith("The same is said with ")
 
@@ -283,7 +283,7 @@ def test_figures_for_different_things_do_not_contradict_each_other() -> None:
 QUESTION = "How long do refunds take until they are paid?"
 
 
-def test_another_language_than_the_question_is_warned_about() -> None:
+def test_an_answer_in_another_language_than_the_question_gets_a_warning() -> None:
     for question, text in [
         (QUESTION, "Die Rückerstattung wird innerhalb von vierzehn Tagen auf das Konto gezahlt."),
         (QUESTION, "返金は十四日以内に支払われます。"),
@@ -294,7 +294,7 @@ def test_another_language_than_the_question_is_warned_about() -> None:
         assert [detail for detail in details(text, question) if detail.startswith("The question is in ")]
 
 
-def test_the_same_or_an_asked_for_language_is_not() -> None:
+def test_the_same_or_a_requested_language_is_not_warned_about() -> None:
     for question, text in [
         (QUESTION, "The refund is paid to the account within two weeks."),
         (QUESTION, "14 days"),

@@ -149,7 +149,7 @@ def test_stems_in_a_row_are_those_of_the_terms(text: str, language: str | None) 
 
 
 @given(TEXTS)
-def test_the_words_are_those_of_the_terms(text: str) -> None:
+def test_the_words_equal_those_of_the_terms(text: str) -> None:
     assert [*folded_words(text)] == [term.word for term in terms(text, None)]
 
 

@@ -36,7 +36,7 @@ def test_one_time_is_read_in_every_spelling() -> None:
         assert [parts(m)[3:5] for m in moments(f"at {written} sharp")] == [(14, 30)]
 
 
-def test_what_is_written_and_no_more() -> None:
+def test_a_date_has_only_the_parts_that_are_written() -> None:
     for text, expected in [
         ("2021-03-05T09:00Z", [(2021, 3, 5, 9, 0, None)]),
         ("March 2021", [(2021, 3, None, None, None, None)]),

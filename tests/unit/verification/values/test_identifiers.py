@@ -75,7 +75,7 @@ def test_missing_words_of_a_command_exclude_placeholders() -> None:
     assert missing_words(Identifier(kind="flag", text="--x", start=0, end=1), "nothing") == ("--x",)
 
 
-def test_the_nearest_known_identifier() -> None:
+def test_the_nearest_known_identifier_is_named() -> None:
     known = identifiers("`orion backup --full` and /etc/hosts")
     assert most_similar("orion backup --fast", known) == "orion backup --full"
     assert most_similar("zzz", known) == ""

@@ -17,7 +17,7 @@ def only(text: str, language: str | None = "en") -> Quantity:
     return quantity
 
 
-def test_thousand_two_hundred_in_every_spelling() -> None:
+def test_twelve_hundred_is_read_in_every_spelling() -> None:
     for written in ["1,200", "1.200", "1 200", "1\u202f200", "1'200", "1200", "1.2k", "1.2 thousand"]:
         assert 1200.0 in only(f"{written} users").readings
 
@@ -38,7 +38,7 @@ def test_ambiguous_grouping_keeps_both_readings() -> None:
         assert only(written).readings == readings
 
 
-def test_values_with_their_units() -> None:
+def test_values_are_read_with_their_units() -> None:
     for text, language, value, dimension, factor in [
         ("50 %", "en", 50, "ratio", 1),
         ("50 per cent", "en", 50, "ratio", 1),
@@ -197,7 +197,7 @@ def test_indonesian_number_words_are_read() -> None:
     assert {run: read_number_words(run, "id") for run in runs} == runs
 
 
-def test_words_that_make_no_number() -> None:
+def test_words_that_make_no_number_are_not_read_as_one() -> None:
     assert read_number_words("and and", "en") is None
 
 
@@ -242,7 +242,7 @@ def test_each_scale_word_is_a_multiple_of_the_next() -> None:
     assert [GLUED_SCALES[sign] for sign in "kMB"] == [SCALES[word] for word in ("k", "million", "billion")]
 
 
-def test_the_longest_number_in_words_is_one() -> None:
+def test_the_longest_number_in_words_is_read_as_one() -> None:
     group = "nine hundred and ninety nine"
     words = f"{group} billion {group} million {group} thousand {group}"
     assert only(f"{words} users").readings == (999_999_999_999.0,)

@@ -106,7 +106,7 @@ def test_notion_pages_have_the_audience_of_the_nearest_listed_page(
 
 
 @pytest.mark.parametrize(("system", "config"), [("confluence", ""), ("notion", ""), ("notion", "token =")])
-def test_wrong_settings_are_said(system: str, config: str, index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_wrong_settings_are_reported(system: str, config: str, index: KnowledgeIndex, tmp_path: Path) -> None:
     ((_, reason),) = index.index([feed(system, tmp_path, config)]).failed
     assert "missing" in reason or "cannot be read" in reason
 

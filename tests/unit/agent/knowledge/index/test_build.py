@@ -45,7 +45,7 @@ def test_only_changed_documents_are_indexed(index: KnowledgeIndex, docs: Path) -
     assert [d.id for d in index.documents()] == ["a.md", "c.txt"]
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex, docs: Path) -> None:
+def test_unreadable_files_are_named_and_the_rest_is_indexed(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     (docs / "a.md").write_bytes(b"\0\1binary")
     (docs / "z.pdf").write_bytes(b"%PDF broken")
@@ -200,7 +200,7 @@ def test_state_is_read_as_it_was_written_and_a_note_that_says_nothing_is_none(in
     assert index.states() == {"a": state}
 
 
-def test_what_there_is_of_each_source_is_told_without_reading_a_text(index: KnowledgeIndex, docs: Path) -> None:
+def test_each_sources_holdings_are_listed_without_reading_texts(index: KnowledgeIndex, docs: Path) -> None:
     (docs / "sub/b.md").write_text("# Beta\n\nUpdated: 2025-03-04\n\nText.\n")
     index.index([docs])
     assert index.holdings() == (

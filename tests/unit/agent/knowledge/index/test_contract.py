@@ -62,7 +62,7 @@ def stored_words(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
         return words, session.execute("SELECT passages FROM totals").fetchone()[0]
 
 
-def test_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: Path) -> None:
+def test_a_removed_document_leaves_no_word_in_the_index(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     before = stored_words(index)
     (docs / "b.md").write_text("Beta opens too")

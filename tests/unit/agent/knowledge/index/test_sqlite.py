@@ -25,7 +25,7 @@ def index(tmp_path: Path) -> Iterator[SqliteIndex]:
     opened.close()
 
 
-def test_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> None:
+def test_two_processes_that_create_the_index_at_once_both_have_it(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite3"
     opened: list[SqliteIndex] = []
     second = threading.Thread(target=lambda: opened.append(SqliteIndex.open(path)))
@@ -127,7 +127,7 @@ def test_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
         assert len(index.search("canteen")) == 1
 
 
-def test_what_a_hit_grows_by_is_read_without_looking_at_other_documents(index: SqliteIndex) -> None:
+def test_neighbouring_passages_are_read_without_scanning_other_documents(index: SqliteIndex) -> None:
     with index.session() as session:
         plan = session.execute("EXPLAIN QUERY PLAN " + PART, ("a.md", 0, 3)).fetchall()
     assert not any("SCAN" in step[-1] for step in plan), plan

@@ -54,7 +54,7 @@ def changed_package(replaced: dict[str, bytes]) -> bytes:
         return package_of({name: package.read(name) for name in package.namelist()} | replaced)
 
 
-def test_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
+def test_the_formatting_of_a_word_document_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "travel.docx"
     file.write_bytes(travel_rules())
     document = read_document(file)
@@ -148,7 +148,7 @@ BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxC
         (NOTE, "Costs 5 ¹\n\n¹ For a year."),
     ],
 )
-def test_word_is_read_as_it_is_printed(xml: str, text: str) -> None:
+def test_a_word_document_is_read_as_it_prints(xml: str, text: str) -> None:
     document = Document()
     rels = document.part.rels
     rels.add_relationship(

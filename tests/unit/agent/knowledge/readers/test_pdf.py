@@ -83,7 +83,7 @@ def test_letters_of_a_font_without_a_map_are_read_if_they_are_writing() -> None:
         parse_document("a.pdf", by_hand("7KH EDGJH RSHQV 9ROXPHV 5&20$1", font, SQUARE))
 
 
-def test_words_whose_letters_dance_are_joined() -> None:
+def test_unevenly_placed_letters_are_joined_into_words() -> None:
     words = "The badge opens the door of the lab"
     letters = [f"1 0 0 1 {20 + 7.2 * at} {100 + at % 2 * 5} Tm ({letter}) Tj" for at, letter in enumerate(words)]
     dancing = " ".join(letter for letter in letters if "( )" not in letter)

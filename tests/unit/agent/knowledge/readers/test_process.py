@@ -117,7 +117,7 @@ UNCLOSED = {
 }
 
 
-def test_unclosed_text_takes_little_time_in_orions_process() -> None:
+def test_unclosed_markup_takes_little_time_in_orions_process() -> None:
     began = time.process_time()
     with DocumentReader() as reader:
         for suffix, marks in UNCLOSED.items():

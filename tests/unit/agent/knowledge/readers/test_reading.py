@@ -139,7 +139,7 @@ def test_html_of_documentation_builders_loses_the_signs_next_to_headings() -> No
         ("README", b"x", "no suffix"),
     ],
 )
-def test_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> None:
+def test_unreadable_input_is_refused_with_the_reason(name: str, data: bytes, said: str) -> None:
     assert said in reason(name, data)
 
 

@@ -62,7 +62,7 @@ def plainly(passages: Passages, query: str, most: int) -> list[tuple[int, float]
 
 
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, max_size=60), st.integers(1, 12))
-def test_the_best_are_those_of_the_plain_formula(passages: Passages, most: int) -> None:
+def test_the_ranking_equals_that_of_the_plain_formula(passages: Passages, most: int) -> None:
     found = best(stored(passages).of(*"abcde"), passages=len(passages), most=most)
     expected = plainly(passages, "abcde", most)
     assert [score for _, score in found] == pytest.approx([score for _, score in expected])

@@ -88,7 +88,7 @@ def test_words_become_stems_without_case_and_accents() -> None:
     ]
 
 
-def test_word_says_more_in_a_heading_and_in_a_short_text() -> None:
+def test_a_word_counts_more_in_a_heading_and_in_a_short_text() -> None:
     text = "Lunch is served at noon." + 50 * " There is a canteen on every floor of the house."
     said = impacts("Handbook", "Handbook › Lunch", text)
     assert said["lunch"] > said["noon"]
@@ -109,7 +109,7 @@ def test_identifiers_are_looked_for_whole_and_in_parts() -> None:
     }  # fmt: skip
 
 
-def test_what_ends_an_identifier_parts_it() -> None:
+def test_punctuation_after_an_identifier_is_not_part_of_it() -> None:
     assert not [word for word in impacts("", "", 'one, two; "three" (four) five|six. Seven') if " " in word]
 
 
@@ -121,7 +121,7 @@ def test_any_text_gives_words_and_no_word_is_empty(text: str, title: str) -> Non
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=60))
-def test_what_is_written_is_found_as_it_is_asked(text: str) -> None:
+def test_a_text_is_found_by_its_own_words(text: str) -> None:
     assert set(words_of(text)) <= set(impacts("", "", text))
 
 

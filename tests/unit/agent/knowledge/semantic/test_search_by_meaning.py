@@ -219,7 +219,7 @@ async def test_model_is_found_in_the_servers_list(listed: Sequence[str] | None, 
             await embedder.aclose()
 
 
-async def test_vectors_have_length_one_and_are_shortened_where_the_model_allows() -> None:
+async def test_vectors_have_length_one_and_are_shortened_if_the_model_allows() -> None:
     async with embedding_server() as server:
         embedder = ServerEmbedder(ServerAddress(base_url=server.url, api_key="k"), "text-embedding-3-small")
         vectors = await embedder.embed_passages(["a hotel", "lone \ud800 half"])
@@ -348,7 +348,7 @@ def test_passages_with_equal_scores_are_ordered_by_number() -> None:
 
 
 @given(WORDS)
-def test_words_alone_keep_their_order(by_words: list[Ranked]) -> None:
+def test_ranking_by_words_alone_keeps_its_order(by_words: list[Ranked]) -> None:
     found = fuse_scores(by_words, {})
     assert {number for number, _ in found} == {number for number, _ in by_words}
     scores = dict(by_words)

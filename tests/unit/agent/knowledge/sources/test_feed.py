@@ -49,7 +49,9 @@ def test_documents_arrive_with_link_date_and_audience(index: KnowledgeIndex, tmp
     assert titles(index) == {"Lunch": "public", "Pay": "C0HR", "Hours": "ann@acme.example+C0HR"}
 
 
-def test_what_did_not_change_is_not_printed_again_and_what_is_gone_goes(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_unchanged_documents_are_not_printed_again_and_missing_ones_are_dropped(
+    index: KnowledgeIndex, tmp_path: Path
+) -> None:
     source = program(tmp_path, "", LUNCH | {"revision": "a"}, PAY | {"revision": "b"})
     index.index([source])
     answer = """

@@ -39,9 +39,7 @@ def any_form(_: str) -> int:
     return 1_000_000
 
 
-def test_the_certificate_is_that_of_the_name_though_the_address_was_judged(
-    secure: LocalSite, certificate: Path
-) -> None:
+def test_the_certificate_is_checked_against_the_name_not_the_address(secure: LocalSite, certificate: Path) -> None:
     secure.pages["/"] = html("Protected.")
     trusting = ssl.create_default_context(cafile=str(certificate))
     with fetcher(NAME, tls=trusting) as guest:
@@ -84,7 +82,7 @@ def test_only_a_possible_pass_keeps_an_old_text(
 
 
 @given(st.binary(max_size=3_000), st.integers(1, 200), st.sampled_from(["", "gzip", "deflate", "identity"]))
-def test_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: str) -> None:
+def test_the_chunks_of_a_body_make_no_difference(body: bytes, size: int, encoding: str) -> None:
     window = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}.get(encoding)
     sent = body
     if window:

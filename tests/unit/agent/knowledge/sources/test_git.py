@@ -73,7 +73,7 @@ def test_unreachable_repository_keeps_its_documents(index: KnowledgeIndex, repos
     assert len(index.documents()) == 3
 
 
-def test_without_git_the_repository_is_away_and_the_reason_told(
+def test_without_git_the_repository_is_unavailable_and_the_reason_is_reported(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -107,7 +107,7 @@ def test_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, reposit
     assert sum(d.id.startswith("handbook/") for d in index.documents()) == 3
 
 
-def test_what_cannot_be_read_from_a_repository_is_named(index: KnowledgeIndex, repository: Path) -> None:
+def test_unreadable_files_of_a_repository_are_named(index: KnowledgeIndex, repository: Path) -> None:
     (repository / "docs" / "big.log").write_text("line\n" * 2_100_000)
     (repository / "docs" / "node_modules").mkdir()
     (repository / "docs" / "node_modules" / "left_out.md").write_text("text")

@@ -82,7 +82,7 @@ def test_the_pages_of_a_sitemap_are_documents_with_their_link(index: KnowledgeIn
     assert told.size == len(site.pages["/lunch"].body) + len(site.pages["/pay"].body)
 
 
-def test_what_did_not_change_is_not_sent_again(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_unchanged_pages_are_not_downloaded_again(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/tag"] = html("Tagged.", "Tag", etag='"v1"')
     site.pages["/date"] = html("Dated.", "Date", modified="Mon, 02 Mar 2026 10:00:00 GMT")
     site.pages["/bare"] = html("Bare.", "Bare")
@@ -108,7 +108,7 @@ def test_a_changed_audience_is_indexed_even_if_the_page_is_unchanged(index: Know
     assert [document.audience for document in index.documents()] == ["C0HR"]
 
 
-def test_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_missing_pages_are_dropped_and_failing_ones_stay(index: KnowledgeIndex, site: LocalSite) -> None:
     for path in ("/stays", "/gone", "/late", "/broken", "/unlisted", "/secret"):
         site.pages[path] = html(f"About {path[1:]}.", path[1:])
     site.sitemap("/stays", "/gone", "/late", "/broken", "/unlisted", "/secret")
@@ -321,7 +321,7 @@ def test_private_network_is_refused_unless_its_host_is_named(index: KnowledgeInd
     assert site.asked == []
 
 
-def test_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_endless_oversized_and_broken_pages_are_reported(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages |= {
         "/endless": Reply(endless=b"x" * 1_000_000),
         "/drips": Reply(drips=True),
@@ -387,7 +387,7 @@ def test_unresponsive_server_is_not_called_for_a_while(index: KnowledgeIndex, si
     assert len(site.asked) == 5
 
 
-def test_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: LocalSite) -> None:
+def test_a_sites_crawl_delay_is_kept_or_the_site_is_not_read(site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     entries = (f"{site.url}/a", f"{site.url}/b")
     for delay, reasons in (

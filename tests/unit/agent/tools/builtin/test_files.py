@@ -132,7 +132,7 @@ async def test_a_line_deep_in_a_file_is_found(root: Path) -> None:
         assert (await read(root, "long.log", start_line=beyond)).error == f"It has fewer than {beyond} lines."
 
 
-async def test_what_is_too_much_is_cut_and_says_so(root: Path) -> None:
+async def test_a_long_result_is_cut_with_a_note(root: Path) -> None:
     (root / "long.log").write_text("".join(f"line {n}\n" for n in range(1, 30_001)))
     found = await read(root, "long.log")
     assert len(found.sources[0].text) == MAX_TEXT_CHARS

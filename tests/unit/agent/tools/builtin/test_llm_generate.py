@@ -162,7 +162,7 @@ async def test_bad_parameters_get_a_clear_message(arguments: dict[str, Any], mes
     assert result.usage == Usage()
 
 
-async def test_what_a_server_echoes_of_a_prompt_or_an_answer_is_neither_logged_nor_returned() -> None:
+async def test_an_echoed_prompt_or_answer_is_neither_logged_nor_returned() -> None:
     secret = "the quince orchard is for sale"
     for reply in (fails(400, f"bad prompt: {secret}"), fails(500, secret), says(secret, finish="length")):
         with capture_logs() as logs:
@@ -193,7 +193,7 @@ async def test_orions_own_overhead_is_far_below_50_ms_of_processor_time() -> Non
     assert (time.process_time() - began) / 20 < 0.05
 
 
-def test_the_schema_is_what_was_agreed() -> None:
+def test_the_schema_matches_the_contract() -> None:
     properties = LlmGenerate.spec.parameters["properties"]
     for use in ("formulating replies", "summaries", "formatting data", "translations", "creative text"):
         assert use in LlmGenerate.spec.description

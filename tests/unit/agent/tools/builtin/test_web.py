@@ -74,7 +74,7 @@ async def test_the_requested_number_is_returned_and_an_empty_result_is_a_result(
         {"content": 7},
     ],
 )
-async def test_what_cannot_be_linked_or_quoted_is_left_out(odd: dict[str, Any]) -> None:
+async def test_results_that_cannot_be_linked_or_quoted_are_left_out(odd: dict[str, Any]) -> None:
     async with LocalSearxNG({**TEA, **odd}, "no object", TEA) as server:  # type: ignore[arg-type]  # a bad server
         found = await search(server, query="tea")
     assert [source.url for source in found.sources] == [TEA["url"]]

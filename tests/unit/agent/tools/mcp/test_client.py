@@ -361,7 +361,7 @@ async def test_pages_as_json_become_readable_sources_with_title_link_and_date() 
     assert (whole.sources[0].title, whole.sources[0].updated_at) == ("Leave", "2026-03-01T10:00:00Z")
 
 
-async def test_tools_are_there_only_for_the_audience_of_their_server() -> None:
+async def test_tools_are_available_only_to_the_audience_of_their_server() -> None:
     async with opened(old_server(lists(tool()), says(TEXT)), audience=["U12345"]) as tools:
         direct = Viewers(team="T1", channel="D1", user="U12345")
         seen = {who: list(tools.by_name(who)) for who in (direct, replace(direct, user="U9"), replace(direct, user=""))}
@@ -406,7 +406,7 @@ async def test_link_of_a_result_is_read_and_any_other_address_is_not() -> None:
         assert (await call(tools, "far_read", **{"from": "wiki://page/7"})).sources[0].text == "90 days."
 
 
-async def test_words_lead_to_their_passage_of_a_long_result() -> None:
+async def test_words_find_their_passage_in_a_long_result() -> None:
     long = "\n".join([*(f"Line {n} is about nothing." for n in range(99)), "Team leads get 90 days.", "The end."])
     async with opened(old_server(lists(tool()), says({"type": "text", "text": long})), max_chars=200) as tools:
         first = await call(tools, "far_look", q="x")
@@ -416,7 +416,7 @@ async def test_words_lead_to_their_passage_of_a_long_result() -> None:
 
 
 @pytest.mark.parametrize("mode", ["standard streams", "http"])
-async def test_tools_that_a_server_adds_later_are_there(mode: str) -> None:
+async def test_tools_that_a_server_adds_later_are_available(mode: str) -> None:
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(over_http()) if mode == "http" else ""
         server = McpServer(name="shop", url=url, allow=("*",)) if url else child()
@@ -450,7 +450,7 @@ async def test_a_line_without_a_line_ending_is_the_last() -> None:
         assert [line async for line in child.lines()] == []
 
 
-async def test_what_cannot_be_started_says_so() -> None:
+async def test_a_program_that_cannot_be_started_raises_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         async with start("/nowhere/at/all"):
             pass

@@ -17,7 +17,7 @@ def read(**servers: Any) -> tuple[McpServer, ...]:
     return read_servers(json.dumps({"mcpServers": servers}), {"TOKEN": "secret-token"})
 
 
-def test_the_usual_form_is_read() -> None:
+def test_the_usual_configuration_is_read() -> None:
     assert read(
         files={"command": "npx", "args": ["-y", "fs"], "env": {"A": "b"}, "cwd": "/srv", "type": "stdio"},
         far={"url": "https://m.example/mcp", "headers": {"Authorization": "Bearer x"}, "allow": ["get_*"],
@@ -81,7 +81,7 @@ def test_links_lead_only_to_named_hosts() -> None:
         ("a", {"command": "x", "timeout_s": 0}, "timeout_s: Input should be greater than or equal to 0.1."),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(name: str, given_server: Any, reason: str) -> None:
+def test_a_fault_is_reported_with_its_place(name: str, given_server: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         read(**{name: given_server})
 

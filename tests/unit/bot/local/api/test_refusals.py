@@ -99,7 +99,7 @@ def test_suggested_prompts_are_refused(prompts: list[dict[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("change", VIEWS)
-def test_view_is_refused(change: dict[str, Any]) -> None:
+def test_an_invalid_view_is_refused(change: dict[str, Any]) -> None:
     workspace = idle()
     trigger = workspace.views.new_trigger(YOU)
     assert refused(workspace, "views.open", trigger_id=trigger, view=modal() | change) == "invalid_arguments"

@@ -28,7 +28,7 @@ async def test_tokens_are_asked_for_with_slacks_names() -> None:
         assert (await bot.auth_test())["bot_id"] == "B0ORION"
 
 
-async def test_the_token_may_come_as_an_argument_and_scopes_are_told() -> None:
+async def test_the_token_may_be_an_argument_and_scopes_are_returned() -> None:
     async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         url = f"{workspace.api_url}auth.test"
         for request in (

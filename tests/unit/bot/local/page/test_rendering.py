@@ -189,7 +189,7 @@ def test_typed_text_becomes_slacks_text(typed: str, text: str) -> None:
     assert as_slack_text(typed, NAMES) == text
 
 
-def test_typed_text_without_names_and_its_rich_twin() -> None:
+def test_typed_text_without_names_equals_its_rich_text() -> None:
     assert as_slack_text("@Orion", {}) == "@Orion"
     (block,) = rich_text("<@U0ORION> see <https://a.example|there> &amp; <#C0HELP>")
     kinds = [one["type"] for one in block["elements"][0]["elements"]]
