@@ -20,7 +20,8 @@ Row = Sequence[str]
 _ITEM: Final = re.compile(r"( *)(?:[•◦▪-]|(\d{1,9})[.)]) +(?=\S|$)")
 _QUOTE: Final = re.compile(r" *(?:>|&gt;) ?")
 _CITATION: Final = re.compile(r"\[(\d{1,9})\]")
-_STYLES: Final = {"*": "bold", "_": "italic", "~": "strike"}
+_STYLES: Final = {"*": "bold", "_": "italic", "~": "strike", "`": "code"}
+_MARKED: Final = re.compile(r"([*_~`])([^\s*_~`](?:.*\S)?)\1")
 _MARK: Final = re.compile(r"[*_~]")
 _MAX_INDENT: Final = 8
 MAX_ROWS: Final = 100
@@ -214,7 +215,11 @@ def _token(inner: str) -> Block:
     if target[:1] == "!":
         return _text(unescape_wire(label or "@" + target[1:].partition("^")[0]))
     url = unescape_wire(target)
-    return {"type": "link", "url": url, "text": unescape_wire(label) or url.removeprefix("mailto:")}
+    styles: dict[str, bool] = {}
+    while marked := _MARKED.fullmatch(label):
+        label, styles[_STYLES[marked[1]]] = marked[2], True
+    link = {"type": "link", "url": url, "text": unescape_wire(label) or url.removeprefix("mailto:")}
+    return {**link, "style": styles} if styles else link
 
 
 def _cite_once(parts: Sequence[list[Block]]) -> None:

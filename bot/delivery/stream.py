@@ -7,6 +7,7 @@ the message with the whole answer.
 import asyncio
 import re
 import time
+import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
-from verification.markup.scanner import segments
+from verification.markup.scanner import ZERO_WIDTH, Edit, apply_edits, segments
 
 _MAX_LENGTH: Final = 11_000
 """Characters of one streamed message. A longer answer is posted as several messages."""
@@ -32,24 +33,32 @@ _WORKSPACE, _TASKS = "", "tasks"  # keys for workspaces, next to channels that r
 _OPEN: Final = frozenset({"pending", "in_progress"})
 log = structlog.get_logger()
 
-_BOLD: Final = re.compile(r"(?<!\*)\*\*(?=[^\s*])([^*\n]+)(?<=\S)\*\*(?!\*)")
-_ZERO_WIDTH: Final = "\u200b"
+_EMPHASIS: Final = re.compile(r"(?<![*~])(\*\*|\*|~~)(?=[^\s*~])([^*~\n]+)(?<=\S)\1(?![*~])")
 
 Task = Mapping[str, str]
 """A ``task_update`` chunk: ``id``, ``title``, ``status`` (``pending``, ``in_progress``, ``complete``, ``error``)."""
 
 
-def join_bold(markdown: str) -> str:
-    """Put a zero-width space inside bold marks between a letter and punctuation, where CommonMark sees no bold."""
+def join_emphasis(markdown: str) -> str:
+    """Put a zero-width space inside marks between a letter and punctuation, where CommonMark sees no emphasis."""
+    parts = [(kind == "text", markdown[start:end]) for kind, start, end in segments(markdown)]
+    masked = "".join(part if is_text else re.sub(r"[^\n]", "`", part) for is_text, part in parts)
+    edits: list[Edit] = []
+    for match in _EMPHASIS.finditer(masked):
+        (start, end), before, after = (
+            match.span(2),
+            masked[match.start() - 1 : match.start()],
+            masked[match.end() : match.end() + 1],
+        )
+        for place, outside, inside in ((start, before, masked[start]), (end, after, masked[end - 1])):
+            if _is_letter(outside) and not _is_letter(inside):
+                edits.append(Edit(place, place, ZERO_WIDTH))
+    return apply_edits(markdown, edits)
 
-    def loosen(bold: re.Match[str]) -> str:
-        inside, before, after = bold[1], bold.string[: bold.start()][-1:], bold.string[bold.end() :][:1]
-        start = _ZERO_WIDTH if before.isalnum() and not inside[0].isalnum() else ""
-        end = _ZERO_WIDTH if after.isalnum() and not inside[-1].isalnum() else ""
-        return f"**{start}{inside}{end}**"
 
-    parts = [(kind, markdown[start:end]) for kind, start, end in segments(markdown)]
-    return "".join(_BOLD.sub(loosen, part) if kind == "text" else part for kind, part in parts)
+def _is_letter(char: str) -> bool:
+    """Return True if the character is no blank, punctuation or symbol (CommonMark, 6.2)."""
+    return bool(char.strip()) and unicodedata.category(char)[0] not in "PS"
 
 
 class StreamRecord(Protocol):
@@ -143,7 +152,7 @@ class AnswerStream:
         """Queue one more block. Return False if no stream could be begun."""
         if not await self._ensure_started():
             return False
-        piece, self._text = join_bold(markdown), text
+        piece, self._text = join_emphasis(markdown), text
         if self._length:
             piece = f"\n\n{piece}"
         else:

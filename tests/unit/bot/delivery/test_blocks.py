@@ -284,14 +284,15 @@ def test_lists_keep_their_nesting_and_their_numbers() -> None:
 
 
 def test_a_heading_and_nested_marks_become_styles() -> None:
-    found = list(leaves(rich_text("*Steps*\n\n_*both*_ and `a*b`, snake_case 2 * 3")))
+    found = list(leaves(rich_text("*Steps*\n\n_*both*_ and `a*b`, snake_case 2 * 3 <https://x.test|*all*>")))
     assert [(one["text"], sorted(one.get("style", {}))) for one in found] == [
         ("Steps", ["bold"]),
         ("\n\n", []),
         ("both", ["bold", "italic"]),
         (" and ", []),
         ("a*b", ["code"]),
-        (", snake_case 2 * 3", []),
+        (", snake_case 2 * 3 ", []),
+        ("all", ["bold"]),
     ]
 
 

@@ -1,6 +1,7 @@
 """A whole Orion whose answers can be seen while they grow: Slack, Redis and the model's server are real far ends."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.stream import join_bold
+from bot.delivery.stream import join_emphasis
 from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import STREAM_UNKNOWN, ThreadReader
 from bot.slack.web_api import SlackCalls
@@ -192,12 +193,18 @@ async def test_thread_that_is_read_again_contains_the_streamed_answer(tmp_path: 
             assert (posted.ts, posted.stream) == (message["ts"], False)
 
 
-@pytest.mark.parametrize("words", ["これは**「重要」**です", "**Hinweis:**Text", "a **b** c", "und**(kurz)**weiter"])
-def test_bold_next_to_letters_is_bold_for_commonmark(words: str) -> None:
-    html = MarkdownIt("commonmark").render(join_bold(words))
-    assert "<strong>" in html
-    assert html.replace("\u200b", "").count("*") == 0
+@pytest.mark.parametrize(
+    "words",
+    [
+        "これは**「重要」**です", "**Hinweis:**Text", "a **b** c", "und**(kurz)**weiter", "これは*「重要」*です",
+        "**`make`:**Text", "นี่**「สำคัญ」**มาก", "これは~~「旧」~~です", "これは**[「規定」](https://x.test)**です",
+    ],
+)  # fmt: skip
+def test_emphasis_next_to_letters_is_one_for_commonmark(words: str) -> None:
+    html = MarkdownIt("commonmark").enable("strikethrough").render(join_emphasis(words))
+    assert re.search("<(?:strong|em|s)>", html)
+    assert not re.search("[*~]", html)
 
 
 def test_bold_marks_in_code_stay() -> None:
-    assert join_bold("`a**!b**c` **ok**") == "`a**!b**c` **ok**"
+    assert join_emphasis("`a**!b**c` **ok**") == "`a**!b**c` **ok**"
