@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 
 MAX_MORE = 400_000_000
 STOPS_WITHIN_S = 15
-SLOW = b"<meta " * 1_000_000  # minutes for a parser of HTML
+SLOW = b"<meta " * 1_000_000  # seconds for a parser of HTML
 MANY = 1_100_000  # elements; a million may be read
 
 

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import shutil
 import struct
 import time
 import zipfile
@@ -20,6 +21,7 @@ Form = Literal["markdown", "text"]
 Piece = TypeVar("Piece")
 
 MAX_CHARS: Final = 2_000_000  # maximum length of a document's text, some 1,000 pages
+IN_PART: Final = "is read in part only: it is too long"
 MAX_PAGES: Final = 2_000
 MAX_ENTRIES: Final = 5_000  # of a package
 MAX_UNPACKED: Final = 200_000_000
@@ -28,7 +30,11 @@ MAX_ELEMENTS: Final = 1_000_000  # of one XML part: each takes some 200 bytes of
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # container of encrypted packages and of formats before 2007
 _ENCRYPTED_ENTRY: Final = 0x1
 _STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # ISO 29500 Strict has separate namespaces
+_TRANSITIONAL: Final = rb"http://schemas.openxmlformats.org/\1/2006/"
 _XML: Final = (".xml", ".rels")
+_SHEETS: Final = re.compile(r"xl/worksheets/[^/]+\.xml")  # reading a long one takes little memory
+_SHEET_HEAD: Final = 10_000  # bytes that contain the namespaces and begin the data
+_SHEET_DATA: Final = re.compile(rb"<(\w+:)?sheetData\b")
 # Errors that parsers of binary formats raise on damaged input, as we observed or as documented.
 _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
@@ -175,20 +181,34 @@ def open_package(data: bytes) -> BytesIO:
         result = BytesIO()
         with zipfile.ZipFile(result, "w") as plain:
             for name in filter(lambda name: name.endswith(_XML), entries):
+                if _SHEETS.fullmatch(name):
+                    _copy_sheet(package, plain, name)
+                    continue
                 xml = package.read(name)
                 if xml.count(b"<", 0, len(xml)) > 2 * MAX_ELEMENTS:  # a start and an end
                     raise ReadError(reason=f"has more than {MAX_ELEMENTS:,} elements in one part", trouble="big")
-                xml = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", xml)
+                xml = _STRICT.sub(_TRANSITIONAL, xml)
                 plain.writestr(name, _existing_links(xml, name, entries) if name.endswith(".rels") else xml)
     result.seek(0)
     return result
+
+
+def _copy_sheet(package: zipfile.ZipFile, plain: zipfile.ZipFile, name: str) -> None:
+    copy = zipfile.ZipInfo(name)
+    copy.compress_type = zipfile.ZIP_DEFLATED
+    with package.open(name) as source, plain.open(copy, "w") as target:
+        head = _STRICT.sub(_TRANSITIONAL, source.read(_SHEET_HEAD))
+        # Without a size, openpyxl would read the whole sheet to find it.
+        target.write(_SHEET_DATA.sub(rb'<\1dimension ref="A1"/>\g<0>', head, count=1))
+        shutil.copyfileobj(source, target)
 
 
 def _check_size(entries: list[zipfile.ZipInfo]) -> None:
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         raise ReadError(reason="is locked with a password")
     unpacked = sum(entry.file_size for entry in entries)
-    largest = max((entry.file_size for entry in entries if entry.filename.endswith(_XML)), default=0)
+    parts = (entry for entry in entries if entry.filename.endswith(_XML) and not _SHEETS.fullmatch(entry.filename))
+    largest = max((part.file_size for part in parts), default=0)
     if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED or largest > MAX_XML:
         msg = f"would unpack to {unpacked // 1_000_000} MB in {len(entries)} files, which is more than is read"
         raise ReadError(msg, trouble="big")

@@ -10,8 +10,8 @@ from html_to_markdown.exceptions import ConversionError
 from lxml.etree import ParserError  # type: ignore[import-untyped]  # ships no types
 from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
-from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, whole
-from agent.knowledge.readers.text import apply_raised_tags, decode
+from agent.knowledge.readers.document import IN_PART, Content, ReadLimits, clean, part_note_marks, whole
+from agent.knowledge.readers.text import apply_raised_tags, decode, replace_closed
 from agent.knowledge.types import ReadError
 
 _OPTIONS: Final = ConversionOptions(
@@ -38,6 +38,15 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<name>name|property|itemprop|content)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.IGNORECASE
 )
 _HEAD: Final = 100_000
+# A longer page is cut: its tree takes up to 25 bytes of memory per character and 500 per tag.
+_MAX_MARKUP: Final = 1_600_000  # maximum characters in addition to those of the text
+_MAX_TAGS: Final = 70_000  # maximum tags in addition to one per ``_TAG_CHARS`` of the text
+_TAG_CHARS: Final = 50
+_PICTURE: Final = re.compile(r"\bdata:[^\s\"'()<>]{1000,}")
+_BULKY: Final = (
+    (re.compile(r"<script\b.*?</script>", re.DOTALL), "</script>"),
+    (re.compile(r"<style\b.*?</style>", re.DOTALL), "</style>"),
+)
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
 _MAX_ROWS: Final = 100  # maximum rows that one cell covers
@@ -47,12 +56,21 @@ _FIELDS: Final = {
 }
 
 
-def read_html(data: bytes, _: ReadLimits) -> Content:
+def read_html(data: bytes, limits: ReadLimits) -> Content:
     """Read a page. Its ``<title>`` and the dates of its ``<meta>`` elements are fields."""
     declared = _CHARSET.search(data[:_HEAD])
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
-    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(page))
+    shown = page
+    most, most_tags = limits.max_chars + _MAX_MARKUP, _MAX_TAGS + limits.max_chars // _TAG_CHARS
+    if len(page) > most or page.count("<") > most_tags:
+        shown = _PICTURE.sub("", page)
+        for pattern, closing in _BULKY:
+            shown = replace_closed(pattern, "", shown, closing)
+        within = "<".join(shown[:most].split("<", most_tags)[:most_tags])
+        limits.cut = IN_PART if len(within) < len(shown) else ""
+        shown = within
+    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(shown))
     try:
         shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
         text = part_note_marks(convert(shown, _OPTIONS).content or "")

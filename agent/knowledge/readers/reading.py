@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from agent.knowledge.readers.document import Content, Form, ReadDocument, ReadLimits, one_line
+from agent.knowledge.readers.document import IN_PART, Content, Form, ReadDocument, ReadLimits, one_line
 from agent.knowledge.readers.text import strip_template_code
 from agent.knowledge.types import ReadError
 from verification.values.dates import moments
@@ -190,7 +190,7 @@ def check_size(name: str, size: int) -> None:
     """Raise ``ReadError`` if a file of this name is too big to be read."""
     known = format_of(name)
     if known and size > known.max_bytes:
-        reason = f"is too big ({size // 1_000_000} MB; the limit is {known.max_bytes // 1_000_000} MB)"
+        reason = f"is too big ({-(-size // 1_000_000)} MB; the limit is {known.max_bytes // 1_000_000} MB)"
         raise ReadError(reason, trouble="big")
 
 
@@ -237,7 +237,7 @@ def parse_document(
         raise ReadError(reason=limits.cut or "has no text")
     parts, text = content.parts, content.parts[0].text
     if len(text) > limits.max_chars:
-        parts, limits.cut = (replace(parts[0], text=text[: limits.max_chars]),), "is read in part only: it is too long"
+        parts, limits.cut = (replace(parts[0], text=text[: limits.max_chars]),), IN_PART
     headings = _HEADING.finditer(text) if known.form == "markdown" else ()
     heading = next(filter(None, ((found["text"] or "").rstrip(" \t#") or found["under"] for found in headings)), "")
     own = "" if _AUTOMATIC_TITLE.fullmatch(content.title) else content.title

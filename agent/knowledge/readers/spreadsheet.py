@@ -30,6 +30,8 @@ MAX_LONE_ROWS: Final = 20  # maximum lone cells above a table's header
 _MAX_EMPTY_ROWS: Final = 1_000  # a sheet may declare a million rows
 _SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows quadratically
 _DELIMITERS: Final = ",;\t|"
+_BLOCK: Final = 1_000_000  # bytes of a sheet's XML that are searched for links at once
+_OVERLAP: Final = 5_000  # longer than a link with its formula
 _RULE: Final = " --- |"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\"")
 _LINK: Final = re.compile(rb"<(?:\w+:)?hyperlink\s([^<>]*)>")
@@ -78,9 +80,12 @@ def _read_rows(sheet: Any) -> Iterator[list[str]]:
     """Yield rows. A cell that is merged across rows is repeated in each row that has other cells."""
     sheet.reset_dimensions()  # a wrong size in the file would hide rows
     with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads neither
-        xml = source.read()
-        repeated = set(islice(_repeated_cells(xml), MAX_ROWS))
-        addresses = dict(islice(_addresses(xml, sheet), MAX_ROWS))
+        repeated, addresses, links, rest = set[tuple[int, int]](), dict[tuple[int, int], str](), _links(sheet), b""
+        while block := source.read(_BLOCK):
+            xml = rest + block
+            repeated.update(islice(_repeated_cells(xml), MAX_ROWS - len(repeated)))
+            addresses.update(islice(_addresses(xml, links), MAX_ROWS - len(addresses)))
+            rest = xml[-_OVERLAP:]
     above: list[str] = []
     for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS), 1):
         cells = [_cell_text(cell) for cell in row[:MAX_COLUMNS]]
@@ -100,16 +105,19 @@ def _repeated_cells(xml: bytes) -> Iterator[tuple[int, int]]:
         yield from ((row, column) for row in range(first + 1, last + 1))
 
 
-def _addresses(xml: bytes, sheet: Any) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield the address of each cell with a link, by row and column (from 0)."""
+def _links(sheet: Any) -> Any:
     from openpyxl.packaging.relationship import get_dependents  # noqa: PLC0415 - slow to load
 
+    archive, path = sheet.parent._archive, PurePosixPath(sheet._worksheet_path)  # noqa: SLF001 - as above
+    listed = str(path.parent / "_rels" / f"{path.name}.rels")
+    return get_dependents(archive, listed).to_dict() if listed in archive.namelist() else {}
+
+
+def _addresses(xml: bytes, links: Any) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the address of each cell with a link, by row and column (from 0)."""
     for found in _LINK_FORMULA.finditer(xml):
         column, row, *_ = _range(found[1])
         yield (row, column), unescape(found[2].decode(errors="replace"))
-    archive, path = sheet.parent._archive, PurePosixPath(sheet._worksheet_path)  # noqa: SLF001 - as above
-    listed = str(path.parent / "_rels" / f"{path.name}.rels")
-    links = get_dependents(archive, listed).to_dict() if listed in archive.namelist() else {}
     for found in _LINK.finditer(xml):
         fields = {
             name.rpartition(b":")[2]: unescape(value.decode(errors="replace"))

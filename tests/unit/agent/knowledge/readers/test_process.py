@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from docx import Document
+from openpyxl import Workbook
 
 from agent.knowledge.readers.process import (
     ATTACHMENT_LIMITS,
@@ -21,8 +22,16 @@ from agent.knowledge.readers.process import (
 from agent.knowledge.types import ReadError
 from tests.support.documents import bytes_of, replace_in_package
 
-SLOW = FileToRead("slow.html", b"<meta " * 1_000_000)  # minutes
 LONG = FileToRead("long.txt", b"Forty seats. " * MAX_HERE_BYTES)
+
+
+def workbook(*changes: bytes) -> bytes:
+    """Return a workbook with XML in place of the end of its sheet's data."""
+    return replace_in_package(bytes_of(Workbook().save), "xl/worksheets/sheet1.xml", b"</sheetData>", b"".join(changes))
+
+
+ROW = b'<row><c t="inlineStr"><is><t>Forty seats</t></is></c></row>'
+SLOW = FileToRead("slow.xlsx", workbook(b"</sheetData>", b'<mergeCell ref="A1:A1"/>' * 4_000_000))  # half a minute
 
 
 def word(body: str = "") -> bytes:
@@ -100,6 +109,22 @@ def test_elements_and_characters_are_limited() -> None:
         document, chunks = reader.read(FileToRead("a.txt", b"word " * 100_000))
         assert (len(document.text), document.cut) == (400_000, "is read in part only: it is too long")
         assert 400_000 >= sum(len(chunk.text) for chunk in chunks) > 390_000
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        FileToRead(
+            "a.html", b"<script>" + b"x" * 2_000_000 + b"</script>" + b"<p>Forty seats and more words</p>" * 180_000
+        ),
+        FileToRead("a.xlsx", workbook(ROW * 300_000, b"</sheetData>")),
+    ],
+)
+def test_long_page_or_sheet_is_read_as_far_as_the_limits_allow(file: FileToRead) -> None:
+    with DocumentReader(ATTACHMENT_LIMITS._replace(timeout_s=60)) as reader:
+        document, _ = reader.read(file)
+        assert "only: it is too long" in document.cut
+        assert len(document.text) > 390_000
 
 
 UNCLOSED = {
