@@ -7,7 +7,6 @@ from datetime import date
 
 from verification.checks.derived import is_derivable_moment, unexplained_words
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
-from verification.evidence.passages import Passage
 from verification.text.language import WITHOUT_SPACES, compile_pattern, values_by_language
 from verification.values.dates import Moment, agrees
 from verification.values.quantity_words import UNITS
@@ -37,15 +36,15 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         if not (fits or span in seen or (season and int(season[1]) + 1 == moment.year)):
             seen.add(span)
             yield _finding(moment, evidence)
-    periods = _periods(evidence.claim)
+    periods = _periods(evidence.claim.text)
     spans = [span for span, name, year in periods if not _has_period(name, year, evidence)]
     spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
     yield from (evidence.not_found("date", span, evidence.certainty(None)) for span in spans)
 
 
-def _periods(passage: Passage) -> Iterator[tuple[tuple[int, int], str, int]]:
-    """Yield the quarters, ISO weeks and fiscal years in the passage: place, name, and year or 0."""
-    for match in _PERIOD.finditer(passage.text):
+def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
+    """Yield the quarters, ISO weeks and fiscal years in the text: place, name, and year or 0."""
+    for match in _PERIOD.finditer(text):
         quarter = match["quarter"] or match["number"] or match["with"] or (match["fiscal"] or "F")[0]
         name = f"W{match['week']}" if match["week"] else f"FY{match['short']}" if quarter == "F" else f"Q{quarter}"
         yield (
@@ -53,17 +52,19 @@ def _periods(passage: Passage) -> Iterator[tuple[tuple[int, int], str, int]]:
             name,
             int(match["before"] or match["after"] or (match["short"] and f"20{match['short']}") or 0),
         )
-    for language, names in values_by_language("quarters").items():
-        edge = "" if language in WITHOUT_SPACES else r"\b"  # not "the first quarterly review"
-        if passage.language in {None, language}:
-            pattern = compile_pattern(f"{edge}(?:{'|'.join(f'({words})' for words in names)}){edge}")
-            yield from ((match.span(), f"Q{match.lastindex}", 0) for match in pattern.finditer(passage.text))
+    by_language = (  # not "the first quarterly review"
+        listed if language in WITHOUT_SPACES else [rf"\b(?:{words})\b" for words in listed]
+        for language, listed in values_by_language("quarters").items()
+    )
+    names = ("|".join(words) for words in zip(*by_language, strict=True))
+    for match in compile_pattern("|".join(f"({words})" for words in names)).finditer(text):
+        yield match.span(), f"Q{match.lastindex}", 0
 
 
 def _has_period(name: str, year: int, evidence: Evidence) -> bool:
     """Return True if the period is written in known text, or a date there lies in it."""
     known = evidence.cited_and_known
-    written = {each for passage in known for _, each, _ in _periods(passage)}
+    written = {each for passage in known for _, each, _ in _periods(passage.text)}
     dates = (moment for passage in known for moment in passage.moments if moment.year in {None, year or moment.year})
     return name in written or any(name in _parts_with(moment, year) for moment in dates)
 

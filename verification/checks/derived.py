@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from verification.evidence.evidence import MAX_VALUES, Evidence
 from verification.evidence.passages import Passage
-from verification.text.language import all_words, compile_pattern
+from verification.text.language import all_words, compile_pattern, words_by_language
 from verification.values.amounts import is_result, is_same_kind
 from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
@@ -27,7 +27,7 @@ _CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted
 _YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
 # Words for dates counted from today, with the number of days that they may reach.
 _TODAY = r"\b(?:{today})\b|{today_unparted}"
-_CHRISTMAS = r"\b(?:{christmas})\b|{christmas_unparted}"
+_CHRISTMAS = r"(?<![\w-])(?:{christmas})\b|{christmas_unparted}"
 _RELATIVE = {
     _TODAY: 2,
     r"\b(?:{relative_days})\b|{relative_days_unparted}": 2,
@@ -106,10 +106,9 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
 
     "Today" is not such a word, because other dates are counted from it.
     """
-    claim = evidence.claim  # in its language: "hier" is yesterday in French, here in German
-    if not any(compile_pattern(words, claim.language).search(claim.text) for words in (*_RELATIVE, _CHRISTMAS)):
+    if not any(_relative_words(evidence.claim, words) for words in (*_RELATIVE, _CHRISTMAS)):
         return  # as for nearly all claims
-    passages, shortest = evidence.cited_and_known, 0.0
+    passages, shortest = evidence.cited_and_known, 0.25  # days: half an hour does not explain "tomorrow"
     today = [moment for passage in evidence.context for moment in passage.moments if moment.day]
     dates = [moment for passage in passages for moment in passage.moments if moment.month]
     units = (UNITS[word] for word in evidence.words & UNITS.keys())  # "paid every month"
@@ -117,12 +116,18 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
     spans += _days(_lengths(passages))
     anchors = [(words, days, today) for words, days in _RELATIVE.items() if today and words != _TODAY]
     for words, days, origins in (*anchors, (_CHRISTMAS, 8, [Moment(start=0, end=0, month=12, day=25)])):
-        if any(compile_pattern(words, passage.language).search(passage.text) for passage in passages):
+        if any(_relative_words(passage, words) for passage in passages):
             continue
         near = (_is_near(other, day, days) for other in dates for day in origins)
         if not any(shortest < span <= days for span in spans) and not any(near):
-            yield from (match.span() for match in compile_pattern(words, claim.language).finditer(claim.text))
+            yield from _relative_words(evidence.claim, words)
         shortest = days
+
+
+def _relative_words(passage: Passage, words: str) -> list[tuple[int, int]]:
+    """Return the places of the words. "Hier" is yesterday in French, but only here in German."""
+    common = words_by_language("function_words").get(passage.language or "en", frozenset())
+    return [m.span() for m in compile_pattern(words).finditer(passage.text) if m[0].casefold() not in common]
 
 
 def _days(lengths: Iterable[tuple[str, float]]) -> list[float]:

@@ -62,18 +62,17 @@ def is_negation(word: str, language: str | None) -> bool:
 
 
 @cache
-def compile_pattern(pattern: str, language: str | None = None) -> re.Pattern[str]:
-    """Compile the pattern with each ``{key}`` replaced by the values of one or all languages, ignoring case."""
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern with each ``{key}`` replaced by the languages' values, ignoring case."""
     # Compiled on first use: together these patterns would double the import time.
-    return re.compile(_fill_keys(pattern, language), re.IGNORECASE)
+    return re.compile(_fill_keys(pattern), re.IGNORECASE)
 
 
-def _fill_keys(pattern: str, language: str | None) -> str:
-    def fill(match: re.Match[str]) -> str:
-        values = [value for name, value in values_by_language(match[1]).items() if language in {None, name}]
-        return "|".join(_fill_keys(value, language) for value in values) or "(?!)"  # matches nothing
-
-    return _KEY.sub(fill, pattern.replace("\n", "").replace("’", "['’]"))
+def _fill_keys(pattern: str) -> str:
+    return _KEY.sub(
+        lambda match: "|".join(map(_fill_keys, values_by_language(match[1]).values())),
+        pattern.replace("\n", "").replace("’", "['’]"),
+    )
 
 
 # Fences, code, tokens, addresses, emoji and brackets. The first character class quickly skips all other text.
