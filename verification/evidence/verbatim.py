@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from html import unescape
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, groupby, pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from verification.evidence.passages import analyse, is_false_boundary
@@ -28,7 +28,8 @@ _WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s
 _MIN_LETTERS: Final = 8
 _LOOK_BACK: Final = 24
 _MAX_MATCHES: Final = 4  # a hostile source may repeat the words endlessly
-_MAX_PASSAGE: Final = 500  # maximum characters of a passage to show: some six lines in a dialog
+MAX_PASSAGE: Final = 500  # maximum characters of a passage to show: some six lines in a dialog
+_MIN_CELL: Final = 60  # characters: less of a cell says nothing
 
 Span = tuple[int, int]
 
@@ -132,8 +133,8 @@ def without_citations(claim: str) -> str:
 def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
     """Return the passage with the spans of words that the claim shares. A long one is reduced to the best sentences."""
     language = analyse(passage).language
-    wanted = frozenset(term.stem for term in terms(claim, language) if term.stem)
-    text = _sentences_with(wanted, passage) if len(passage) > _MAX_PASSAGE else passage
+    wanted = _stems(claim, language)
+    text = _sentences_with(wanted, passage, MAX_PASSAGE) if len(passage) > MAX_PASSAGE else passage
     spans: list[Span] = []
     for term in terms(text, language):
         if term.stem not in wanted:
@@ -145,10 +146,41 @@ def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
     return HighlightedPassage(text, tuple(spans))
 
 
-def _sentences_with(wanted: frozenset[str], passage: str) -> str:
+def _stems(text: str, language: str | None) -> frozenset[str]:
+    return frozenset(term.stem for term in terms(text, language) if term.stem)
+
+
+def shorten_row(claim: str, facts: Iterable[tuple[str, str]], room: int) -> str:
+    """Return the first cell of a row, and those that share most words with the claim after their columns' names.
+
+    ``facts``: the column and the text of each cell. "…" replaces the others.
+    """
+    cells = [(f"{column}: " if column else "", cell) for column, cell in facts if cell] or [("", "")]
+    cells[0] = ("", cells[0][1])
+    language = analyse(" ".join(chain.from_iterable(cells))).language
+    stems = [_stems(f"{column}{cell}", language) for column, cell in cells]
+    left = _stems(claim, language)
+    shown: dict[int, str] = {}
+    has_shared = any(map(left.intersection, stems[1:]))
+    number: int | None = 0
+    while number is not None:
+        column, cell = cells[number]
+        room -= len(f"{column} · … · ")
+        space = room if shown else room // 2
+        if space < min(_MIN_CELL, len(cell)):
+            break
+        shown[number] = column + (cell if len(cell) <= space else _sentences_with(left, cell, space))
+        left -= stems[number]
+        room -= len(shown[number]) - len(column)
+        others = [each for each in range(len(cells)) if each not in shown and (left & stems[each] or not has_shared)]
+        number = max(others, key=lambda each: len(left & stems[each]), default=None)
+    return " · ".join(part for part, _ in groupby(shown.get(each, "…") for each in range(len(cells))))
+
+
+def _sentences_with(wanted: frozenset[str], passage: str, room: int) -> str:
     """Return the sentences that together have most of the wanted stems, with "…" for omissions."""
     analysed = analyse(passage)
-    left, room = wanted, _MAX_PASSAGE
+    left, length = wanted, room
     chosen: set[int] = set()
     while fitting := [
         (len(left & stems), -index)
@@ -161,9 +193,9 @@ def _sentences_with(wanted: frozenset[str], passage: str) -> str:
         room -= analysed.spans[index][1] - analysed.spans[index][0]
     if not chosen:  # the sentences are too long
         first = next((term.start for term in terms(passage, analysed.language) if term.stem in wanted), 0)
-        start = max(0, first - _MAX_PASSAGE // 4)
-        text = passage[start : start + _MAX_PASSAGE]
-        if start + _MAX_PASSAGE < len(passage):
+        start = max(0, first - length // 4)
+        text = passage[start : start + length]
+        if start + length < len(passage):
             text = f"{text.rpartition(' ')[0] or text}…"
         return f"…{text.partition(' ')[2] or text}" if start else text
     parts: list[str] = []

@@ -242,6 +242,8 @@ def drawn_rows(body: str) -> list[list[str]]:
 
 _WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
 _MAX_WRAPPED_WIDTH: Final = 100  # of wrapped text
+_OPEN_LABEL: Final = re.compile(r"\[[^\[\]]{1,300}\Z")  # of a link that was wrapped
+_LABEL_END: Final = re.compile(r"[^\[\]]{1,300}\](?:\(|\[)")
 _ENDED: Final = re.compile(r"(?:[.!?:;|。！？…][\"'”’)\]*_]*| {2}|\\)\Z")
 _BEGUN: Final = re.compile(rf"{ITEM.pattern}|\s*(?:[#|>]|<\w|`{{3}}|~{{3}}|-{{3}}|={{3}}|\*\*|__)")
 
@@ -259,7 +261,8 @@ def source_lines(source: Source) -> tuple[str, ...]:
             # Outside code, a sentence that was wrapped for paper is one line again.
             is_full = width <= _MAX_WRAPPED_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
             goes_on = words[:1].islower() or (is_full and not _ENDED.search(above))
-            if goes_on and len(above) >= _WRAPPED_CHARS and not is_code and not _BEGUN.match(line):
+            is_label = above.strip() and _OPEN_LABEL.search(lines[-1]) and _LABEL_END.match(line)
+            if (is_label or (goes_on and len(above) >= _WRAPPED_CHARS)) and not is_code and not _BEGUN.match(line):
                 lines[-1] += f" {words}"
             elif words:
                 lines.append(line)

@@ -77,6 +77,12 @@ def test_sentence_wrapped_for_paper_is_one_line_and_a_list_is_not() -> None:
     )
     log = "2026-11-27 08:00:01 INFO the service of the north has started\n2026-11-27 08:00:02 INFO it waits"
     assert len(source_lines(Source(id=1, title="Log", text=f"{log}\n{'x' * 120}"))) == 4
+    label = "1. Choose [Kiln\n   doors](https://x.example/d).\n2. Tick [ ] or [x\n- y](https://x.example/y)"
+    assert source_lines(Source(id=1, title="Label", text=label))[1:] == (
+        "1. Choose [Kiln doors](https://x.example/d).",
+        "2. Tick [ ] or [x",
+        "- y](https://x.example/y)",
+    )
 
 
 def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:

@@ -49,6 +49,53 @@ def test_a_table_row_is_shown_with_its_header() -> None:
     assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
 
+LEVEL_HEAD = "| Category | Writer (L1) | Editor (L2) | Chief (L3) |"
+LEVELS = (
+    f"{LEVEL_HEAD}\n|---|---|---|---|\n"
+    f"| *Scope* | Writes single pages. {'Asks a colleague for help. ' * 9}| Owns a whole chapter. {'Is asked. ' * 9}"
+    f"| Owns the book. {'Decides what is printed. ' * 9}|\n| *Skill* | Spells. | Edits. | Plans. |\n"
+)
+WORDED = f"Need: A person leaves; Who decides?: The lead{', who asks the team' * 30}; Who is told?: The person<br/>HR"
+LISTED = (
+    "1. Gifts:\n\n    | Gift | Who |\n    |--|--|\n    | >£500 | Ann<br/>**Bo** |\n\n2. Say __no__ *first*, `a*b*c`."
+)
+
+
+WRITER = f"Writer (L1): Writes single pages.{' Asks a colleague for help.' * 9}"
+HEAD = "| Plan | Requests | Price |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "words", "passages"),
+    [
+        (TABLE, (2, 3, 5), "Pro costs 9", f"{HEAD}| Pro | 600 | 9 |"),  # the head and its rule are named too
+        (f"{TABLE}| Team | 90 | 3 |", (4, 6), "90 > 60", f"{HEAD}| Free | 60 | 0 |\n| Team | 90 | 3 |"),
+        (TABLE, (2,), "It has a price", HEAD.strip()),
+        (LISTED, (4, 5), "Above £500 Bo decides", "| Gift | Who |\n| >£500 | Ann Bo |\n\n2. Say no first, a*b*c."),
+        (LEVELS, (3,), "A writer (L1) writes pages", f"Scope · {WRITER} · …"),
+        (
+            LEVELS,
+            (3,),
+            "A writer (L1) writes pages, L3 owns the book",
+            f"Scope · {WRITER} · … · Chief (L3): Owns the book. …",
+        ),
+        (LEVELS, (4,), "Edits", f"{LEVEL_HEAD}\n| Skill | Spells. | Edits. | Plans. |"),
+        (
+            WORDED,
+            (1,),
+            "Three things",
+            f"A person leaves · Who decides?: The lead{', who asks the team' * 23}, who asks… · …",
+        ),
+        (WORDED, (1,), "HR is told", "A person leaves · … · Who is told?: The person HR"),
+    ],
+)
+def test_rows_are_shown_with_what_their_columns_are(
+    text: str, lines: tuple[int, ...], words: str, passages: str
+) -> None:
+    one = claim(words, cited=(1,), lines=tuple((1, line) for line in lines))
+    assert "\n\n".join(each.text for each in passages_of(one, (Source(id=1, title="T", text=text),))) == passages
+
+
 @pytest.mark.parametrize(
     ("quoted", "cited", "place"),
     [
@@ -71,7 +118,7 @@ def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
     text = "- A key is [made\n  here](https://x.example/k) **once**.\n- Ask [Ann](mailto:ann@x.example) first.\n\n"
     text += "The list of all regions in which a key may be used is long, so it comes in\ntwo parts that need time."
     page = Source(id=2, title="Keys", text=text)
-    quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 4),))
+    quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 3),))
     assert [one.text for one in passages_of(quoted, (page,))] == ["- Ask Ann first."]
     menu = claim("Choose <https://x.example/s|Settings> &gt; Keys [2].", settled_by="quotation")
     steps = replace(page, text="1. Choose [Settings](https://x.example/s) > Keys.")
@@ -94,7 +141,9 @@ def test_a_claim_that_was_not_judged_has_no_passage(settled_by: str) -> None:
     assert shown(claim("After six years notice is three months [2].", settled_by=settled_by)) == []
 
 
-TEXTS = st.lists(st.sampled_from([*TABLE.split("\n"), *POLICY.text.split("\n"), "x" * 900]), max_size=9).map("\n".join)
+TEXTS = st.lists(
+    st.sampled_from([*TABLE.split("\n"), *POLICY.text.split("\n"), "x" * 900, f"|{' |' * 300}"]), max_size=9
+).map("\n".join)
 
 
 @given(

@@ -79,9 +79,11 @@ PLANS = """The plans:
 | :--- | ---: | --- | --- |
 | Team | 600 | 20 € | has a *seat* |
 | R&D | 60 | | |
+| Call<br>centre | 90<br/>00 | | |
 
 Keys are made for one service and one environment, and expire after
 90 days. Ask the platform team.
+<ul><li>The office opens at eight.</li><li>It closes at six.<br>The gate does not.</li></ul>
 """
 
 
@@ -96,6 +98,10 @@ def test_row_read_out_and_a_sentence_over_two_lines_are_quotations() -> None:
             "Plan: Team; Requests per minute: 600; Price: 20 €; Notes: has a seat",
             "*Plan: R&amp;D; Requests per minute: 60*",
             "Keys are made for one service and one environment, and expire after 90 days.",
+            "Plan: Call centre; Requests per minute: 90 00",
+            "The office opens at eight.",
+            "It closes at six.",
+            "The gate does not.",
         )
     ) == {"quotation"}
     others = (
