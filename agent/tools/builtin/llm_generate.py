@@ -81,5 +81,5 @@ class LlmGenerate:
             return ModelError(kind="TimeoutError", detail=f"no text within {self._timeout_s:g} seconds")
         if error:
             return ModelError(kind="LLMError", detail=f"the model failed: {type(error).__name__}")
-        text = draft_of(results[0].text).strip() if "<think" in results[0].text else results[0].text
+        text = draft_of(results[0].text).strip()
         return replace(results[0], text=text) if text else ModelError(kind="LLMError", detail="the text is empty")

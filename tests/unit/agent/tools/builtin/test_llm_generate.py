@@ -83,8 +83,9 @@ async def test_parameters_mean_what_models_mean_by_them() -> None:
     assert (requests[0]["max_tokens"], requests[0]["temperature"]) == (500, 0.7)
 
 
-async def test_thinking_is_not_returned_and_the_writer_gets_the_whole_text() -> None:
-    result, _ = await generated([says("<think>Short or long?</think>" + "Hello! " * 99)], prompt=PROMPT)
+@pytest.mark.parametrize("opening", ["<think>", "<THINK>", ""])
+async def test_thinking_is_not_returned_and_the_writer_gets_the_whole_text(opening: str) -> None:
+    result, _ = await generated([says(f"{opening}Short or long?</think>" + "Hello! " * 99)], prompt=PROMPT)
     assert json.loads(result.content)["generated_text"] == result.generated == ("Hello! " * 99).strip()
 
 
