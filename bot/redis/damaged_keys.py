@@ -90,9 +90,12 @@ async def mend_replies(
     raise_on_error: bool,
 ) -> list[Any]:
     """Execute the commands of a pipeline that met a damaged key once more. Return all replies, or raise one."""
+    dropped: set[Any] = set()
     for place, (command, options) in enumerate(commands):
         reply = replies[place]
-        if isinstance(reply, ResponseError) and await drop_damaged(redis, reply, command):
+        is_damaged = isinstance(reply, ResponseError) and await drop_damaged(redis, reply, command)
+        if is_damaged or (command[0] == "EXPIRE" and command[1] in dropped):  # the TTL was dropped with the key
+            dropped.add(command[1])
             replies[place] = await redis.execute_command(*command, **options)  # type: ignore[no-untyped-call]  # redis-py's own
         elif isinstance(reply, Exception) and raise_on_error:
             raise reply

@@ -247,6 +247,7 @@ async def test_a_counter_that_is_not_a_number_is_reset(redis_client: Redis) -> N
         await listening.count_post("T", "C1")
     assert await redis_client.get(key) == "1"
     assert [line["reason"] for line in lines] == ["it was not a number"]
+    assert await redis_client.ttl(key) > 0
 
 
 async def test_a_workspaces_tokens_are_never_dropped(redis_client: Redis) -> None:
