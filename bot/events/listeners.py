@@ -212,6 +212,8 @@ class Listeners:
         """Store a click as a message, so that its work is done once, or a shortcut's message as a question."""
         incoming = read_shortcut(click.body) if what == "shortcut" else as_message(click, what)
         if incoming and not self.services.access.refusal(incoming.user, incoming.thread.channel):
+            if what == "shortcut":  # Slack's reply is cached, so its turn refuses a person who has lost access
+                await click.refusal()
             await self.services.intake.store_or_carry_out(incoming)
             self.services.observers.slack_event(what)
 

@@ -59,7 +59,7 @@ class Person:
 
 @dataclass(eq=False)
 class CachedDirectory:
-    """Slack's replies in the last hour, for any workspace. ``prefix`` separates several Orions on one Redis."""
+    """Slack's latest replies, for any workspace. ``prefix`` separates several Orions on one Redis."""
 
     redis: Redis
     prefix: str = "orion"

@@ -92,6 +92,16 @@ async def test_click_of_a_person_who_became_a_guest_since_the_question_asks_no_o
         assert handed(setting) == []
 
 
+async def test_shortcut_of_a_person_who_became_a_guest_is_refused(tmp_path: Path, redis_url: str) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        await refused(setting)
+        question = setting.workspace.post("U0ONCALL", CHANNEL, "How many requests per minute may one API key send?")
+        setting.workspace.workspace.roster.members[VISITOR] = Member(id=VISITOR, name="Guest", is_restricted=True)
+        await setting.workspace.use_shortcut(CHANNEL, question, "orion_ask", VISITOR)
+        await wait_until(lambda: whispers(setting), "it is refused")
+        assert answers(setting.workspace, question, question) == []
+
+
 async def test_a_user_group_is_mentioned_in_the_thread_but_in_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="S0HELPERS")) as setting:
         answer = await refused(setting)
