@@ -161,7 +161,7 @@ async def test_home_offers_questions_that_the_documents_answer(place: Place) -> 
         await expect(page.locator("#tab-messages")).not_to_have_attribute("data-news", " (new)")
 
 
-async def test_table_is_read_in_the_thread_pane(place: Place) -> None:
+async def test_a_table_is_read_in_the_thread_pane(place: Place) -> None:
     async with place.page() as page:
         await ask(page, CODES)
         table = page.locator("#thread table")
@@ -170,7 +170,7 @@ async def test_table_is_read_in_the_thread_pane(place: Place) -> None:
         assert await barriers(page) == []
 
 
-async def test_partial_answer_says_what_was_left_out(place: Place) -> None:
+async def test_a_partial_answer_says_what_was_left_out(place: Place) -> None:
     async with place.page() as page:
         await ask(page, PART)
         answer = page.locator("#thread .message").nth(1)
@@ -245,7 +245,7 @@ async def test_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Place) 
         await expect(page.locator("#tour")).to_be_hidden()
 
 
-async def test_the_focus_stays_where_a_person_left_it(place: Place) -> None:
+async def test_the_focus_does_not_move_by_itself(place: Place) -> None:
     async with place.page() as page:
         await ask(page, LIMIT)
         button = page.get_by_role("button", name="Why trust this?")
@@ -266,7 +266,7 @@ async def test_the_focus_stays_where_a_person_left_it(place: Place) -> None:
             await page.wait_for_function("() => document.activeElement.id === 'who'")
 
 
-async def test_guest_is_refused_and_a_busy_slack_is_waited_for(place: Place) -> None:
+async def test_a_guest_is_refused_and_orion_waits_for_a_busy_slack(place: Place) -> None:
     async with place.page("/#/C0HELP", user="U0GUEST") as page:
         await ask(page, f"@Orion {LIMIT}")
         await expect(page.locator(".message.private")).to_contain_text("full members")

@@ -70,7 +70,7 @@ async def test_the_drawer_scrolls_and_the_tour_covers_nothing(browser: Browser) 
         assert box["y"] + box["height"] <= await height(tour)
 
 
-async def test_long_answer_is_read_from_its_first_line(stage: Stage) -> None:
+async def test_a_long_answer_is_read_from_its_first_line(stage: Stage) -> None:
     root = stage.workspace.post(YOU, HELP, "one")
     page = await stage.open(f"/#/C0HELP/{root}")
     stage.workspace.post("U0RELEASE", HELP, "\n".join(f"line {number}" for number in range(90)), root)

@@ -31,7 +31,7 @@ async def test_a_click_asks_an_example_question_and_it_is_answered_there(browser
         await expect(stage.page.locator("#timeline .message").nth(1)).to_contain_text("You said: What is new?")
 
 
-async def test_modal_opens_keeps_its_errors_and_closes_with_escape(stage: Stage) -> None:
+async def test_a_modal_opens_shows_its_errors_and_closes_with_escape(stage: Stage) -> None:
     stage.workspace.post(YOU, CHAT, "hello")
     page = await stage.open()
     button = page.get_by_role("button", name="Details")
@@ -117,7 +117,7 @@ async def test_cut_connection_loses_no_message(stage: Stage) -> None:
     await expect(page.locator("#connection")).to_be_hidden()
 
 
-async def test_restarted_workspace_is_shown_afresh(stage: Stage) -> None:
+async def test_a_restarted_workspace_is_reloaded_by_the_page(stage: Stage) -> None:
     stage.workspace.post(YOU, "C0GENERAL", "before")
     page = await stage.open("/#/C0GENERAL")
     await expect(page.locator("#timeline .message")).to_have_count(1)
@@ -201,7 +201,7 @@ async def test_light_and_dark_follow_the_system_and_the_toggle(browser: Browser)
         assert await page.evaluate(background) == "rgb(255, 255, 255)"
 
 
-async def test_source_opens_at_the_cited_section(browser: Browser, tmp_path: Path) -> None:
+async def test_a_source_opens_at_the_cited_section(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text(
         "# Guide\n\nintro\n\n## Steps\n\nfirst\n\nsecond\n\n## After\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     )
@@ -214,7 +214,7 @@ async def test_source_opens_at_the_cited_section(browser: Browser, tmp_path: Pat
         await expect(stage.page.locator(".cited")).to_have_text("two\nthree\n")
 
 
-async def test_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(stage: Stage) -> None:
+async def test_a_stream_is_shown_with_its_tasks_and_announced_when_complete(stage: Stage) -> None:
     ts = stage.workspace.post("U0RELEASE", HELP, "question")
     page = await stage.open(f"/#/C0HELP/{ts}")
     task = {"type": "task_update", "id": "1", "title": "Look it up", "status": "in_progress"}

@@ -341,9 +341,7 @@ SHORTCUTS = ("orion_ask", "orion_ask_privately", "orion_save")
 
 
 @pytest.mark.parametrize("user", REFUSED)
-async def test_a_person_without_access_sees_nothing_whatever_they_click(
-    user: str, tmp_path: Path, redis_url: str
-) -> None:
+async def test_a_person_without_access_sees_nothing_after_any_click(user: str, tmp_path: Path, redis_url: str) -> None:
     (tmp_path / "walrus.md").write_text("# Walrus plan\n\nThe walrus plan has forty seats.\n")
     people = {"deny_users": frozenset({"U0DENIED"}), "handoff": CHANNEL, "admins": frozenset({VISITOR})}
     settings = settings_in(tmp_path / "home", redis_url, **people, answers=tmp_path / "answers")

@@ -81,7 +81,7 @@ async def cancelled(running: asyncio.Task[TurnOutcome], after: Any) -> None:
 
 
 @pytest.mark.parametrize("swallows", [False, True])
-async def test_cancellation_ends_all_running_tools(*, swallows: bool) -> None:
+async def test_a_cancellation_ends_all_running_tools(*, swallows: bool) -> None:
     one, two, listener = Endless("one", swallows=swallows), Endless("two"), Listener()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(ScriptedModel([GOOD], decisions=[both()]), listener, one, two))
@@ -100,7 +100,7 @@ async def test_a_cancellation_ends_the_search_before_the_first_decision() -> Non
     assert (model.decided, model.written) == ([], [])
 
 
-async def test_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
+async def test_a_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
     model = EndlessDraft()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(model, Listener(), PassageTool(LIMITS)))
@@ -108,7 +108,7 @@ async def test_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
     assert model.closed
 
 
-async def test_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
+async def test_the_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
     one, two = Endless("one"), Endless("two")
     outcome = await turn(ScriptedModel([GOOD], decisions=[both()]), Listener(), one, two, deadline_s=0.05)
     assert isinstance(outcome, OutOfBudget)

@@ -24,7 +24,7 @@ async def setting(request: pytest.FixtureRequest, tmp_path: Path, redis_url: str
         yield started
 
 
-async def test_mention_is_answered_in_the_thread_with_its_source(setting: Setting) -> None:
+async def test_a_mention_is_answered_in_the_thread_with_its_source(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     answer = await setting.answer_to(ts)
     assert answer["thread_ts"] == ts
@@ -33,7 +33,7 @@ async def test_mention_is_answered_in_the_thread_with_its_source(setting: Settin
     assert answer["metadata"]["event_payload"]["verified"] is True
 
 
-async def test_follow_up_without_mention_is_understood(setting: Setting) -> None:
+async def test_a_follow_up_without_mention_is_understood(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} How quickly must the primary acknowledge a page?")
     await setting.answer_to(ts)
     follow_up = setting.ask("And the secondary?", thread=ts)
@@ -41,7 +41,7 @@ async def test_follow_up_without_mention_is_understood(setting: Setting) -> None
     assert "on-call.md" in shown(answer)
 
 
-async def test_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
+async def test_a_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
     ts = setting.ask(LIMIT, channel=DIRECT)
     answer = await setting.answer_to(ts, channel=DIRECT)
     assert answer["thread_ts"] == ts
@@ -51,7 +51,7 @@ async def test_direct_message_is_answered_in_its_own_thread(setting: Setting) ->
     assert {place: session.title for place, session in threads.sessions.items()} == {(DIRECT, ts): LIMIT}
 
 
-async def test_redelivered_event_and_its_twin_give_one_answer(setting: Setting) -> None:
+async def test_a_redelivered_event_and_its_duplicate_give_one_answer(setting: Setting) -> None:
     setting.workspace.faults.duplicate_events = 4
     ts = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(ts)
@@ -61,7 +61,7 @@ async def test_redelivered_event_and_its_twin_give_one_answer(setting: Setting) 
     assert len(answers(setting.workspace, later, ts)) == 1
 
 
-async def test_edited_question_gets_a_new_answer_in_place(setting: Setting) -> None:
+async def test_an_edited_question_gets_a_new_answer_in_place(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     first = await setting.answer_to(ts)
     setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
@@ -114,7 +114,7 @@ def looks(setting: Setting) -> int:
     return sum(call.method == "conversations.replies" for call in setting.workspace.calls)
 
 
-async def test_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
+async def test_the_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
     root = setting.workspace.post("U0ONCALL", CHANNEL, "Who knows about keys?")
     setting.workspace.faults.delay("conversations.replies", 0.5)  # what is answered at once needs no status
     ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
@@ -170,7 +170,7 @@ async def test_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp_path:
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
+async def test_a_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
     *, streams: bool, tmp_path: Path, redis_url: str
 ) -> None:
     silent = "The page on limits does not mention requests on a Sunday [1]."

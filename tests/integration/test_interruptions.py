@@ -27,7 +27,7 @@ from tests.support.waiting import wait_until
 Worker = Callable[..., AbstractAsyncContextManager[Setting]]
 
 
-async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
+async def test_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url, decisions=[fails(429, retry_after="60")]) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         calls = setting.workspace.calls
@@ -68,7 +68,7 @@ async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, re
         assert next(m.text for m in history if m.role == "user") == "What does error FH-2002 mean?"
 
 
-async def test_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_path: Path, redis_url: str) -> None:
+async def test_a_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)

@@ -118,7 +118,7 @@ async def test_without_certainty_nothing_is_posted(
         assert (await setting.orion.observers.stats.read(1)).turns == 0
 
 
-async def test_other_channels_other_peoples_threads_and_guests_are_left_alone(tmp_path: Path, redis_url: str) -> None:
+async def test_other_channels_other_peoples_threads_and_guests_get_no_answer(tmp_path: Path, redis_url: str) -> None:
     async with listening(tmp_path, redis_url) as (setting, server):
         setting.ask(QUESTION, channel="C0GENERAL")
         setting.ask(QUESTION, user="U0GUEST")

@@ -87,7 +87,7 @@ async def test_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
 WRONG_VALUES: list[Any] = [None, [], {"a": 1}, 7, True]
 
 
-async def test_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(intake: Intake) -> None:
+async def test_a_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(intake: Intake) -> None:
     for field in MENTION:
         assert await intake.event({name: value for name, value in MENTION.items() if name != field}) in {200, 400}
         for wrong in WRONG_VALUES:
@@ -126,7 +126,7 @@ async def test_a_mebibyte_of_text_is_accepted_and_cut_and_more_is_refused(intake
     assert len(intake.ledger.messages) == 1
 
 
-async def test_replayed_request_is_recognised_by_its_keys(intake: Intake) -> None:
+async def test_a_replayed_request_is_recognised_by_its_keys(intake: Intake) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one."""
     body = json.dumps(enveloped(MENTION)).encode()
     stamp = str(int(time.time()))

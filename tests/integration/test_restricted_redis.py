@@ -30,7 +30,9 @@ async def as_user(redis_client: Redis, redis_url: str) -> AsyncIterator[str]:
     await redis_client.config_set("maxmemory", 0)
 
 
-async def test_user_of_the_documented_acl_can_do_everything(as_user: str, tmp_path: Path, redis_client: Redis) -> None:
+async def test_a_user_of_the_documented_acl_can_do_everything(
+    as_user: str, tmp_path: Path, redis_client: Redis
+) -> None:
     assert ACL is not None
     rules = ACL[1].replace(">PASSWORD", ">pw").split()
     await acl(redis_client, "SETUSER", "orion", "reset", *rules)

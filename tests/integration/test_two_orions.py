@@ -47,7 +47,9 @@ async def test_two_orions_on_one_redis_do_not_get_each_others_questions(
         assert [one.team for one in await list_orions(redis_client)] == list(LIMITS)
 
 
-async def test_claim_of_another_teams_question_is_refused(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+async def test_a_claim_of_another_teams_question_is_refused(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
     async with running(settings_in(tmp_path, redis_url), prefix="orion") as setting:
         mailbox = setting.orion.mailbox
         await mailbox.enqueue("T0OTHER:C1:1.000001", '{"text": "x"}', event_ids=["evt:1"])

@@ -39,7 +39,7 @@ def test_correct_text_is_not_changed() -> None:
         assert violations(draft) == ()
 
 
-def test_leak_is_never_repaired_and_fails() -> None:
+def test_a_leak_is_never_repaired_and_fails() -> None:
     for draft, name in CASES["leaks"]:
         assert repair(draft)[0] == draft
         assert {violation.detail.partition(":")[0] for violation in violations(draft)} == {name}

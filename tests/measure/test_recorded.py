@@ -45,7 +45,7 @@ def drafts() -> Iterator[tuple[dict[str, Any], Draft]]:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_rules_reject_hardly_any_right_draft_of_a_strong_model_and_repair_none_twice(part: int) -> None:
+def test_the_rules_reject_few_right_drafts_of_a_strong_model_and_repair_none_twice(part: int) -> None:
     """One pass over a part of the drafts: a draft's sources are read once for all three verdicts."""
     right, unfair = 0, dict[bool, dict[str, list[str]]]({False: {}, True: {}})
     for row, draft in (each for number, each in enumerate(drafts()) if number // PART == part):

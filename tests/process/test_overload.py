@@ -70,7 +70,7 @@ BURST, TOKENS = 30, 1_000
 GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
 
 
-async def test_burst_over_two_workers_stays_within_a_daily_budget_if_one_is_killed(
+async def test_a_burst_stays_within_a_daily_budget_even_if_a_worker_is_killed(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     usage = (TOKENS - 100, 100)

@@ -117,7 +117,7 @@ async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
     assert await mailbox.finish(claimed, "ok")
 
 
-async def test_cluster_is_several_shards_and_one_workspace_lives_in_one() -> None:
+async def test_a_cluster_has_several_shards_and_each_workspace_is_in_one() -> None:
     async with client_of("redis+cluster://127.0.0.1:9") as redis:
         mailbox = Mailbox(redis)
         assert len({mailbox.shard_of(thread_of(f"T{number}")) for number in range(500)}) == CLUSTER_SHARDS

@@ -43,7 +43,7 @@ def folder_with(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> None:
+def test_a_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "lunch", "dinner")
     code, said = at_terminal(folder, "index", "lunch")
     assert (code, "1 added" in said) == (0, True)

@@ -90,7 +90,7 @@ def test_no_class_name_occurs_three_times() -> None:
     assert {name: count for name, count in names.items() if count > 2} == {}
 
 
-def test_committed_files_name_no_registry() -> None:
+def test_committed_files_do_not_name_a_registry() -> None:
     locks = sorted((ROOT / "requirements").glob("*.txt"))
     assert len(locks) >= 3
     for lock in (path.read_text(encoding="utf-8") for path in locks):

@@ -17,7 +17,7 @@ def test_the_container_listens_on_all_addresses_and_accepts_the_readmes_env_file
     assert "--env-file .env -e ORION_DOCS=/docs -v /srv/handbook:/docs:ro" in text
 
 
-def test_unit_needs_no_user_that_nothing_creates() -> None:
+def test_the_systemd_unit_needs_no_user_that_nothing_creates() -> None:
     lines = (ROOT / "orion.service").read_text().splitlines()
     assert "DynamicUser=yes" in lines
     assert not any(line.startswith(("User=", "Group=")) for line in lines)

@@ -98,7 +98,7 @@ async def test_a_turn_killed_at_its_plan_is_answered_by_the_next_worker_without_
         never.set()
 
 
-async def test_stop_that_was_taken_before_a_kill_is_confirmed_by_the_next(tmp_path: Path) -> None:
+async def test_a_stop_accepted_before_a_kill_is_confirmed_by_the_next_worker(tmp_path: Path) -> None:
     never = asyncio.Event()
     async with streamed(tmp_path, lambda _: RESPOND, lambda _: says(before_end=never)) as stream:
         at, asked = stream.at, stream.asked
@@ -112,7 +112,7 @@ async def test_stop_that_was_taken_before_a_kill_is_confirmed_by_the_next(tmp_pa
         never.set()
 
 
-async def test_storm_over_streams_leaves_each_answer_once_and_whole(tmp_path: Path) -> None:
+async def test_a_storm_of_kills_leaves_each_stream_whole_and_once(tmp_path: Path) -> None:
     weather = Weather(
         questions=15, threads=3, workers=2, ask_for_s=2, kills=3, freezes=0, redis_deaths=0, lease_s=1.0,
         slow_posts=0, late_posts=0, rages_s=30, streams=True,

@@ -149,7 +149,7 @@ async def test_kills_do_not_lose_reorder_or_overlap_anything(redis: Redis, mailb
     assert workers.deaths == 5
 
 
-async def test_message_that_kills_its_worker_ends_among_the_dead_letters(
+async def test_a_message_that_kills_its_workers_becomes_a_dead_letter(
     redis: Redis, mailbox: Mailbox, tmp_path: Path
 ) -> None:
     await mailbox.enqueue("t", "0 die", event_ids=["a"])

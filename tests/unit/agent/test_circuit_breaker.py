@@ -51,7 +51,7 @@ def test_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
     assert events == ["circuit_opened", *["circuit_probed", "circuit_opened"] * 4, "circuit_probed", "circuit_closed"]
 
 
-def test_requested_pause_counts_up_to_the_maximum() -> None:
+def test_a_requested_pause_counts_up_to_the_maximum() -> None:
     clock = Clock()
     breaker = CircuitBreaker("model", failures=1, first_pause_s=5, max_pause_s=15, clock=clock)
     breaker.record_failure(retry_after_s=12)

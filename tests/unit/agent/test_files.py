@@ -31,7 +31,7 @@ def long_file(name: str = "log.txt") -> AttachedFile:
     return attached_file(name, "\n".join(lines))
 
 
-def test_short_file_is_one_source_for_this_place_only() -> None:
+def test_a_short_file_is_one_source_for_this_place_only() -> None:
     (source,) = file_sources(ask("when?", replace(NOTES, url="https://team.slack.example/files/F1")))
     assert (source.title, source.text, source.origin, source.audience) == ("notes.md", NOTES.text, "file", "C1")
     assert source.url == "https://team.slack.example/files/F1"

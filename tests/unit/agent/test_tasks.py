@@ -26,7 +26,7 @@ async def test_an_error_in_the_block_is_raised_unchanged_after_the_task_ends() -
     assert ended.is_set()
 
 
-async def test_task_that_fails_cancels_the_block() -> None:
+async def test_a_task_that_fails_cancels_the_block() -> None:
     async def fails() -> None:
         raise ValueError
 

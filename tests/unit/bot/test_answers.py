@@ -141,7 +141,7 @@ def test_a_working_tree_in_conflict_keeps_the_file_and_says_so(tmp_path: Path) -
     assert AnswerBook(folder=tmp_path / "answers").answers().get(ANSWER.key) == ANSWER
 
 
-async def test_a_proposal_is_taken_once_and_too_many_are_refused(redis_client: Redis) -> None:
+async def test_a_proposal_is_accepted_once_and_too_many_are_refused(redis_client: Redis) -> None:
     proposals = Proposals(redis_client)
     proposal = Proposal(answer=ANSWER, proposer="U0BOB", replaces="old")
     assert await proposals.add("T1", proposal)

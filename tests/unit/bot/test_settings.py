@@ -71,7 +71,7 @@ def test_dotenv_file_is_read(tmp_path: Path) -> None:
         ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
     ],
 )
-def test_wrong_value_names_the_variable_in_plain_words(
+def test_a_wrong_value_names_the_variable_in_plain_words(
     name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)

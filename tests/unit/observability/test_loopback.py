@@ -42,7 +42,7 @@ def test_for_other_hosts_each_client_keeps_its_own_trust_settings() -> None:
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_server_on_this_machine_is_trusted_as_the_host_says(
+async def test_a_server_on_this_machine_is_trusted_as_the_host_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
     file, asked = own_certificate(tmp_path), list[str]()

@@ -88,7 +88,7 @@ def test_text_around_a_secret_stays(text: str, redacted: str) -> None:
 @pytest.mark.parametrize(
     "name", ["slack_bot_token", "clientSecret", "accessToken", "x-api-key", "apikey", "API-Key", "privateKey", "Cookie"]
 )
-def test_field_named_as_a_secret_loses_its_value(name: str) -> None:
+def test_a_field_named_as_a_secret_loses_its_value(name: str) -> None:
     assert redact_field(name, "plain") == REDACTED
     assert redact({"a": [{name: {"b": 1}}]}) == {"a": [{name: REDACTED}]}
 

@@ -138,7 +138,7 @@ def test_the_sparkline_has_one_bar_per_day() -> None:
 
 
 @pytest.mark.parametrize("content", ["hello", "[m]\ninput = 1", "m = 3", '[m]\ninput = "x"\noutput = 1'])
-def test_file_without_prices_is_reported(content: str, tmp_path: Path) -> None:
+def test_a_file_without_prices_is_reported(content: str, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(content)
     with pytest.raises(ValueError):  # noqa: PT011 - its text is TOML's or Python's own
         read_prices(tmp_path / "prices.toml")

@@ -33,7 +33,7 @@ def test_source_address_of_another_scheme_is_shown_as_code() -> None:
         assert (verdict.passed, verdict.text) == (True, "Clone `ssh://git@acme.test/repo` [1].")
 
 
-def test_channel_that_a_source_names_may_be_named() -> None:
+def test_a_channel_named_in_a_source_may_be_named() -> None:
     assert check(Draft(text="Ask in <#C0HELP|help> [1].", sources=(SOURCE,))).passed
 
 
@@ -84,7 +84,7 @@ LIMITS = Source(id=1, title="Limits", text=f"{LIMIT}.")
         "<answer><![CDATA[{}]]></answer>", "{{“answer”: “{}”}}", '{{"answer": "{}\\u202e"}}',
     ],
 )  # fmt: skip
-def test_serialised_answer_is_unwrapped(written: str) -> None:
+def test_a_serialised_answer_is_unwrapped(written: str) -> None:
     for dialect in DIALECTS:
         verdict = check(Draft(text=written.format(f"{LIMIT} [1]."), sources=(LIMITS,), dialect=dialect))
         assert (verdict.passed, verdict.text) == (True, f"{LIMIT} [1].")
@@ -98,7 +98,7 @@ def test_serialised_answer_is_unwrapped(written: str) -> None:
      '{"action": "respond", "summary": "It is open [1]."}', "true", "answer: It is open.\nwhy: It is day.",
      '{"answer": "It is open.", "why": "It is day."}', '["It is open [1].', 'answer = """It is open [1].'],
 )  # fmt: skip
-def test_serialised_value_without_one_text_is_an_error(written: str) -> None:
+def test_a_serialised_value_without_one_text_is_an_error(written: str) -> None:
     for draft in drafts(written):
         assert "mrkdwn" in [error.rule for error in check(draft).errors]
 

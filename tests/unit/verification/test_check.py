@@ -77,7 +77,7 @@ def test_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
     assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
 
-def test_form_is_repaired_or_a_violation_without_repair_and_bold_is_right_in_markdown() -> None:
+def test_a_form_is_repaired_or_a_violation_without_repair_and_bold_is_right_in_markdown() -> None:
     draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES)
     repaired = check(draft)
     assert (repaired.passed, repaired.text) == (True, "*Refunds* take 14 days [1].")
@@ -124,7 +124,7 @@ def test_exempt_texts_need_no_sources_but_must_pass_all_other_rules(exempt: Draf
     assert set(rules_of(verdict)) == {"no_broadcast", "citation_resolves"}
 
 
-def test_crashing_rule_counts_as_failed() -> None:
+def test_a_crashing_rule_counts_as_failed() -> None:
     """A private text that is no text breaks the search for it."""
     private = cast("tuple[str, ...]", (None,))
     heard: list[tuple[RuleName, str]] = []
@@ -167,7 +167,7 @@ def test_control_characters_are_removed_or_are_a_violation_without_repair() -> N
     assert left.repairs == ()
 
 
-def test_line_ends_and_tabs_are_kept() -> None:
+def test_line_endings_and_tabs_are_kept() -> None:
     assert remove_unsendable("a\n\tb\r\n") == ("a\n\tb\r\n", 0)
 
 
@@ -176,7 +176,7 @@ def test_control_character_does_not_shield_a_hidden_letter(hidden: str) -> None:
     assert remove_unsendable(f"1{hidden}5")[0] == "15"
 
 
-def test_windows_line_ends_are_no_fault_without_repair() -> None:
+def test_windows_line_endings_are_not_a_fault_without_repair() -> None:
     text = "```\r\nrefund --days 14\r\n```\r\nRefunds take 14 days [1].\r\n"
     for written in (text, text.replace("\r\n", "\n")):
         verdict = check(Draft(text=written, question=QUESTION, sources=SOURCES, repair=False))
@@ -243,7 +243,7 @@ def test_the_better_attempt_is_the_one_that_verifies_better() -> None:
         assert not is_better(a, a)
 
 
-def test_citation_of_an_unrelated_source_is_corrected() -> None:
+def test_a_citation_of_an_unrelated_source_is_corrected() -> None:
     sources = (
         Source(id=1, title="Lost devices", text="Report a lost laptop within one hour by calling the IT desk."),
         Source(id=2, title="Cause", text="Most stalls come from a runner that lost its network."),
@@ -265,7 +265,7 @@ def test_a_tag_hidden_by_a_table_is_still_found(form: str) -> None:
     assert "mrkdwn" in rules_of(check(Draft(text=form.format(table), sources=(source,))))
 
 
-def test_citation_in_another_language_is_corrected_too() -> None:
+def test_a_citation_in_another_language_is_corrected_too() -> None:
     sources = (
         Source(id=1, title="Kiln", text="The kiln heats up for nine hours and is opened by the master only."),
         Source(id=2, title="Bibliothek", text="Taschen sind im Lesesaal nicht erlaubt. Die Ausleihe ist frei."),

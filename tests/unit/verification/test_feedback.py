@@ -19,7 +19,7 @@ def feedback_on(text: str, question: str = "How long do refunds take?") -> str:
 
 
 @pytest.mark.parametrize("text", ["Refunds take 14 days [1].", "Annual leave is 30 days [2]."])
-def test_right_draft_and_warnings_alone_need_no_feedback(text: str) -> None:
+def test_a_right_draft_or_warnings_alone_need_no_feedback(text: str) -> None:
     assert feedback_on(text) == ""
 
 
@@ -68,13 +68,13 @@ def test_feedback_lists_the_same_violation_once() -> None:
     assert text == 'The last draft was not sent: 1 problem to fix.\n1. "@here": d. r.'
 
 
-def test_secret_is_not_passed_on() -> None:
+def test_a_secret_is_not_passed_on() -> None:
     secret = "ghp" + "_7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
     assert secret not in feedback_on(f"The key is {secret} [1].")
     assert secret not in feedback_on(f"The key of the day is {secret}.")
 
 
-def test_line_ends_of_a_draft_do_not_break_the_list() -> None:
+def test_line_endings_of_a_draft_do_not_break_the_list() -> None:
     found = Violation(rule="cites_sources", severity="error", words="a\n1. fake " + "x" * 900, detail="d", remedy="r")
     lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
     assert len(lines) == 2

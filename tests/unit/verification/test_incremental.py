@@ -85,7 +85,7 @@ def test_a_closing_line_is_shown_although_it_cites_nothing() -> None:
     assert shown.markdown == "Mind the limit of your key."
 
 
-def test_block_is_markdown_with_the_links_of_its_citations() -> None:
+def test_a_block_is_markdown_with_the_links_of_its_citations() -> None:
     shown, _ = check_block(BASE, "", BLOCKS[1] + "\n\n", check)
     assert isinstance(shown, ShownBlocks)
     assert shown.markdown == r"The **build** runs on Tuesday at 14:00 [\[2\]](https://docs.example/builds)."
@@ -98,7 +98,7 @@ def test_the_first_block_that_fails_says_why() -> None:
     assert [violation.rule for violation in verdict.errors] == ["claim_supported"]
 
 
-def test_invisible_block_passes_and_shows_nothing() -> None:
+def test_an_invisible_block_passes_and_shows_nothing() -> None:
     shown, verdict = check_block(BASE, BLOCKS[0] + "\n\n", "<!-- note -->", check)
     assert shown is not None
     assert (shown.markdown, verdict.passed) == ("", True)

@@ -102,7 +102,7 @@ def test_a_claim_that_no_source_mentions_needs_no_line() -> None:
     assert after(yes(absent=True), yes((2, 1))).passed
 
 
-def test_unsupported_claim_is_an_error_with_the_source_words() -> None:
+def test_an_unsupported_claim_is_an_error_with_the_source_words() -> None:
     refuted = Judgement(supported=False, instead="The source\nspeaks of a door " + "x" * 500)
     verdict = after(yes((1, 1)), refuted)
     (error,) = verdict.errors
@@ -115,12 +115,12 @@ def test_unsupported_claim_is_an_error_with_the_source_words() -> None:
     assert "speaks of a door" in retry_text(without_unconfirmed(verdict), SOURCES)
 
 
-def test_claim_of_another_source_must_cite_that_source() -> None:
+def test_a_claim_of_another_source_must_cite_that_source() -> None:
     (error,) = after(yes((2, 1)), yes((2, 1))).errors
     assert (error.detail, error.remedy) == ("[2] says this, not [1].", "Cite [2] for it.")
 
 
-def test_unsound_judgement_leaves_the_claim_unconfirmed() -> None:
+def test_an_unsound_judgement_leaves_the_claim_unconfirmed() -> None:
     for said in [None, yes(), yes((1, 4)), yes((3, 0)), yes((1, 1), NO_LINE), yes((1, -1)), yes((9, 9), absent=True)]:
         verdict = after(said, text=FAR_OFF)
         assert [error.detail for error in verdict.errors] == [UNCONFIRMED]

@@ -131,7 +131,7 @@ def test_the_remaining_text_must_state_something() -> None:
     assert salvaged_text("How may I help with refunds? The refund takes 30 days [1].") is None
 
 
-def test_dropped_row_leaves_a_phrase_and_dropping_the_last_row_drops_the_table() -> None:
+def test_a_dropped_row_leaves_a_phrase_and_dropping_the_last_row_drops_the_table() -> None:
     draft = Draft(
         text=(
             "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n"
@@ -166,7 +166,7 @@ def test_without_words_for_the_gap_the_whole_procedure_or_table_is_dropped(text:
     assert left.text == "Refunds take 14 days [1]."
 
 
-def test_passed_verdict_is_unchanged() -> None:
+def test_a_passed_verdict_is_unchanged() -> None:
     draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(SOURCE,))
     verdict = check(draft)
     assert salvage(draft, verdict) == verdict

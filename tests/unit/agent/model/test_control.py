@@ -18,7 +18,7 @@ def call(name: str, **arguments: object) -> ToolCall:
     return ToolCall(tool=name, input=arguments, call_id="1")
 
 
-def test_plan_may_come_with_a_tool_call() -> None:
+def test_a_plan_may_come_with_a_tool_call() -> None:
     text = '{"action": "tool_call", "tool": "a", "input": {"plan": 1}, "plan": [{"description": "find"}]}'
     call_ = ToolCall(call_id="call_1", tool="a", input={"plan": 1})
     assert read_json(text) == ToolCalls(calls=(call_,), plan=(Step(description="find"),))
@@ -94,7 +94,7 @@ def test_tool_call_next_to_an_unreadable_plan_is_made(plan: str) -> None:
     assert read_json(f'{{"action": "tool_call", "tool": "a", "input": {{}}, "plan": {plan}}}') == made
 
 
-def test_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
+def test_real_tools_run_before_a_control_call_and_the_plan_is_kept() -> None:
     action = read_calls([call("respond", plan=[{"description": "look", "tool": None}]), call("search", q="x")])
     assert action == ToolCalls(
         calls=(ToolCall(call_id="1", tool="search", input={"q": "x"}),), plan=(Step(description="look"),)
@@ -118,7 +118,7 @@ def test_no_arguments_are_an_empty_object() -> None:
     assert read_arguments("") == {} == read_arguments(" ")
 
 
-def test_no_reply_is_offered_only_where_orion_was_not_addressed() -> None:
+def test_no_reply_is_offered_only_if_orion_was_not_addressed() -> None:
     names = [[each["function"]["name"] for each in functions([], addressed=addressed)] for addressed in (True, False)]
     assert names[1] == [*names[0], "no_reply"]
     assert read_json('{"action": "no_reply"}') == NoReply()

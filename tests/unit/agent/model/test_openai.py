@@ -116,7 +116,7 @@ async def test_each_action_comes_from_a_function_call(scripted: Scripted, action
 
 
 @pytest.mark.parametrize("call", [("ask_user", {"question": "Which?"}), ("search", "not json")])
-async def test_malformed_call_is_reported_with_its_reason(call: tuple[str, object]) -> None:
+async def test_a_malformed_call_is_reported_with_its_reason(call: tuple[str, object]) -> None:
     async with asking(decisions=[calls(call)]) as (server, model):
         with pytest.raises(ModelError) as failure:
             await model.decide(DECIDE)
@@ -126,7 +126,7 @@ async def test_malformed_call_is_reported_with_its_reason(call: tuple[str, objec
 
 
 @pytest.mark.parametrize("mode", ["no_tools", "silent"])
-async def test_server_without_tools_is_asked_for_json_and_that_is_remembered(mode: str) -> None:
+async def test_a_server_without_tools_is_asked_for_json_and_that_is_remembered(mode: str) -> None:
     answer = says('Sure:\n```json\n{"action": "tool_call", "tool": "search", "input": {"q": "x"}}\n```')
     prose = [says("I would search first.")] if mode == "silent" else []
     script = [*prose, answer, says('{"action": "respond"}')]
@@ -145,7 +145,7 @@ async def test_server_without_tools_is_asked_for_json_and_that_is_remembered(mod
     assert '"name": "search"' in server.requests[1]["messages"][1]["content"]
 
 
-async def test_server_that_refuses_the_choice_of_tools_and_then_tools_is_asked_for_json() -> None:
+async def test_a_server_that_refuses_the_choice_of_tools_and_then_tools_is_asked_for_json() -> None:
     def reply(request: Any) -> Scripted:
         refused = next((name for name in ("tool_choice", "tools") if name in request), "")
         return fails(400, f"Unsupported parameter: {refused}") if refused else says('{"action": "respond"}')
@@ -155,7 +155,7 @@ async def test_server_that_refuses_the_choice_of_tools_and_then_tools_is_asked_f
     assert len(server.requests) <= 6
 
 
-async def test_server_that_ignores_tools_may_write_the_json_by_itself() -> None:
+async def test_a_server_that_ignores_tools_may_write_the_json_by_itself() -> None:
     async with asking(decisions=[says('{"action": "respond"}')] * 2) as (server, model):
         assert (await model.decide(DECIDE)).action == Respond()
         await model.decide(DECIDE)
@@ -235,7 +235,7 @@ async def test_every_failure_is_a_model_error_with_hints(scripted: Scripted, kin
 
 
 @pytest.mark.parametrize("scripted", [says("half", done=False), says("half", broken=True)])
-async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(scripted: Scripted) -> None:
+async def test_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(scripted: Scripted) -> None:
     async with asking(drafts=[scripted]) as (_, model):
         stream = model.write(WRITE)
         with pytest.raises(ModelError, match="LLMError"):
@@ -244,14 +244,14 @@ async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(script
     assert stream.usage.completion_tokens == 1
 
 
-async def test_closed_port_is_a_model_error(open_model: OpenModel) -> None:
+async def test_a_closed_port_is_a_model_error(open_model: OpenModel) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         with pytest.raises(ModelError, match="LLMError: connection failed"):
             await open_model(f"http://127.0.0.1:{probe.getsockname()[1]}/v1").decide(DECIDE)
 
 
-async def test_truncated_call_is_a_token_limit() -> None:
+async def test_a_truncated_call_is_a_token_limit() -> None:
     async with asking(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as (_, model):
         with pytest.raises(ModelError, match="TokenLimitError"):
             await model.decide(DECIDE)
@@ -296,7 +296,7 @@ async def test_azure_is_asked_by_deployment_version_and_key(path: str, open_mode
     assert server.queries == ["api-version=2024-10-21"] * 2
 
 
-async def test_token_of_entra_replaces_the_key(open_model: OpenModel) -> None:
+async def test_a_token_of_entra_replaces_the_key(open_model: OpenModel) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND]) as server:
         await open_model(server.url.removesuffix("/v1"), azure_api_version="1", azure_token="t").decide(DECIDE)
     assert server.headers[0]["Authorization"] == "Bearer t"
@@ -343,7 +343,7 @@ BRIEF = Timeouts(retries=2, pause=0.01)
 
 
 @pytest.mark.parametrize("trouble", [fails(500), fails(429), fails(429, retry_after="0"), fails(409), CUT])
-async def test_temporary_failure_is_retried_within_the_call(trouble: Scripted) -> None:
+async def test_a_temporary_failure_is_retried_within_the_call(trouble: Scripted) -> None:
     async with asking(decisions=[trouble, trouble, RESPOND], timeouts=BRIEF) as (_, model):
         with capture_logs() as lines:
             assert (await model.decide(DECIDE)).action == Respond()
@@ -360,7 +360,7 @@ async def test_temporary_failure_is_retried_within_the_call(trouble: Scripted) -
         fails(500, x_should_retry="false"),
     ],
 )
-async def test_lasting_failure_is_not_retried(final: Scripted) -> None:
+async def test_a_lasting_failure_is_not_retried(final: Scripted) -> None:
     async with asking(decisions=[final, RESPOND], timeouts=BRIEF) as (server, model):
         with pytest.raises(ModelError) as failed:
             await model.decide(DECIDE)
@@ -369,7 +369,7 @@ async def test_lasting_failure_is_not_retried(final: Scripted) -> None:
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
 
 
-async def test_failing_server_is_paused_then_probed_once(open_model: OpenModel) -> None:
+async def test_a_failing_server_is_paused_then_probed_once(open_model: OpenModel) -> None:
     time_now = [0.0]
     breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
     async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
@@ -387,7 +387,7 @@ async def test_failing_server_is_paused_then_probed_once(open_model: OpenModel) 
     assert not breaker.is_open
 
 
-async def test_refusal_does_not_open_the_circuit(open_model: OpenModel) -> None:
+async def test_a_refusal_does_not_open_the_circuit(open_model: OpenModel) -> None:
     breaker = CircuitBreaker("model", failures=1)
     async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
         model = open_model(server.url, parts={"breaker": breaker})

@@ -102,7 +102,7 @@ def test_feedback_comes_after_the_draft_it_is_about() -> None:
     assert "Shown." in messages[1]["content"]
 
 
-def test_model_that_reasons_by_itself_is_not_told_to_think() -> None:
+def test_a_model_that_reasons_by_itself_is_not_told_to_think() -> None:
     told, silent = (write_messages(WRITE, reasons=reasons)[1]["content"] for reasons in (False, True))
     assert "<thinking>" in told
     assert "<thinking>" not in silent
@@ -159,7 +159,7 @@ def test_the_worked_example_passes_the_check_it_explains() -> None:
     assert all(source.text.split(".")[0] in " ".join(text.split()) for source in EXAMPLE)
 
 
-def test_source_cannot_close_its_fence() -> None:
+def test_a_source_cannot_close_its_fence() -> None:
     user = write_messages(WRITE)[1]["content"]
     word = re.findall(r"\[END (\w+)\]$", user, re.MULTILINE)[-1]
     openings = re.findall(rf"^\[DATA {word}: .*\]$", user, re.MULTILINE)

@@ -107,7 +107,7 @@ async def decide(context: DecideContext) -> Action:
     return (await MODEL.decide(context)).action
 
 
-async def test_one_search_is_made_and_none_for_small_talk() -> None:
+async def test_a_question_makes_one_search_and_small_talk_none() -> None:
     first = await decide(decide_context("And on Sundays?"))
     assert isinstance(first, ToolCalls)
     query = "And on Sundays? office open Saturdays"
@@ -273,7 +273,7 @@ async def test_code_alone_is_cited_below_it_and_fenced_safely() -> None:
     assert text == "Quoted from Snippet:\n\n````\nfrobnicate ``` quickly\n````\n[1]"
 
 
-async def test_row_of_several_sentences_is_cited_for_all_of_them() -> None:
+async def test_a_row_of_several_sentences_is_cited_for_all_of_them() -> None:
     table = (
         "| when | what they see |\n|---|---|\n"
         "| a budget is used up | whose budget it was, renewed at 00:00 UTC. On an edit the answer stays "

@@ -116,7 +116,7 @@ PLANTS = (
 )
 
 
-def test_the_heading_and_the_title_tell_passages_apart() -> None:
+def test_the_heading_and_the_title_distinguish_passages() -> None:
     best = best_passages(word_weights("How much light do cacti need?"), PLANTS, set())[0]
     assert (best.best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
 

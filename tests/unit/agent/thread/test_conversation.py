@@ -61,11 +61,11 @@ CHAT = Viewers(team="T1", channel="D0ANN", user="U0ANN", memberships=ANNS)
         ("S0OTHER,bob@acme.example", False, False, False),
     ],
 )
-def test_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: bool, chat: bool) -> None:
+def test_a_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: bool, chat: bool) -> None:
     assert [may_see(audience, viewers) for viewers in (HR, HELP, CHAT)] == [hr, help_, chat]
 
 
-def test_person_counts_only_in_a_direct_chat() -> None:
+def test_a_person_counts_only_in_a_direct_chat() -> None:
     asked = Question(thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U0ANN", text="?", ts="1.0")
     assert viewers_of(asked) == HELP
     direct = ThreadKey(team="T1", channel="D0ANN", thread_ts="D0ANN")
@@ -114,7 +114,7 @@ def test_the_nearest_audience_file_counts_and_a_broken_one_hides_the_folder(tmp_
     assert "no one sees" in failed[1]
 
 
-def test_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
+def test_a_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
     (docs(tmp_path) / "a-copy.md").symlink_to(tmp_path / "hr" / "salaries.md")
     (tmp_path / "hr" / "deep").mkdir()
     (tmp_path / "hr" / "deep" / "x.md").write_text("# X\n\ntext")
@@ -167,7 +167,7 @@ def test_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp_pa
     assert len(SeenBy(index, HR).search("badge", limit=2)) == 2
 
 
-def test_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_a_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeIndex, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "docs" / name).mkdir(parents=True)
         (tmp_path / "docs" / name / f"{name}.md").write_text(f"# Rules\n\nRule {name}.")

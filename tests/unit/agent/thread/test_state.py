@@ -66,7 +66,7 @@ def test_any_version_of_a_state_loads(raw: str | bytes) -> None:
     assert isinstance(from_json(raw), ThreadState)
 
 
-def test_future_or_damaged_state_keeps_what_is_known() -> None:
+def test_a_newer_or_damaged_state_keeps_its_readable_parts() -> None:
     future = {"schema": 99, "mission": "m", "mood": "fine", "history": [{"role": "user", "text": "t", "mood": 1}]}
     state = from_json(json.dumps(future))
     assert state.mission == "m"
@@ -132,7 +132,7 @@ def test_a_deleted_message_is_forgotten_and_the_rest_is_kept(asked: int, deleted
     assert (after == state) == (deleted > asked)
 
 
-def test_deleted_message_between_people_takes_no_other_with_it() -> None:
+def test_deleting_a_message_between_people_deletes_no_other() -> None:
     state = with_messages(
         asked_in_turn(ThreadState(), 1), said(2, addressed=False), ThreadMessage(role="assistant", text="later")
     )
@@ -155,7 +155,7 @@ def test_quotations_of_a_deleted_message_are_deleted_too(*, known: bool) -> None
     assert without_message(replace(state, opened_with_files=False), "9.9").sources == kept
 
 
-def test_cancelled_question_leaves_nothing_open() -> None:
+def test_a_cancelled_question_leaves_nothing_open() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b", status="done")))
     state = ThreadState(plan=plan, pending_question=PendingQuestion(key="k", text="Which?", user="U1"))
     after = cancel_pending_question(state)
@@ -166,7 +166,7 @@ def test_cancelled_question_leaves_nothing_open() -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_edited_message_keeps_only_its_new_words(asked: int, edited: int) -> None:
+def test_an_edited_message_keeps_only_its_new_words(asked: int, edited: int) -> None:
     state = ThreadState(plan=Plan(id="p", steps=(Step(description=f"secret {asked}"), Step(description="b"))))
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
@@ -180,7 +180,7 @@ def test_edited_message_keeps_only_its_new_words(asked: int, edited: int) -> Non
     assert with_edited_message(after, said(edited).ts, "said better") == after
 
 
-def test_call_belongs_to_the_first_open_step_that_names_its_tool() -> None:
+def test_a_call_belongs_to_the_first_open_step_that_names_its_tool() -> None:
     steps = (Step(description="a"), Step(description="b", tool="search"), Step(description="c", tool="search"))
     plan = Plan(id="p", steps=steps)
     once = begin_step(plan, "search", '{"query": "one"}')

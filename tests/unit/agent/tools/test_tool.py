@@ -98,7 +98,7 @@ async def test_a_bug_becomes_a_result_with_an_id_from_the_log(
     }  # fmt: skip
 
 
-async def test_cancellation_passes_through_the_wall() -> None:
+async def test_a_cancellation_passes_through_the_wall() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await called(never)

@@ -67,7 +67,7 @@ async def turn(
     return outcome, listener, lines
 
 
-async def test_early_draft_becomes_the_answer_if_the_decision_is_to_respond() -> None:
+async def test_an_early_draft_becomes_the_answer_if_the_decision_is_to_respond() -> None:
     model = OneAfterTheOther([GOOD], Respond())
     outcome, _, calls = await turn(model)
     assert isinstance(outcome, Answered)
@@ -89,7 +89,7 @@ async def test_any_other_decision_stops_and_counts_the_early_draft(decision: Act
     assert spent.model_calls == len(model.written) + len(model.decided)
 
 
-async def test_early_draft_that_failed_is_requested_again() -> None:
+async def test_an_early_draft_that_failed_is_requested_again() -> None:
     model = OneAfterTheOther([ModelError("RateLimitError", "one call at a time"), GOOD], Respond())
     outcome, _, calls = await turn(model)
     assert isinstance(outcome, Answered)
@@ -110,7 +110,7 @@ class NeverDecides(OneAfterTheOther):
         return await super().decide(context)
 
 
-async def test_turn_that_is_cancelled_closes_the_early_draft() -> None:
+async def test_a_turn_that_is_cancelled_closes_the_early_draft() -> None:
     model = NeverDecides([GOOD])
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(model))

@@ -138,7 +138,7 @@ async def test_the_call_is_counted_and_traced() -> None:
 
 
 @pytest.mark.parametrize("word", [False, "partly", "Partially", "partial"])
-async def test_not_or_partly_supported_goes_back_to_the_model_with_the_reason(word: object) -> None:
+async def test_an_unsupported_claim_goes_back_to_the_model_with_the_reason(word: object) -> None:
     half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
     judgement = says(json.dumps({"verdicts": [half], "reply": "answered"}))
     told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [judgement])
@@ -168,7 +168,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("reply", FAILURES.values(), ids=FAILURES)
-async def test_failing_judge_does_not_pass_a_claim_which_is_cut_out_not_rewritten(reply: Scripted) -> None:
+async def test_a_failing_judge_does_not_pass_a_claim_which_is_cut_out_not_rewritten(reply: Scripted) -> None:
     told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [reply])
     assert isinstance(told.outcome, Partial)
     assert told.outcome.answer.text == SURE
@@ -177,7 +177,7 @@ async def test_failing_judge_does_not_pass_a_claim_which_is_cut_out_not_rewritte
     assert [error.detail for error in event.verdict.errors] == [UNCONFIRMED]
 
 
-async def test_message_says_that_the_check_failed_not_that_the_answer_was_wrong() -> None:
+async def test_a_message_says_that_the_check_failed_not_that_the_answer_was_wrong() -> None:
     told = await turn([answers(DOUBTFUL)], [FAILURES["nonsense"]])
     assert isinstance(told.outcome, Failed)
     assert say("reason_unchecked", None) in told.outcome.answer.text
@@ -185,7 +185,7 @@ async def test_message_says_that_the_check_failed_not_that_the_answer_was_wrong(
     assert "impatient" not in told.outcome.answer.text
 
 
-async def test_judge_that_leaves_claims_out_or_fails_is_logged_without_a_text() -> None:
+async def test_a_judge_that_omits_claims_or_fails_is_logged_without_a_text() -> None:
     with capture_logs() as logs:
         await turn([answers(SURE, DOUBTFUL), answers(SURE)], [FAILURES["nonsense"]])
     (entry,) = [entry for entry in logs if entry["event"] == "judge_incomplete"]
@@ -223,7 +223,7 @@ async def test_only_sentences_that_the_judge_confirmed_are_kept(
     assert len(told.judge_requests) == calls
 
 
-async def test_draft_that_reached_the_judge_beats_one_that_did_not() -> None:
+async def test_a_draft_that_reached_the_judge_beats_one_that_did_not() -> None:
     drafts = [answers(SURE, WRONG), answers(SURE, DOUBTFUL, MORE), answers(WRONG)]
     told = await turn(drafts, [verdicts("No.", "No.")])
     assert isinstance(told.outcome, Partial)
@@ -295,7 +295,7 @@ async def test_a_reply_that_only_says_the_sources_have_no_answer_is_sent_as_a_re
     ],
     ids=["claim", "no claim"],
 )
-async def test_refusal_that_cites_nothing_names_the_nearest_documents(reply: str) -> None:
+async def test_a_refusal_that_cites_nothing_names_the_nearest_documents(reply: str) -> None:
     told = await turn([answers(reply)], [whole_is("not_in_sources")])
     assert isinstance(told.outcome, Refused)
     assert told.server.phases().count("write") == 1
@@ -354,7 +354,7 @@ async def test_small_talk_gets_its_short_reply_without_badge_or_citation(said: s
     assert told.server.phases().count("decide") == 1
 
 
-async def test_summary_that_states_a_fact_is_rewritten_with_its_citation() -> None:
+async def test_a_summary_that_states_a_fact_is_rewritten_with_its_citation() -> None:
     told = await small_talk("How many requests may a key send?", "A key may send 120 requests a minute.", absent=False)
     assert isinstance(told.outcome, Answered)
     assert [source.title for source in told.outcome.answer.sources] == [LIMITS.title]

@@ -153,7 +153,7 @@ async def test_a_streamed_answer_keeps_as_much_as_one_that_is_posted(*, refuses:
 
 
 @pytest.mark.parametrize("second", [(ONE, TWO), (ONE,), (TWO, ONE), (LAST, TWO, ONE), (TWO, LAST)])
-async def test_rewrite_that_begins_again_or_in_another_order_is_shown_once(second: tuple[str, ...]) -> None:
+async def test_a_rewrite_that_starts_over_or_in_another_order_is_shown_once(second: tuple[str, ...]) -> None:
     stage = Shown()
     outcome = await turn(ScriptedModel([draft(ONE, TWO, WRONG), draft(*second)]), stage)
     assert isinstance(outcome, Answered)
@@ -161,7 +161,7 @@ async def test_rewrite_that_begins_again_or_in_another_order_is_shown_once(secon
     assert outcome.answer.text.strip() == "\n\n".join(stage.blocks)
 
 
-async def test_block_that_a_later_line_changes_is_sent_again() -> None:
+async def test_a_block_changed_by_a_later_line_is_sent_again() -> None:
     """The definition of a link changes text that was shown: the stream does not end as that answer."""
     stage, link = Shown(), "See [the limits][api] for more [1]."
     outcome = await turn(ScriptedModel([draft(link, TWO, "[api]: https://docs.example/api#limits")]), stage)
@@ -186,7 +186,7 @@ async def test_an_order_spread_over_blocks_is_withdrawn() -> None:
     assert (outcome.answer.text, model.written[1].kept) == (f"{ONE}\n\n{TWO}", "")  # all of it is written again
 
 
-async def test_block_is_judged_while_the_next_ones_are_written() -> None:
+async def test_a_block_is_judged_while_the_next_ones_are_written() -> None:
     """If each waited for the other, both would wait for ever."""
     judge = Judging()
     judge.answers_after = asyncio.Event()
@@ -299,7 +299,7 @@ async def test_deadline_or_a_refusal_leaves_what_was_shown() -> None:
     ],
     ids=["no tag", "not in the sources", "own words"],
 )
-async def test_draft_without_its_tag_is_judged_before_anything_is_shown(reply: str, asked: str) -> None:
+async def test_a_draft_without_its_tag_is_judged_before_anything_is_shown(reply: str, asked: str) -> None:
     stage = Shown()
     await turn(ScriptedModel([reply]), stage, asked=asked)
     assert stage.blocks == []

@@ -78,7 +78,7 @@ async def test_bold_and_table_are_repaired_without_a_second_call() -> None:
     assert len(model.written) == 1
 
 
-async def test_wrong_number_is_rewritten_after_feedback_that_names_it() -> None:
+async def test_a_wrong_number_is_rewritten_after_feedback_that_names_it() -> None:
     model = ScriptedModel([WRONG, GOOD])
     story = Story(model)
     outcome = await story.ask()
@@ -100,7 +100,7 @@ async def test_three_bad_drafts_end_in_a_polite_message_without_the_draft() -> N
     assert (bool(outcome.answer.violations), outcome.answer.verified) == (True, False)
 
 
-async def test_verified_part_is_kept_as_partial_answer() -> None:
+async def test_the_verified_part_is_kept_as_a_partial_answer() -> None:
     draft = "<answer>Each key may send 120 requests a minute [1]. Above 700 requests the key is deleted [1].</answer>"
     outcome = await Story(ScriptedModel([draft])).ask()
     assert isinstance(outcome, Partial)
@@ -138,7 +138,7 @@ async def test_own_words_are_exempt_and_labelled() -> None:
     assert "your own words" in outcome.answer.label
 
 
-async def test_clarifying_question_ends_the_turn_and_the_reply_continues_the_mission() -> None:
+async def test_a_clarifying_question_ends_the_turn_and_the_reply_continues_the_mission() -> None:
     asks = AskUser(question="Which environment do you mean?", key="environment")
     model = ScriptedModel([GOOD], decisions=[asks, Respond()])
     story = Story(model)
@@ -158,7 +158,7 @@ async def test_clarifying_question_ends_the_turn_and_the_reply_continues_the_mis
     assert model.decided[1].answers == {"environment": "production"}
 
 
-async def test_bystander_does_not_answer_the_pending_question() -> None:
+async def test_a_bystander_does_not_answer_the_pending_question() -> None:
     asks = AskUser(question="Which environment?", key="environment")
     story = Story(ScriptedModel([GOOD], decisions=[asks, Respond()]))
     await story.ask()
@@ -218,7 +218,7 @@ async def test_using_all_tool_calls_without_a_result_ends_in_a_message() -> None
     assert outcome.reason == "tool_calls"
 
 
-async def test_deadline_ends_in_a_message() -> None:
+async def test_reaching_the_deadline_ends_in_a_message() -> None:
     story = Story(ScriptedModel([GOOD]))
     story.budget = Budget(deadline_s=0)
     outcome = await story.ask()
@@ -226,7 +226,7 @@ async def test_deadline_ends_in_a_message() -> None:
     assert outcome.reason == "deadline"
 
 
-async def test_new_message_after_all_steps_are_done_resets_the_mission() -> None:
+async def test_a_new_message_after_all_steps_are_done_resets_the_mission() -> None:
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
     first = story.state
@@ -256,7 +256,7 @@ async def test_no_reset_without_a_finished_todo_list(state: ThreadState) -> None
     assert not [e for e in story.listener.events if isinstance(e, StateUpdated) and "mission_reset" in e.changes]
 
 
-async def test_listener_that_fails_never_stops_the_turn() -> None:
+async def test_a_failing_listener_never_stops_the_turn() -> None:
     def failing(_: object) -> None:
         raise RuntimeError("listener")
 
@@ -276,7 +276,7 @@ async def test_a_part_kept_without_sources_is_never_marked_as_verified(general: 
     assert not outcome.answer.verified
 
 
-async def test_document_from_an_earlier_turn_is_no_longer_evidence() -> None:
+async def test_a_document_from_an_earlier_turn_is_not_evidence() -> None:
     changed = replace(LIMITS, text="Each key may send 300 requests a minute.")
     story = Story(ScriptedModel([GOOD]))
     await story.ask()

@@ -139,7 +139,7 @@ async def test_nothing_that_slacks_search_found_is_kept() -> None:
     assert [source.origin for source in found.sources] == ["document", "tool:web"]
 
 
-async def test_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -> None:
+async def test_no_step_stores_tool_arguments_after_a_slack_search() -> None:
     plan = tuple(Step(description=f"Use {tool}", tool=tool) for tool in ("slack_search", "llm_generate"))
     told = ToolCall(call_id="1", tool="llm_generate", input={"prompt": f"Sum up: {SAID.text}"})
     searched = ToolCalls(calls=looks_up("slack_search").calls, plan=plan)
@@ -254,7 +254,7 @@ async def turn(
     return after, [[(step.title, step.status) for step in event.steps] for event in moved]
 
 
-async def test_plan_of_several_steps_is_shown_as_it_proceeds() -> None:
+async def test_a_plan_of_several_steps_is_shown_as_it_proceeds() -> None:
     first = FinishStep(step=1, result="the secret result", plan=TWO)
     after, told = await turn(first, FinishStep(step=2, result="120"), Respond())
     assert after.plan is not None
@@ -266,7 +266,7 @@ async def test_plan_of_several_steps_is_shown_as_it_proceeds() -> None:
     ]
 
 
-async def test_step_keeps_what_its_tool_was_called_with() -> None:
+async def test_a_step_stores_the_arguments_of_its_tool() -> None:
     call = ToolCall(call_id="1", tool="search", input={"query": "Grüße", "limit": 3})
     odd = ToolCall(call_id="2", tool="search", input={"query": "\ud800"})
     after, _ = await turn(ToolCalls(calls=(call,), plan=TWO), ToolCalls(calls=(odd,)), Respond())
@@ -287,7 +287,7 @@ async def test_step_keeps_what_its_tool_was_called_with() -> None:
         ("y" * 100, "y" * 100),
     ],
 )
-def test_step_is_one_short_plain_line(description: str, title: str) -> None:
+def test_a_step_is_one_short_plain_line(description: str, title: str) -> None:
     assert step_title(ABOUT, description) == title
 
 
@@ -310,11 +310,11 @@ def test_step_is_one_short_plain_line(description: str, title: str) -> None:
         "   ",
     ],
 )
-def test_step_that_the_rules_object_to_is_shown_without_words(description: str) -> None:
+def test_a_step_that_the_rules_object_to_is_shown_without_words(description: str) -> None:
     assert step_title(ABOUT, description) == ""
 
 
-async def test_step_without_its_words_keeps_its_place() -> None:
+async def test_a_step_without_its_words_keeps_its_place() -> None:
     steps = (Step(description="Tell <!channel>"), Step(description="Compare"))
     _, told = await turn(Respond(plan=steps))
     assert told == [[("", "open"), ("Compare", "open")]]

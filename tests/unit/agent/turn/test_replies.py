@@ -43,7 +43,7 @@ def lines(answer: Answer) -> list[str]:
     return [line for line in answer.text.splitlines() if line.startswith("•")]
 
 
-async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them() -> None:
+async def test_a_refusal_names_three_documents_once_each_as_the_search_ranked_them() -> None:
     plants = Source(id=0, title="Office › Plants", url=f"{HOST}/office#plants", text="Ferns like shade.")
     answer = await refuse(page("Office"), plants, *map(page, ("Parking", "Orders", "Travel")))
     assert lines(answer) == [f"• <{HOST}/{name.casefold()}|{name}>" for name in ("Office", "Parking", "Orders")]
@@ -134,7 +134,7 @@ async def test_messages_of_the_thread_are_not_named_as_documents() -> None:
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
 
 
-async def test_refusal_without_a_model_says_that_no_model_is_connected() -> None:
+async def test_a_refusal_without_a_model_says_that_no_model_is_connected() -> None:
     asked = "Quantos pedidos posso enviar por minuto?"
     outcome, _ = await take_turn(ExtractiveModel(), asked, tools=[PassageTool(page("Office"))])
     assert isinstance(outcome, Refused)

@@ -266,7 +266,7 @@ def roles_refused(words: str, status: int = 400) -> Callable[[Mapping[str, Any]]
         (400, 'messages: Unexpected role "system".'),
     ],
 )
-async def test_server_without_a_system_role_answers(status: int, words: str) -> None:
+async def test_a_server_without_a_system_role_answers(status: int, words: str) -> None:
     reply = roles_refused(words, status)
     async with ScriptedOpenAI(decisions=reply, drafts=reply, generations=reply) as server, model_of(server) as model:
         for _ in range(2):
@@ -307,7 +307,7 @@ VERDICT: Final = '{"claim": 1, "lines": ["1.1"], "supported": true}'
         [whole_reply("I agree."), whole_reply(f'{{"verdicts": [{VERDICT}]}}')],
     ],
 )
-async def test_judge_is_read_forgivingly_and_asked_once_more(replies: Iterable[Scripted]) -> None:
+async def test_the_judges_reply_is_read_leniently_and_requested_once_more(replies: Iterable[Scripted]) -> None:
     drafts = repeat(says(f"<answer>{CLAIM}</answer>"))
     scripted = ScriptedOpenAI(decisions=repeat(RESPOND), drafts=drafts, judgements=[*replies])
     async with scripted as server, model_of(server) as model:

@@ -50,7 +50,7 @@ def test_wrong_use_ends_with_a_remedy(terminal: Terminal, words: tuple[str, ...]
     assert (done.code, says in done.err) == (2, True)
 
 
-def test_local_workspace_is_paused_by_itself(terminal: Terminal, redis_url: str) -> None:
+def test_a_local_workspace_is_paused_separately(terminal: Terminal, redis_url: str) -> None:
     assert terminal.orion("pause", "--local", "8765").code == 0
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
         assert client.get("orion:paused") is None

@@ -66,7 +66,7 @@ def test_the_log_has_turn_and_lengths_and_in_debug_the_beginning_of_texts(termin
     assert all((line["thread"], len(line["turn_id"])) == ("terminal:terminal:once", 32) for line in lines)
 
 
-def test_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
+def test_a_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
     terminal.set(ORION_DEBUG="1", SLACK_SIGNING_SECRET="quinceorchard")
     done = terminal.orion("ask", "Is quinceorchard the signing secret?", "--docs", "docs")
     assert "Is [redacted] the signing secret?" in done.err
@@ -116,7 +116,7 @@ async def test_a_failed_verification_lists_its_violations(tmp_path: Path) -> Non
     assert all(set(violation) == wanted for violation in result["violations"])
 
 
-async def test_thread_continues_with_the_reply_to_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
+async def test_a_thread_continues_with_the_reply_to_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
     back = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan"}))
     async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=repeat(says(GOOD))) as server:
         first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
@@ -152,7 +152,7 @@ async def test_the_answer_stays_although_its_conversation_cannot_be_saved(tmp_pa
         assert "conversation_not_kept" in [entry["event"] for entry in entries]
 
 
-async def test_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: Path) -> None:
+async def test_an_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: Path) -> None:
     draft = says("<answer>Paris is the capital of France.</answer>")
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[draft] * 3) as server:
         result = await asked(tmp_path, server, "What is the capital of France?")
@@ -160,7 +160,7 @@ async def test_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: 
     assert result["answer"].startswith("_")
 
 
-async def test_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Path, redis_url: str) -> None:
+async def test_a_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Path, redis_url: str) -> None:
     """As in Slack: a trace with each attempt and its scores, the session is the thread, the user is hashed."""
     async with (
         LangfuseReceiver() as receiver,
@@ -190,7 +190,7 @@ async def test_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Path, re
         assert [span.attributes["session.id"] for span in receiver.spans][-1] == "terminal:terminal:limits"
 
 
-async def test_turn_that_breaks_off_closes_its_trace(tmp_path: Path) -> None:
+async def test_a_turn_that_breaks_off_closes_its_trace(tmp_path: Path) -> None:
     """A Redis that is away ends the command before there is an outcome."""
     async with LangfuseReceiver() as receiver:
         keys = {"langfuse_public_key": "pk-lf-broken-off", "langfuse_secret_key": SecretStr("sk-lf-ask")}

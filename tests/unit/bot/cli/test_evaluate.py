@@ -88,7 +88,7 @@ def test_an_unreachable_langfuse_is_reported_and_the_report_is_still_written(ter
     ],
     ids=" ".join,
 )
-def test_bad_file_is_reported_with_exit_code_2(arguments: list[str], said: str, terminal: Terminal) -> None:
+def test_a_bad_file_is_reported_with_exit_code_2(arguments: list[str], said: str, terminal: Terminal) -> None:
     good = {"id": 1, "supported": 1, "passes": True, "question": "x?", "expect": None}
     good |= dict.fromkeys(("source", "claim", "text"), "x")
     content = json.dumps(good) + "\n{}\n"

@@ -62,7 +62,7 @@ async def judge(setting: Setting, channel: str, ts: str, user: str) -> None:
     await setting.workspace.click(channel, message["ts"], "orion_feedback", user=user)
 
 
-async def test_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+async def test_a_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
         mine = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(mine)
@@ -103,7 +103,7 @@ async def settled(setting: Setting) -> bool:
 
 
 @pytest.mark.parametrize("form", ["key", "link", "reply"])
-async def test_thread_is_forgotten_by_its_key_or_by_a_link(
+async def test_a_thread_is_forgotten_by_its_key_or_by_a_link(
     tmp_path: Path, redis_url: str, redis_client: Redis, form: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
@@ -126,7 +126,7 @@ async def test_thread_is_forgotten_by_its_key_or_by_a_link(
         assert other in left
 
 
-async def test_running_turn_is_cancelled_first_and_writes_nothing_back(
+async def test_a_running_turn_is_cancelled_first_and_writes_nothing_back(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with ScriptedOpenAI(decisions=[HANGS]) as server:
@@ -179,7 +179,7 @@ async def test_messages_can_be_removed_anywhere_in_a_mailbox_and_the_rest_keeps_
     await mailbox.aclose()
 
 
-async def test_worker_that_hangs_is_named_and_one_that_died_is_not_waited_for_long(redis_client: Redis) -> None:
+async def test_a_hanging_worker_is_named_and_a_dead_one_is_not_waited_for_long(redis_client: Redis) -> None:
     place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
     for lease_s, running_still in ((30.0, ["T1:C1:1.0"]), (0.2, [])):
         await redis_client.flushall()
@@ -206,7 +206,7 @@ async def test_account_data_is_deleted_too(redis_client: Redis) -> None:
 
 
 @pytest.mark.parametrize("reference", ["", "T1:C1", "https://acme.slack.com/archives/C1", "1700000000.000100"])
-async def test_invalid_reference_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
+async def test_an_invalid_reference_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
     mailbox = Mailbox(redis_client)
     with pytest.raises(WrongUse, match="--thread must be"):
         await forgotten(redis_client, mailbox, thread=reference)

@@ -72,7 +72,7 @@ def test_wrong_use_is_explained_and_exits_with_2(arguments: list[str], said: str
     ],
     ids=str,
 )
-def test_wrong_setting_is_named(variables: dict[str, str], said: str, terminal: Terminal) -> None:
+def test_a_wrong_setting_is_named(variables: dict[str, str], said: str, terminal: Terminal) -> None:
     terminal.set(**variables)
     done = terminal.orion("ask", QUESTION, "--thread", "t")
     assert done.code == 2
@@ -119,7 +119,7 @@ def test_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Termina
     assert "\x1b" not in out
 
 
-def test_verify_json_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
+def test_verify_json_is_utf8_in_any_terminal(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Grüße 日本", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
@@ -194,7 +194,7 @@ def test_no_manifest_is_printed_for_an_address_that_slack_cannot_reach(terminal:
     assert not done.out
 
 
-def test_misspelt_setting_is_reported(terminal: Terminal) -> None:
+def test_a_misspelt_setting_is_reported(terminal: Terminal) -> None:
     terminal.write(".env", "ORION_MODLE=gpt-5\n")
     terminal.set(ORION_DENY_USER="U1")
     done = terminal.orion("manifest")
@@ -277,7 +277,7 @@ def test_an_error_that_ends_a_command_is_reported(
     assert said in capsys.readouterr().err
 
 
-def test_unreadable_folder_is_reported(terminal: Terminal) -> None:
+def test_an_unreadable_folder_is_reported(terminal: Terminal) -> None:
     """Whatever the operating system refuses ends in a sentence."""
     loop = terminal.folder / "loop"
     loop.symlink_to(loop)
@@ -300,13 +300,13 @@ def said_and_loaded(*arguments: str, among: tuple[str, ...] = LARGE) -> list[str
     return done.stdout.splitlines()
 
 
-def test_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
+def test_verify_imports_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Hello!")
     among = (*LARGE, "asyncio", "structlog", "rich", "bot.evals.rows")
     assert said_and_loaded("verify", str(tmp_path / "t.txt"), among=among) == ["Hello!", "[]"]
 
 
-def test_question_without_a_thread_pays_for_neither_slack_nor_redis(
+def test_a_question_without_a_thread_imports_neither_slack_nor_redis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))

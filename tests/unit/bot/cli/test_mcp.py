@@ -165,7 +165,7 @@ async def test_a_guest_needs_access_and_a_token_ends_with_its_account(
 @pytest.mark.parametrize(
     "pairs", ["", "U0ANN1", "U0ANN1=short", "=ann-secret-ann-secret", "a=xxxxxxxxxxxxxxxx,b=xxxxxxxxxxxxxxxx"]
 )
-def test_tokens_that_cannot_be_meant_are_refused_without_being_quoted(pairs: str) -> None:
+def test_impossible_tokens_are_refused_without_being_quoted(pairs: str) -> None:
     with pytest.raises(WrongUse, match="ORION_MCP_TOKENS must hold pairs") as raised:
         read_tokens(pairs)
     assert "ann-secret" not in str(raised.value)

@@ -221,7 +221,7 @@ async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
 
 
 @pytest.mark.parametrize("mode", ["socket", ""])
-async def test_refused_token_is_reported_at_the_start(
+async def test_a_refused_token_is_reported_at_the_start(
     mode: str, workspace: LocalWorkspace, tmp_path: Path, redis_url: str
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"slack_bot_token": SecretStr("xoxb-no")})
@@ -263,7 +263,7 @@ async def test_serve_starts_while_redis_is_down(
         await served
 
 
-async def test_port_in_use_is_reported(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> None:
+async def test_a_port_in_use_is_reported(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"port": port})
@@ -370,13 +370,13 @@ async def test_ending_the_workspace_during_an_answer_says_at_once_how_long_it_ta
         await running
 
 
-async def test_local_workspace_whose_orion_is_not_there_yet_says_so(tmp_path: Path) -> None:
+async def test_a_local_workspace_whose_orion_has_not_started_says_so(tmp_path: Path) -> None:
     async with LocalOrion(settings_in(tmp_path, ""), ()).workspace as workspace:
         status, ready = await page(urlsplit(workspace.url).port or 0, "/readyz")
     assert (status, json.loads(ready)) == (503, {"ready": False, "checks": {"started": False}})
 
 
-async def test_question_asked_while_orion_starts_is_answered_when_it_is_there(
+async def test_a_question_asked_during_the_start_is_answered_after_it(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     workspace.workspace.app_is_starting("Reading")
@@ -390,7 +390,7 @@ async def test_question_asked_while_orion_starts_is_answered_when_it_is_there(
         await served
 
 
-def test_browser_that_would_take_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_would_use_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Opened("/usr/bin/w3m")
     monkeypatch.setattr(webbrowser, "_tryorder", ["w3m"])
     monkeypatch.setattr(webbrowser, "_browsers", {"w3m": [None, opened]})

@@ -74,7 +74,7 @@ def test_figures_that_cannot_be_saved_are_still_shown(terminal: Terminal) -> Non
     assert (done.code, len(done.json), "Redis cannot be" in done.err) == (1, 1, True)
 
 
-def test_report_of_a_local_workspace_shows_questions_and_without_slack_others_are_counted(
+def test_a_report_of_a_local_workspace_shows_questions_and_without_slack_others_are_counted(
     terminal: Terminal, redis_url: str
 ) -> None:
     async def keep(prefix: str) -> None:

@@ -56,7 +56,7 @@ def test_a_verified_answer_has_one_line_and_one_row_of_buttons() -> None:
     ]
 
 
-def test_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge() -> None:
+def test_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge() -> None:
     (post,) = rendered(answer(verified=False), ask_human=True)
     _, foot, _ = post.blocks
     assert foot["elements"][0]["text"] == "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
@@ -97,7 +97,7 @@ def table_chunk(*rows: str) -> str:
     return "```\n" + "\n".join([rows[0], "-" * 6 + "-+-" + "-" * 8, *rows[1:]]) + "\n```"
 
 
-def test_table_is_a_table_block_and_the_next_one_a_list() -> None:
+def test_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
     drawn = table_chunk("Region | Limit", "EU &amp; UK | 600 [1]", "US     |")
     (post,) = rendered(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
     lead, table, between, listed, *_ = post.blocks
@@ -113,13 +113,13 @@ def test_table_is_a_table_block_and_the_next_one_a_list() -> None:
     assert drawn in post.plain[0]["text"]["text"]
 
 
-def test_label_is_above_the_answer() -> None:
+def test_a_label_is_above_the_answer() -> None:
     (post,) = rendered(answer(label="Not from your documents, not verified", verified=False, sources=()))
     assert post.blocks[0] == context(["Not from your documents, not verified"])
     assert post.text.startswith("Not from your documents, not verified\nOn Tuesdays")
 
 
-def test_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
+def test_a_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
     chunks = tuple(f"{number} " + "x" * 2_800 for number in range(20))
     posts = rendered(answer(chunks=chunks))
     assert [block_text(b) for post in posts for b in post.blocks if b["type"] == "rich_text"] == list(chunks)

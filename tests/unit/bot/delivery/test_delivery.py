@@ -88,7 +88,7 @@ async def test_a_deleted_answer_is_posted_again(slack: Slack) -> None:
 
 @pytest.mark.parametrize("may_exist", [True, False])
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_lost_reply_does_not_post_twice(channel: str, slack: Slack, *, may_exist: bool) -> None:
+async def test_a_lost_reply_does_not_post_twice(channel: str, slack: Slack, *, may_exist: bool) -> None:
     place, ts = slack.ask(channel=channel)
     slack.server.faults.lose_response("chat.postMessage", times=2)
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
@@ -148,7 +148,7 @@ async def test_an_answer_deleted_in_the_meantime_is_not_a_failure(error: str, sl
             await slack.delivery.delete_answer(place, ts)
 
 
-async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read() -> None:
+async def test_a_placeholder_is_deleted_by_its_ts_if_the_conversation_cannot_be_read() -> None:
     async with local_slack(patience_s=0.02) as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)

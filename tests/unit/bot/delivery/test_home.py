@@ -47,7 +47,7 @@ def seen(figures: HomeFigures, language: str | None = None) -> str:
     )
 
 
-def test_home_shows_documents_questions_and_honest_figures() -> None:
+def test_app_home_shows_documents_questions_and_true_figures() -> None:
     text = seen(FIGURES)
     moment = "<!date^1763712000^{date_short_pretty} {time}|2025-11-21 08:00 UTC>"
     assert (
@@ -84,7 +84,7 @@ def test_an_empty_home_shows_no_figures() -> None:
     assert home_view(HomeFigures(), TODAY)["blocks"][2]["elements"][0]["value"] == "home"
 
 
-def test_only_admins_see_what_was_disliked_and_what_failed_and_no_question() -> None:
+def test_only_admins_see_dislikes_and_failures_and_never_a_question() -> None:
     assert say("home_failures", None) not in seen(FIGURES)
     text = seen(HomeFigures(**ADMINS))
     assert "Something in it is wrong, It is out of date · `0123456789ab`" in text

@@ -73,7 +73,7 @@ async def test_an_answer_that_never_passes_keeps_its_shown_part_as_partial(tmp_p
         assert at.calls(STOP) == 1
 
 
-async def test_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_path: Path, redis_url: str) -> None:
+async def test_a_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 3) as at:
         at.setting.workspace.faults.missing.add(START)
         message = await at.answered(at.ask())
@@ -178,7 +178,7 @@ async def test_an_edit_or_a_deletion_finds_a_streamed_answer(tmp_path: Path, red
         await wait_until(lambda: not at.own(ts), "the answer is gone")
 
 
-async def test_thread_that_is_read_again_contains_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_a_thread_that_is_read_again_contains_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND)) as at:
         ts = at.ask()
         message = await at.answered(ts)

@@ -100,7 +100,7 @@ def test_a_quotation_is_shown_once_and_marked_only_within_a_longer_passage() -> 
     assert not any("extractive" in text for text in texts(view["blocks"]))
 
 
-def test_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
+def test_a_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
     row = {**CLAIM, "passages": passage("# Logs\n| Audit logs | 400 days |", [9, 19], [22, 30])}
     quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
     assert [each["text"] for each in quote["elements"] if "style" in each] == ["Audit logs", "400 days"]
@@ -137,7 +137,7 @@ def test_the_headline_says_how_far_the_answer_was_checked(change: dict[str, Any]
     assert texts(trust_modal({**RECORD, **change}, TODAY)["blocks"])[0].startswith(start)
 
 
-def test_record_that_is_gone_or_older_shows_what_there_is() -> None:
+def test_a_missing_or_older_record_shows_what_is_known() -> None:
     assert texts(trust_modal(None, TODAY)["blocks"]) == [say("trust_unknown", None)]
     old = {name: RECORD[name] for name in ("verified", "outcome", "sources")}
     assert texts(trust_modal(old, TODAY)["blocks"])[1] == "*Sources*\n<https://x.example/r|[1] Rate limits> · 1 day ago"

@@ -134,7 +134,7 @@ async def test_unreachable_shared_index_is_reported(tmp_path: Path) -> None:
         ("ORION_PORT", set()),
     ],
 )
-async def test_setting_that_cannot_be_used_stops_only_what_needs_it(
+async def test_a_setting_that_cannot_be_used_stops_only_what_needs_it(
     tmp_path: Path, fault: str, unseen: set[str]
 ) -> None:
     found = await examine(settings_in(tmp_path, ""), faults={fault: "is wrong"})
@@ -242,7 +242,7 @@ async def test_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
     assert "Write model" not in same
 
 
-async def test_model_is_asked_what_a_turn_asks_and_long_prompts_that_are_refused_are_named(tmp_path: Path) -> None:
+async def test_doctor_asks_the_model_as_a_turn_does_and_reports_refused_long_prompts(tmp_path: Path) -> None:
     def reply(request: Any) -> Any:
         long = len(json.dumps(request)) > 20_000
         return fails(422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000") if long else RESPOND
@@ -342,7 +342,7 @@ async def test_settings_of_channels_are_checked(written: str, detail: str, *, ok
         assert found["Channels"].ok is ok
 
 
-async def test_missing_reply_from_slack_is_reported(tmp_path: Path) -> None:
+async def test_a_missing_reply_from_slack_is_reported(tmp_path: Path) -> None:
     async with workspace() as slack:
         slack.faults.fail("conversations.info", "missing_scope")
         found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack))
@@ -352,7 +352,7 @@ async def test_missing_reply_from_slack_is_reported(tmp_path: Path) -> None:
         assert found["Hand-off"].detail == "Slack did not answer in time"
 
 
-async def test_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+async def test_a_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
     await Pausing(redis_client).pause("Index")
     found = await checks(settings_in(tmp_path, redis_url))
     assert "(Index)" in found["Paused"].detail
@@ -378,7 +378,7 @@ async def test_unread_files_and_never_read_sources_are_named(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, "m reads 2,048 tokens"), (9_900, "")])
-async def test_server_with_too_small_a_context_is_reported(tmp_path: Path, read: int, told: str) -> None:
+async def test_a_server_with_too_small_a_context_is_reported(tmp_path: Path, read: int, told: str) -> None:
     replies = [replace(RESPOND, usage=(read, 1))] * 2
     async with ScriptedOpenAI(decisions=replies) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))

@@ -119,7 +119,7 @@ async def test_a_running_sync_ends_with_orion_and_the_next_one_continues(corpus:
         assert [document.title for document in index.documents()] == ["Alpha", "Web"]
 
 
-def test_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
+def test_a_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
     site.pages["/w"] = Reply(hangs=True)
     with subprocess.Popen([sys.executable, "-m", "bot.documents.sync"], stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -151,7 +151,7 @@ async def test_an_unreachable_index_is_tried_again(corpus: Corpus) -> None:
     away.close()
 
 
-async def test_source_that_was_never_read_is_due_at_once_and_others_after_the_interval(corpus: Corpus) -> None:
+async def test_a_source_that_was_never_read_is_due_at_once_and_others_after_the_interval(corpus: Corpus) -> None:
     async with open_index(corpus) as (index, _):
         syncing = Syncing(corpus=corpus, index=index, every_s=1000.0)
         assert await syncing._seconds_until_due() <= 3.0
@@ -159,7 +159,7 @@ async def test_source_that_was_never_read_is_due_at_once_and_others_after_the_in
         assert 990 < await syncing._seconds_until_due() <= 1003
 
 
-async def test_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpus, tmp_path: Path) -> None:
+async def test_a_failed_sync_is_counted_and_not_repeated_at_once(corpus: Corpus, tmp_path: Path) -> None:
     async with open_index(corpus) as (index, _):
         broken = Corpus(roots=(tmp_path / "docs",), index_path=tmp_path / "docs", sources=corpus.sources)
         counted: list[str] = []
@@ -169,7 +169,7 @@ async def test_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpu
         assert corpus.sources[0].key not in index.states()
 
 
-def test_crash_is_reported_without_its_text() -> None:
+def test_a_crash_is_reported_without_its_text() -> None:
     with capture_logs() as logs:
         _log_crash(ValueError, ValueError("a secret sentence"), None)
     assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]

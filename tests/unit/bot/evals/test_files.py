@@ -52,14 +52,14 @@ def test_line_other_than_an_object_is_named(tmp_path: Path, line: bytes) -> None
         ({"sources": [SOURCE, SOURCE]}, "two sources have the id 1"),
     ],
 )
-def test_field_of_the_wrong_form_is_named(fields: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_a_malformed_field_is_named(fields: dict[str, object], said: str, tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_text(json.dumps({"id": "a", **fields}))
     with pytest.raises(WrongUse, match=rf"f\.jsonl, line 1: .*{said}"):
         list(read_rows(path, Made))
 
 
-def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="cannot read"):
         list(read_rows(tmp_path, Made))
 

@@ -23,7 +23,7 @@ def rows(prefix: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_file_is_judged_by_the_threshold_of_the_others(tmp_path: Path) -> None:
+def test_a_file_is_measured_by_the_threshold_of_the_others(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one.jsonl", rows("a")), write(tmp_path / "two.jsonl", rows("b"))
     predictions = tmp_path / "out.jsonl"
     first, second = evaluate([one, two], predictions)
@@ -37,12 +37,12 @@ def test_file_is_judged_by_the_threshold_of_the_others(tmp_path: Path) -> None:
     assert all(0 <= line["score"] <= 1 for line in lines)
 
 
-def test_single_file_takes_the_products_own_threshold(tmp_path: Path) -> None:
+def test_a_single_file_takes_the_products_own_threshold(tmp_path: Path) -> None:
     (report,) = evaluate([write(tmp_path / "one.jsonl", rows("a"))], None)
     assert (report["threshold"], report["fitted_on"]) == (SUPPORTED, 0)
 
 
-def test_group_counts_once_and_is_supported_if_any_row_is(tmp_path: Path) -> None:
+def test_a_group_counts_once_and_is_supported_if_any_row_is(tmp_path: Path) -> None:
     claim = "Backups are kept for 30 days."
     grouped = [
         {"id": "g-1", "group": "g", "source": "Nothing about it, only 7 cats.", "claim": claim, "supported": 0},

@@ -43,7 +43,7 @@ async def test_the_real_index_ranks_a_collection(tmp_path: Path) -> None:
     assert 0 < report["p50_ms"] <= report["p95_ms"]
 
 
-async def test_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
+async def test_a_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps({**SMALL, "qrels": {}}))
     assert (await evaluate_retrieval(path, settings_in(tmp_path, "")))["ndcg_at_10"] == 0.0

@@ -131,7 +131,7 @@ async def test_half_an_emoji_does_not_end_a_stream(tmp_path: Path) -> None:
     assert len(read_rows(out)) == 1
 
 
-async def test_stream_keeps_neither_its_rows_nor_its_verdicts(tmp_path: Path) -> None:
+async def test_a_stream_keeps_neither_its_rows_nor_its_verdicts(tmp_path: Path) -> None:
     """Ten megabytes in and ten out, in far less memory; what is cached is bounded and small."""
     source, out = rows(tmp_path, *(json.dumps({"id": f"{n}{'x' * 100_000}", "text": "Hello!"}) for n in range(100)))
     tracemalloc.start()

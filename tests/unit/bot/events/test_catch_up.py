@@ -118,7 +118,7 @@ async def test_missed_questions_are_answered_once_and_old_ones_are_not(scene: Sc
     assert answered(scene, to_somebody, root) + answered(scene, elsewhere, elsewhere) == 0
 
 
-async def test_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> None:
+async def test_a_late_event_duplicates_a_message_found_by_the_catch_up(scene: Scene) -> None:
     root, _ = await scene.served()
     missed = scene.missed(ERROR, thread=root)
     await scene.away()

@@ -28,7 +28,7 @@ def reason(event: dict[str, Any], access: Access = OPEN, **fields: Any) -> str:
     return found.reason if isinstance(found, Ignored) else found.refused
 
 
-def test_mention_opens_its_own_thread() -> None:
+def test_a_mention_opens_its_own_thread() -> None:
     assert incoming(mention()) == Incoming(
         kind="question",
         thread=ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100"),
@@ -52,7 +52,7 @@ def test_only_a_message_event_lists_files_and_files_alone_are_a_question() -> No
     assert incoming({**mention(), "text": "<@UORION>"}).kind == "help"
 
 
-def test_direct_message_opens_its_own_thread() -> None:
+def test_a_direct_message_opens_its_own_thread() -> None:
     found = incoming(message(channel="D1", channel_type="im"))
     place = ThreadKey(team="T1", channel="D1", thread_ts="1700000009.000200")
     assert (found.addressed, found.thread) == ("direct", place)
@@ -66,7 +66,7 @@ def test_group_direct_message_counts_when_it_mentions_orion() -> None:
     assert reason(message(channel="G1", channel_type="mpim")) == "not_addressed"
 
 
-def test_follow_up_waits_for_the_threads_mode() -> None:
+def test_a_follow_up_waits_for_the_threads_mode() -> None:
     found = incoming(message(thread_ts="1700000000.000100"))
     assert found.addressed == "follow_up"
     assert apply_thread_mode(found, "engaged") is found
@@ -197,7 +197,7 @@ def test_an_edit_of_a_block_or_a_file_counts() -> None:
     assert incoming(edit("<@UORION> how do we release?", files=[{"id": "F1"}])).kind == "edit"
 
 
-def test_deleted_question_is_reported() -> None:
+def test_a_deleted_question_is_reported() -> None:
     gone = {"type": "message", "user": "UANN", "text": "<@UORION> how?", "ts": "1700000000.000100"}
     found = incoming(deletion(gone))
     assert (found.kind, found.ts, found.text) == ("delete", "1700000000.000100", "")
@@ -254,7 +254,7 @@ def test_an_allow_listed_bot_may_ask(name: str) -> None:
         ("question", "stop the press|is it mute?|why unmute|para qué"),
     ],
 )
-def test_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str, words: str) -> None:
+def test_a_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str, words: str) -> None:
     for word in words.split("|"):
         found = incoming(message(thread_ts="1700000000.000100", text=word, channel_type="mpim"))
         assert found.kind == kind, word
@@ -295,7 +295,7 @@ def test_external_channels_are_refused_unless_opened() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "7", "[]", '"x"', "{}", '{"thread":7}', '{"thread":{},"kind":"stop"}'])
-def test_invalid_body_is_reported(body: str) -> None:
+def test_an_invalid_body_is_reported(body: str) -> None:
     with pytest.raises(ValueError, match=r"message|Expecting"):
         Incoming.from_json(body)
     newer = {**json.loads(incoming(mention()).to_json()), "mood": "curious"}

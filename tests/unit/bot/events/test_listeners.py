@@ -132,7 +132,7 @@ async def test_the_ack_waits_for_the_store(in_both_modes: Opened) -> None:
         assert len(running.ledger.messages) == 1
 
 
-async def test_event_that_could_not_be_stored_is_sent_again(in_both_modes: Opened) -> None:
+async def test_an_event_that_could_not_be_stored_is_sent_again(in_both_modes: Opened) -> None:
     async with in_both_modes() as running:
         running.ledger.closed = 1
         running.slack.ask("how?", CHAT)
@@ -173,7 +173,7 @@ async def test_a_follow_up_counts_if_orion_was_addressed_in_the_thread(opened: O
         assert all(incoming.thread == place for incoming in running.ledger.messages)
 
 
-async def test_refused_channel_is_acknowledged_and_only_gets_a_notice(opened: Opened, redis_client: Redis) -> None:
+async def test_a_refused_channel_is_acknowledged_and_only_gets_a_notice(opened: Opened, redis_client: Redis) -> None:
     async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
         place, _ = running.slack.ask("<@U0ORION> a secret?")
         running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
@@ -209,7 +209,7 @@ async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(o
         assert running.ledger.complaints == [("turn-1", "U0YOU", ("outdated",), "The limit is 700.")]
 
 
-async def test_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
+async def test_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.open_home(tab="home")
@@ -286,7 +286,7 @@ async def test_message_shortcut_asks_about_that_message(opened: Opened) -> None:
         assert found == ("how do we release?", "U0YOU", ts, "question")
 
 
-async def test_orion_says_once_how_to_ask_it_where_it_was_invited(opened: Opened) -> None:
+async def test_orion_says_once_how_to_ask_in_a_channel_it_was_invited_to(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.join("U0PEOPLE", CHANNEL)

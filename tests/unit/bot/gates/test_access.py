@@ -73,7 +73,7 @@ async def test_guests_and_strangers_get_one_notice_and_no_answer(setting: Settin
         assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
 
-async def test_guest_in_a_direct_chat_is_refused_in_each_thread(at: GateScene) -> None:
+async def test_a_guest_in_a_direct_chat_is_refused_in_each_thread(at: GateScene) -> None:
     roster = at.slack.server.workspace.roster
     roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
     roster.channels[DIRECT].members.add(GUEST)
@@ -86,7 +86,7 @@ async def test_guest_in_a_direct_chat_is_refused_in_each_thread(at: GateScene) -
     assert at.through == []
 
 
-async def test_notice_that_slack_did_not_post_comes_with_the_next_message_and_only_once(at: GateScene) -> None:
+async def test_a_notice_that_failed_is_posted_once_with_the_next_message(at: GateScene) -> None:
     at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
     at.slack.server.faults.fail("chat.postEphemeral", "internal_error")
     for told in (0, 1, 1):
@@ -104,7 +104,7 @@ async def test_guests_and_strangers_are_answered_if_they_have_access(tmp_path: P
         assert answers(setting.workspace, refused, refused) == []
 
 
-async def test_shared_channel_is_refused_and_its_text_not_kept(redis_client: Redis, setting: Setting) -> None:
+async def test_a_shared_channel_is_refused_and_its_text_is_not_stored(redis_client: Redis, setting: Setting) -> None:
     shared = Channel(id="C0SHARED", name="shared", members={VISITOR, BOT_USER}, is_ext_shared=True)
     setting.workspace.workspace.roster.channels["C0SHARED"] = shared
     for _ in range(2):
@@ -261,7 +261,7 @@ async def test_a_bare_mention_that_may_have_a_file_waits_and_spends_like_a_quest
         assert len(at.through) == 1
 
 
-async def test_guest_cannot_mute(redis_client: Redis, at: GateScene) -> None:
+async def test_a_guest_cannot_mute(redis_client: Redis, at: GateScene) -> None:
     at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
     thread_modes = ThreadModes(redis_client)
     place, ts = at.slack.ask()
@@ -356,7 +356,7 @@ async def test_waiting_for_an_admin_is_not_an_outage(redis_client: Redis, at: Ga
     assert at.through[0].claimed.enqueued_at > claimed.enqueued_at - 60
 
 
-async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis, at: GateScene) -> None:
+async def test_a_withdrawn_question_is_not_told_about_pauses(redis_client: Redis, at: GateScene) -> None:
     await Pausing(redis_client).pause()
     claimed, lease = await at.store(vouched=True)
     await Cancellations(redis_client).record_deletion(Incoming.from_json(claimed.body))

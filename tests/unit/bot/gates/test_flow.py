@@ -49,7 +49,7 @@ async def test_a_message_kind_that_only_a_newer_version_knows_waits_and_then_end
         assert await at.flow.handle(old, lease) == OK
 
 
-async def test_thread_that_a_newer_version_saved_is_left_to_it(redis_client: Redis) -> None:
+async def test_a_thread_that_a_newer_version_saved_is_left_to_it(redis_client: Redis) -> None:
     store = ThreadStore(redis_client)
     await store.save(KEY, ThreadState(mission="m"))
     async with gates(redis_client, EVERYBODY) as at:

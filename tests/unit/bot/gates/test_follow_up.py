@@ -76,7 +76,7 @@ async def test_a_later_mention_does_not_count_for_earlier_messages(lost: Lost) -
     assert await lost.thread_modes.get(lost.place) == "engaged"
 
 
-async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(lost: Lost) -> None:
+async def test_orion_waits_for_an_outage_of_slack_but_not_for_a_deleted_thread(lost: Lost) -> None:
     lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
     assert await lost.handle() == give_back(RETRY_S)
     lost.at.slack.server.faults.clear()

@@ -81,9 +81,7 @@ async def test_a_hand_off_posts_question_sources_and_a_link_once(tmp_path: Path,
         assert len(setting.workspace.messages(CHANNEL, answer["thread_ts"])) == before + 1, "Orion keeps quiet"
 
 
-async def test_click_of_a_person_who_became_a_guest_since_the_question_asks_no_one(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_a_click_by_a_person_who_has_become_a_guest_asks_no_one(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
         answer = await refused(setting)
         setting.workspace.workspace.roster.members[VISITOR] = Member(id=VISITOR, name="Guest", is_restricted=True)
@@ -139,7 +137,9 @@ async def test_a_crash_between_asking_and_recording_it_asks_only_once(
         assert len(handed(setting)) == 1
 
 
-async def test_failure_is_posted_in_the_thread_and_the_next_click_counts_again(tmp_path: Path, redis_url: str) -> None:
+async def test_a_failure_is_posted_in_the_thread_and_the_next_click_counts_again(
+    tmp_path: Path, redis_url: str
+) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="#nowhere")) as setting:
         answer = await refused(setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?")
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
@@ -154,7 +154,7 @@ async def test_failure_is_posted_in_the_thread_and_the_next_click_counts_again(t
         await wait_until(lambda: handed(setting), "people are asked now")
 
 
-async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis, slack: Slack) -> None:
+async def test_the_button_is_offered_if_people_can_be_asked(redis_client: Redis, slack: Slack) -> None:
     people, labels = SlackDirectory(slack.workspace, redis_client), {}
     for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
         labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)

@@ -119,7 +119,7 @@ def signed_in(home: Path, redis_url: str, workspace: LocalWorkspace) -> Settings
 @pytest.mark.parametrize(
     ("known", "prefix"), [([], "orion"), ([A], A.prefix), ([A, B], "Several Orions .*Team A as orion, Team B")]
 )
-async def test_command_without_a_token_means_the_only_orion(
+async def test_a_command_without_a_token_uses_the_only_orion(
     known: list[Identity], prefix: str, tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     for one in known:

@@ -119,7 +119,7 @@ async def place(tmp_path: Path, redis_url: str) -> AsyncIterator[Served]:
         yield opened
 
 
-async def test_questions_stored_under_a_wrong_key_are_answered_once_with_the_right_one(
+async def test_questions_stored_under_a_wrong_key_are_answered_once_it_is_corrected(
     tmp_path: Path, redis_url: str, redis_client: Redis, place: Served
 ) -> None:
     await place.install(ONE)
@@ -254,7 +254,7 @@ async def test_state_works_once_and_in_its_own_browser_only(place: Served) -> No
     assert not await place.orion.redis.exists(f"orion:install:{TWO}")
 
 
-async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(place: Served) -> None:
+async def test_the_pages_are_neither_framed_nor_cached_and_the_cookie_is_the_browsers_alone(place: Served) -> None:
     async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
         cookie = page.headers["Set-Cookie"]
         consent = urlsplit(page.headers["Location"])
@@ -305,7 +305,7 @@ async def test_redis_cannot_be_filled_with_states(place: Served) -> None:
         assert page.status == 429
 
 
-async def test_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:
+async def test_an_outage_of_slack_or_redis_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place, Redis(port=1, retry=Retry(NoBackoff(), 0)) as away:
         assert place.orion.installing is not None
         pages = replace(place.orion.installing, states=States(away))
@@ -376,7 +376,7 @@ async def installed(slack: TwoTeams, store: Installations, expires_at: float) ->
     return kept
 
 
-async def test_token_is_refreshed_once_however_many_processes_notice(redis_client: Redis) -> None:
+async def test_a_token_is_refreshed_once_however_many_processes_notice(redis_client: Redis) -> None:
     async with two_teams() as slack, AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(slack, redis_client)) for _ in range(4)]
         before = await installed(slack, replicas[0].installations, expires_at=1.0)
@@ -392,7 +392,7 @@ async def test_token_is_refreshed_once_however_many_processes_notice(redis_clien
         assert (await task.result().workspace.identity()).user == BOT_USER
 
 
-async def test_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: Redis) -> None:
+async def test_a_failed_refresh_keeps_a_token_that_is_still_valid(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         kept = await installed(slack, one.installations, expires_at=time.time() + 1800)
         slack.grants.failing = "internal_error"
@@ -450,7 +450,7 @@ async def test_an_installation_made_during_a_refresh_counts(redis_client: Redis)
         assert (await asking.result().workspace.authorize()).bot_token == anew
 
 
-async def test_messages_of_an_uninstalled_workspace_are_put_away(redis_client: Redis) -> None:
+async def test_messages_of_an_uninstalled_workspace_are_given_up(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         claimed, lease = incoming(f"{ONE}:C1:1.1")
         assert (await one.workspaces.handle(claimed, lease)).verb == "ok"

@@ -35,7 +35,7 @@ async def test_conversations_and_files_survive_a_restart(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"files": {}}', '{"messages": [{"text": 1}], "files": {}}'])
-def test_damaged_file_is_put_aside_and_the_workspace_is_empty(content: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_put_aside_and_the_workspace_is_empty(content: str, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text(content)
     workspace = idle()
     load(workspace, tmp_path / "kept.json")
@@ -43,7 +43,7 @@ def test_damaged_file_is_put_aside_and_the_workspace_is_empty(content: str, tmp_
     assert (tmp_path / "kept.damaged").read_text() == content
 
 
-async def test_person_is_chosen_and_shares_a_file() -> None:
+async def test_a_person_can_be_chosen_and_shares_a_file() -> None:
     async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
 
         async def act(action: str, /, **body: object) -> dict[str, object]:

@@ -14,7 +14,7 @@ from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))
 
 
-async def test_mention_comes_as_two_events_with_one_ts() -> None:
+async def test_a_mention_comes_as_two_events_with_one_ts() -> None:
     workspace = LocalWorkspace()
     ts = workspace.post(YOU, HELP, f"{MENTION} hello")
     mention, message = workspace.workspace.deliveries.log
@@ -109,7 +109,7 @@ async def test_nonsense_from_the_app_is_ignored() -> None:
         await workspace.wait_for(lambda: delivery.acknowledged)
 
 
-async def test_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> None:
+async def test_a_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> None:
     async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         client = client_of(workspace, workspace.app_token)
         urls = [

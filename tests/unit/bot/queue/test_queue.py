@@ -73,7 +73,7 @@ async def test_an_event_is_stored_once_even_under_different_ids(redis_client: Re
     assert sorted(one.body for one in await mailbox.claim("w", 2)) == ["cut ? off", "q"]
 
 
-async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_a_mark_is_written_once_and_survives_its_worker(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     first = await claim_one(mailbox)
     assert await mailbox.mark(first, f"posted:{first.id}", "111.1") == "111.1"
@@ -210,7 +210,7 @@ async def test_finding_waiting_messages_costs_little_in_500_workspaces(redis_cli
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
 
 
-async def test_direct_chat_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
+async def test_a_direct_chat_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
     for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
         await mailbox.enqueue(thread, "body", event_ids=[thread])
     assert [one.thread for one in await mailbox.claim("w", 9)][:2] == ["T1:D1:D1", "T1:C1:1.0"]

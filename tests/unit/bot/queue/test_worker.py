@@ -168,7 +168,7 @@ async def test_a_message_waiting_for_its_workspaces_share_begins_when_a_turn_end
             await put(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
 
 
-async def test_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_a_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
     async def crash_once(claimed: Claimed, lease: Lease) -> Ending:
         if claimed.tries == 1:
             secret = "the question's own words"
@@ -213,7 +213,9 @@ async def empty_but_dead(mailbox: Mailbox) -> bool:
     return await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
-async def test_if_no_one_can_be_told_the_message_is_finally_given_up(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_a_message_is_finally_given_up_even_if_the_person_cannot_be_told(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
     def fail() -> None:
         raise ConnectionResetError
 
@@ -251,7 +253,7 @@ async def test_stop_ends_the_running_turn_and_the_thread_continues(mailbox: Mail
     assert [lease.stopped for lease in stage.leases] == ["stop", None]
 
 
-async def test_stop_that_comes_before_the_handler_can_say_so_is_left_to_the_next_try(mailbox: Mailbox) -> None:
+async def test_a_stop_before_the_handler_can_confirm_it_is_confirmed_by_the_next_try(mailbox: Mailbox) -> None:
     tries: list[int] = []
 
     class Starting(Stage):
@@ -282,7 +284,7 @@ async def test_an_unreadable_cancellation_does_not_end_a_worker(redis_client: Re
     assert [lease.stopped for lease in stage.leases] == ["stopped"]
 
 
-async def test_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: Mailbox) -> None:
+async def test_a_stopped_handler_may_clean_up_and_choose_its_ending(mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def clean_up(claimed: Claimed, lease: Lease) -> Ending:
@@ -338,7 +340,7 @@ async def test_a_handler_whose_lease_is_lost_does_not_touch_the_message(mailbox:
         assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
-async def test_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox) -> None:
+async def test_a_lease_renewed_by_a_late_heartbeat_costs_no_try(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     (claimed,) = await mailbox.claim("worker", 1)
     lease = Lease(now())
@@ -350,7 +352,7 @@ async def test_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox)
     assert turn.ending(stopping=False) == give_back()
 
 
-async def test_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
+async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
     stage = Stage(lambda *_: raise_(asyncio.CancelledError()))
     await put(mailbox, "q")
     with capture_logs() as logs:
@@ -427,7 +429,7 @@ async def test_a_handler_that_resists_an_immediate_end_keeps_its_lease(
     assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
-async def test_cancellation_that_was_swallowed_is_repeated(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancellation_that_was_swallowed_is_repeated(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "CANCEL_AGAIN_S", 0.05)  # a constant, not a function
     stage = Stage()
 
@@ -483,7 +485,7 @@ async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answe
     assert stage.started == ["q", "q"]
 
 
-async def test_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopping_while_redis_is_down_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "SHUTDOWN_REPORT_TIMEOUT_S", 0.1)  # a constant, not a function
     stage = waiting_stage()
     async with connect(tmp_path) as redis:
@@ -528,7 +530,7 @@ async def test_a_failing_helper_task_never_ends_the_turns(mailbox: Mailbox) -> N
     assert "secret" not in str(told)
 
 
-async def test_redis_that_goes_away_under_a_turn_uses_up_no_try(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_a_redis_outage_during_a_turn_uses_up_no_try(redis_client: Redis, mailbox: Mailbox) -> None:
     stage = Stage()
     tries: list[int] = []
 

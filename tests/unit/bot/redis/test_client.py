@@ -41,7 +41,7 @@ from tests.support.redis_fleet import Node, cancellations_lost, follows, free_po
 from tests.support.waiting import wait_until
 
 
-async def test_server_that_reads_nothing_is_given_up_in_time() -> None:
+async def test_a_server_that_reads_nothing_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         connection = with_direct_writes(Connection)(port=deaf.getsockname()[1], socket_timeout=0.1, protocol=2)
         connection._reader, connection._writer = await asyncio.open_connection(*deaf.getsockname())
@@ -132,7 +132,7 @@ async def test_replies_to_several_commands_come_over_one_connection(server: Node
         await client.aclose()
 
 
-async def test_cluster_is_named_by_some_of_its_nodes() -> None:
+async def test_a_cluster_can_be_given_by_some_of_its_nodes() -> None:
     async with client_of("redis+cluster://me:p%40ss@10.0.0.1,[::1]:7001?health_check_interval=5") as client:
         assert isinstance(client, Cluster)
         assert client.made_of["nodes"] == [("10.0.0.1", 6379), ("::1", 7001)]
@@ -275,7 +275,7 @@ async def test_a_replica_confirms_writes_and_a_dead_one_is_not_waited_for(pair: 
     await replication.confirm(SHARD)
 
 
-async def test_replica_that_comes_later_is_noticed(redis_client: Redis) -> None:
+async def test_a_replica_that_comes_later_is_noticed(redis_client: Redis) -> None:
     asked: list[None] = []
 
     def clock() -> float:
@@ -287,7 +287,7 @@ async def test_replica_that_comes_later_is_noticed(redis_client: Redis) -> None:
     assert await redis_client.exists(f"{SHARD}:replicated") == 0  # nobody to wait for: nothing is written
 
 
-async def test_server_that_does_not_say_has_no_replicas(pair: Pair) -> None:
+async def test_a_server_that_does_not_report_replicas_has_none(pair: Pair) -> None:
     await pair.client.acl_setuser("default", enabled=True, nopass=True, commands=["+@all", "-info"], keys=["*"])
     with pytest.raises(ResponseError):
         await pair.client.info("replication")

@@ -76,7 +76,7 @@ async def test_missing_commands_and_the_eviction_policy_are_detected(old_server:
     assert (await missing_command(redis_client), await eviction_policy(redis_client)) == ("", "")
 
 
-async def test_server_that_still_reads_its_log_is_known(tmp_path: Path, redis_socket: Path) -> None:
+async def test_a_server_that_still_loads_its_log_is_recognised(tmp_path: Path, redis_socket: Path) -> None:
     async def loading(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while commands := (await reader.read(4096)).count(b"*"):
             writer.write(b"-LOADING Redis is loading the dataset in memory\r\n" * commands)
@@ -211,7 +211,7 @@ async def test_full_disk_refuses_questions_until_there_is_room(home: Path) -> No
     ("last_words", "cause"),
     [("# Can't recover from AOF write error. Exiting...", "cannot write to its disk"), ("", "killed or crashed")],
 )
-async def test_killed_server_is_started_again_with_all_that_was_confirmed_and_the_cause_is_logged(
+async def test_a_killed_server_restarts_with_all_confirmed_data_and_the_cause_is_logged(
     home: Path, last_words: str, cause: str
 ) -> None:
     async with connect(home) as redis:
@@ -250,7 +250,7 @@ async def test_files_that_cannot_be_read_give_a_clear_error(tmp_path: Path) -> N
             pass
 
 
-async def test_home_that_cannot_be_written_gives_a_clear_error(tmp_path: Path) -> None:
+async def test_a_home_folder_that_cannot_be_written_gives_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "redis" / "server.log").mkdir(parents=True)
     with pytest.raises(EmbeddedRedisError, match=r"(?s)could not be started: .*log file"):
         async with connect(tmp_path):

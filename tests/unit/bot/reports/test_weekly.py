@@ -135,7 +135,7 @@ async def fill(setting: Setting) -> None:
     await stats.record(TurnFigures(outcome="failed", reason="verification"), now=DUE - timedelta(days=9))
 
 
-async def test_report_shows_the_week_and_no_text_of_private_places(setting: Setting) -> None:
+async def test_a_report_shows_the_week_and_no_text_of_private_places(setting: Setting) -> None:
     await fill(setting)
     assert await setting.post()
     (message,) = setting.posted()
@@ -182,7 +182,7 @@ async def test_terminal_shows_the_report_without_markup(setting: Setting) -> Non
     assert "*" not in shown
 
 
-async def test_report_is_posted_once_under_ten_kills(setting: Setting) -> None:
+async def test_a_report_is_posted_once_under_ten_kills(setting: Setting) -> None:
     await fill(setting)
     faults = setting.slack.server.faults
 
@@ -235,7 +235,7 @@ async def test_an_archived_channel_is_logged_once_with_the_remedy(setting: Setti
         ("2026-11-25T00:00:00+00:00", "No/Where", "2026-11-23T09:00:00+00:00"),
     ],
 )
-def test_report_is_due_on_monday_at_nine_in_the_time_zone(now: str, zone: str, due: str) -> None:
+def test_a_report_is_due_on_monday_at_nine_in_the_time_zone(now: str, zone: str, due: str) -> None:
     assert latest_due(datetime.fromisoformat(now), zone) == datetime.fromisoformat(due)
 
 

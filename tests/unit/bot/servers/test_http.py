@@ -114,7 +114,7 @@ PACKED = gzip.compress(event())
     [(event(), 200, "", 1), (event("fail"), 500, "", 0), (CHALLENGE, 200, "c-1", 0), (PACKED, 401, "", 0)],
     ids=["heard", "the listener fails, so Slack sends again", "challenge", "compressed, so not unpacked"],
 )
-async def test_signed_request_is_answered(body: bytes, status: int, text: str, count: int) -> None:
+async def test_a_signed_request_is_answered(body: bytes, status: int, text: str, count: int) -> None:
     heard: list[dict[str, Any]] = []
     sent = {**headers(event()), "Content-Encoding": "gzip"} if body is PACKED else headers(body)
     async with door(heard) as session, session.post("/slack/events", data=body, headers=sent) as answer:
@@ -148,7 +148,7 @@ async def test_a_bad_signature_gets_401_and_logs_no_text(
 
 
 @pytest.mark.parametrize("off_s", [-400, 400])
-async def test_clock_that_is_off_is_named_in_the_log(off_s: int) -> None:
+async def test_a_wrong_clock_is_reported_in_the_log(off_s: int) -> None:
     body, log = event(), []
     async with door([]) as session:
         for secret in (SECRET, "another"):
@@ -163,7 +163,7 @@ async def test_clock_that_is_off_is_named_in_the_log(off_s: int) -> None:
 
 
 @pytest.mark.parametrize("age_s", [-305, 305])
-async def test_signature_is_valid_for_five_minutes(age_s: int) -> None:
+async def test_a_signature_is_valid_for_five_minutes(age_s: int) -> None:
     now = int(time.time())
     assert not has_valid_signature(SECRET, headers(b"x", stamp=str(now - age_s - 1)), b"x")
     assert has_valid_signature(SECRET, headers(b"x", stamp=str(now - 290)), b"x")
@@ -239,12 +239,12 @@ STARTS = {
 
 
 @pytest.mark.parametrize(("start", "more"), STARTS.values(), ids=STARTS)
-async def test_connection_without_a_whole_request_is_closed(start: bytes, more: bytes) -> None:
+async def test_a_connection_without_a_whole_request_is_closed(start: bytes, more: bytes) -> None:
     async with server(ConnectionLimits(header_s=0.2, idle_s=0.2)) as port, asyncio.timeout(20):
         assert await closed(port, start, more)
 
 
-async def test_request_that_takes_longer_than_the_limits_is_answered() -> None:
+async def test_a_request_that_takes_longer_than_the_limits_is_answered() -> None:
     async with server(ConnectionLimits(header_s=0.1, idle_s=0.1)) as port, aiohttp.ClientSession() as client:
         async with asyncio.TaskGroup() as group:
             slow = group.create_task(_get(client, f"http://127.0.0.1:{port}/?slow"))

@@ -34,7 +34,7 @@ async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator
         running.cancel()
 
 
-async def test_socket_on_this_machine_is_opened_without_the_hosts_proxy(
+async def test_a_socket_on_this_machine_is_opened_without_the_hosts_proxy(
     redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
@@ -68,7 +68,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
         over.set()
 
 
-async def test_unclosed_socket_does_not_delay_the_shutdown() -> None:
+async def test_an_unclosed_socket_does_not_delay_the_shutdown() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
         front = SocketFront(
             build_app(client, SlackWorkspace(client, SlackCalls(client)).authorize), "xapp-1", 0.2, 0.05
@@ -100,7 +100,7 @@ async def test_without_a_free_socket_slack_is_asked_ever_more_slowly(redis_clien
         assert "too_many_websockets" in [line["reason"] for line in logs if line["event"] == "slack_socket_dropped"]
 
 
-async def test_slack_that_refuses_the_first_socket_is_waited_for_and_named(redis_client: Redis) -> None:
+async def test_orion_waits_for_a_slack_that_refuses_the_first_socket_and_reports_it(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "invalid_auth", times=2)
         with capture_logs() as logs:

@@ -23,7 +23,7 @@ def session(slack: Slack) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_status_makes_the_session_processing_and_the_end_names_it(channel: str, slack: Slack) -> None:
+async def test_the_status_sets_the_session_to_processing_and_the_end_clears_it(channel: str, slack: Slack) -> None:
     place, ts = slack.ask(channel=channel)
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).updating():
         await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
@@ -41,7 +41,7 @@ async def test_the_end_of_a_session_is_retried_as_long_as_a_post(slack: Slack) -
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "not_authorized", "missing_scope"])
-async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(error: str, slack: Slack) -> None:
+async def test_a_workspace_without_sessions_is_asked_once_and_its_status_is_cleared(error: str, slack: Slack) -> None:
     place, _ = slack.ask()
     slack.server.faults.fail(SESSION_METHOD, error, times=100)
     for _ in range(3):

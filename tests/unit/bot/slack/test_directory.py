@@ -131,7 +131,7 @@ async def test_people_channels_and_groups_get_their_names_and_private_channels_o
         assert (shown, question.tz) == (["@People partner", "@You"], "Etc/UTC")
 
 
-async def test_names_cost_a_few_calls_and_an_outage_costs_no_answer(redis_client: Redis) -> None:
+async def test_names_need_few_calls_and_an_outage_prevents_no_answer(redis_client: Redis) -> None:
     async with local_slack(patience_s=0.02) as slack:
         people = SlackDirectory(slack.workspace, redis_client)
         many = replace(QUESTION, text=" ".join(f"<@U{number}>" for number in range(100)))

@@ -258,7 +258,7 @@ async def test_files_of_a_message_share_a_time_limit_and_those_it_skips_are_name
     assert read[2].text == "Forty euros."
 
 
-async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls(slack: Slack) -> None:
+async def test_slacks_hosts_get_the_token_only_from_slacks_api_over_tls(slack: Slack) -> None:
     slack.client.base_url = "https://slack.com/api/"
     reader = attachments(slack)
     good = ("https://files.slack.com/f", "https://acme.slack.com/f", "https://slack-files.com/f")
@@ -309,7 +309,7 @@ LOG = b"""2026-11-20 02:14:07 walrus backup started on vault-3
 """
 
 
-async def test_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
+async def test_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
     """A colleague posts a log and a photo; whoever asks under it means the log. What was not read is said once."""
     workspace = setting.workspace
     files = [workspace.add_file("U0ONCALL", name, data) for name, data in (("night.log", LOG), ("photo.png", b"\x89"))]

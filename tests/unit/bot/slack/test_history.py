@@ -26,7 +26,7 @@ async def say(slack: Slack, place: ThreadKey, text: str, *, meta: dict[str, obje
     return str(reply["ts"])
 
 
-async def test_thread_reads_oldest_first_with_its_speakers(slack: Slack) -> None:
+async def test_a_thread_reads_oldest_first_with_its_speakers(slack: Slack) -> None:
     place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
     answer = await say(slack, place, "On Tuesdays.")
     reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
@@ -39,7 +39,7 @@ async def test_thread_reads_oldest_first_with_its_speakers(slack: Slack) -> None
     assert (await slack.reader.read_conversation(place, before=ts)).messages == ()
 
 
-async def test_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -> None:
+async def test_a_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -> None:
     place, ts = slack.ask()
     for number in range(1_300):
         slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
@@ -50,7 +50,7 @@ async def test_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -> 
     assert [m.text for m in read] == [f"line {number}" for number in range(1_100, 1_300)]
 
 
-async def test_direct_chat_reads_its_last_messages(slack: Slack) -> None:
+async def test_a_direct_chat_reads_its_last_messages(slack: Slack) -> None:
     stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
     place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
     read = (await slack.reader.read_conversation(place, limit=3, before=stamps[-1])).messages

@@ -43,7 +43,7 @@ async def test_workers_share_a_pace_and_waiting_calls_keep_their_order(redis_cli
     assert await worker(redis_client, team="T2").reserve(POST, post(1), patience_s=0) == 0
 
 
-async def test_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_client: Redis) -> None:
+async def test_a_rate_limit_is_shared_by_all_and_they_do_not_retry_at_once(redis_client: Redis) -> None:
     one, two = worker(redis_client), worker(redis_client)
     method = "conversations.replies"
     await one.note_refusal(method, {}, 30)

@@ -60,7 +60,7 @@ async def searched(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
     return await call_tool({SLACK_SEARCH: tool}, call, timeout_s=30, max_chars=16_000)
 
 
-async def test_question_is_answered_from_slack_and_only_the_link_is_kept(
+async def test_a_question_is_answered_from_slack_and_only_the_link_is_kept(
     redis_url: str, redis_client: Redis, tmp_path: Path
 ) -> None:
     async with (
@@ -89,7 +89,7 @@ async def test_question_is_answered_from_slack_and_only_the_link_is_kept(
 
 
 @pytest.mark.parametrize("scopes", [(), (SEARCH_SCOPE,)])
-async def test_without_the_grant_or_a_token_of_the_event_there_is_no_tool(
+async def test_without_the_grant_or_the_events_token_there_is_no_tool(
     scopes: tuple[str, ...], redis_url: str, tmp_path: Path
 ) -> None:
     async with (
@@ -110,7 +110,7 @@ def incoming(ts: str = "1.0", **more: Any) -> Incoming:
     return Incoming(kind="question", thread=place, user="U1", ts=ts, addressed="mention", text="?", **more)
 
 
-async def test_grant_is_asked_for_once_and_a_refusal_is_remembered() -> None:
+async def test_a_grant_is_looked_up_once_and_a_refusal_is_remembered() -> None:
     async with workspace(SEARCH_SCOPE) as inside:
         now = [0.0]
         async with open_client(inside.bot_token, api_url=inside.api_url) as client:

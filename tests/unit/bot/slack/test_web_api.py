@@ -29,7 +29,7 @@ def post(text: str = "hello") -> dict[str, str]:
     return {"channel": CHANNEL, "text": text}
 
 
-async def test_retry_after_is_obeyed(slack: Slack) -> None:
+async def test_the_retry_after_header_is_obeyed(slack: Slack) -> None:
     slack.server.faults.rate_limit("chat.postMessage", retry_after=1)
     began = time.monotonic()
     await slack.calls.write("chat.postMessage", post())
@@ -212,7 +212,7 @@ async def test_reply_longer_than_any_of_slacks_counts_as_an_outage() -> None:
             assert not failed.value.permanent
 
 
-async def test_list_that_never_ends_counts_as_an_outage() -> None:
+async def test_a_list_that_never_ends_counts_as_an_outage() -> None:
     body = json.dumps({"ok": True, "channels": [], "response_metadata": {"next_cursor": "again"}})
     async with answering(body, 200, "application/json") as (calls, _):
         with pytest.raises(DeliveryFailed, match="malformed_reply"):
@@ -220,7 +220,7 @@ async def test_list_that_never_ends_counts_as_an_outage() -> None:
 
 
 @pytest.mark.parametrize(("off_s", "lines"), [(-400, 1), (400, 1), (5, 0)])
-async def test_clock_that_differs_from_slacks_is_named_once(off_s: int, lines: int) -> None:
+async def test_a_clock_that_differs_from_slacks_is_reported_once(off_s: int, lines: int) -> None:
     date = format_datetime(datetime.now(UTC) - timedelta(seconds=off_s), usegmt=True)
     async with answering(json.dumps({**WHOLE, "ok": True}), 200, "application/json", Date=date) as (calls, _):
         with capture_logs() as logs:
@@ -240,7 +240,7 @@ async def test_waiting_logs_the_method_and_never_the_text(slack: Slack) -> None:
     ]
 
 
-async def test_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back(slack: Slack) -> None:
+async def test_a_failing_slack_gets_one_call_at_a_time_until_it_is_back(slack: Slack) -> None:
     breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.5)
     calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
     slack.server.faults.fail("chat.postMessage", status=503, times=3)
@@ -266,7 +266,7 @@ async def test_a_slack_that_refuses_is_reachable(error: str, slack: Slack) -> No
     assert not breaker.is_open
 
 
-async def test_call_that_was_cancelled_leaves_the_probe_to_the_next(slack: Slack) -> None:
+async def test_a_call_that_was_cancelled_leaves_the_probe_to_the_next(slack: Slack) -> None:
     breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
     calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
     breaker.record_failure()

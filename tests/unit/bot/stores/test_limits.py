@@ -151,7 +151,7 @@ async def test_a_reservation_is_released_replaced_or_expires(redis_client: Redis
 
 
 @pytest.mark.parametrize("end", [ValueError("a bug"), asyncio.CancelledError()])
-async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end: BaseException) -> None:
+async def test_a_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end: BaseException) -> None:
     purse = budgets(redis_client, Limits(user=50))
 
     async def turn() -> None:

@@ -37,7 +37,7 @@ def modes_of(redis: Redis) -> ThreadModes:
     return ThreadModes(redis, clock=lambda: BEGAN)
 
 
-async def test_thread_older_than_the_memory_may_be_lost_until_somebody_looked(redis_client: Redis) -> None:
+async def test_a_thread_older_than_the_memory_counts_as_lost_until_looked_up(redis_client: Redis) -> None:
     thread_modes = modes_of(redis_client)
     assert [await thread_modes.get(thread) for thread in (OLD, NEW, DIRECT)] == ["lost", "unknown", "unknown"]
     await thread_modes.mark_stranger(OLD)
@@ -151,7 +151,7 @@ async def everything(redis: Redis) -> dict[str, str]:
     return found
 
 
-async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
+async def test_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
     stores = Stores(redis_client, mailbox)
     async with local_slack() as slack:

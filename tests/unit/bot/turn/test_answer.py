@@ -74,7 +74,7 @@ async def test_stop_is_confirmed_once_slack_takes_messages_again(at: TeamBot) ->
     assert [text[:7] for text in at.said(place)] == ["Stopped"]
 
 
-async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(at: TeamBot) -> None:
+async def test_a_question_stored_but_not_acknowledged_is_answered_when_slack_resends_it(at: TeamBot) -> None:
     """Its thread must be among those that are looked into after an absence."""
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)  # and then Redis went away, or the process died
@@ -101,7 +101,7 @@ async def test_a_mention_without_files_waits_for_its_second_event_in_channels_th
     assert claimed == [1, 1, 0]
 
 
-async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(at: TeamBot) -> None:
+async def test_a_stop_interrupted_by_a_redis_outage_counts_when_slack_resends_it(at: TeamBot) -> None:
     place, ts = await at.ask()
     refused = ["once"]
 
@@ -173,7 +173,7 @@ async def test_posts_of_an_edits_turn_are_looked_for_even_if_slack_delays_readin
         assert len(at.said(place)) == 3
 
 
-async def test_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at: TeamBot) -> None:
+async def test_a_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)
     claimed, lease = await at.claim()
@@ -203,7 +203,7 @@ async def test_a_message_given_up_while_slack_is_down_is_kept_until_the_person_c
         assert len(at.said(place)) == 1
 
 
-async def test_question_that_came_after_a_later_one_is_remembered_once(at: TeamBot) -> None:
+async def test_a_question_that_came_after_a_later_one_is_remembered_once(at: TeamBot) -> None:
     """The later one, first in work, read the thread and found the earlier one in it."""
     place, first = at.slack.ask()
     second = at.slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and in the evening?", first)

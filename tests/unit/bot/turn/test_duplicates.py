@@ -212,7 +212,7 @@ async def test_a_newer_recheck_does_not_wait_for_an_older_one(at: TeamBot) -> No
     assert len(await at.mailbox.claim("w", 9)) == 1
 
 
-async def test_session_that_slack_did_not_end_is_ended_once_no_turn_is_at_work(at: TeamBot) -> None:
+async def test_a_session_that_slack_did_not_end_is_ended_once_no_turn_is_at_work(at: TeamBot) -> None:
     place, _ = await at.ask()
     check, (claimed, lease) = Recheck(place=place, question_ts=ENDS_SESSION), await at.claim()
     assert (await run_recheck(check, claimed, lease, at.stores, at.slack.delivery)).verb == "give_back"
@@ -259,7 +259,7 @@ async def test_the_status_of_an_edited_question_at_work_is_kept(
         assert stamps(at.slack, place) == [first]
 
 
-async def test_status_of_another_question_at_work_is_left_alone(at: TeamBot) -> None:
+async def test_the_status_of_another_running_question_is_not_touched(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await answered(at, place, ts)
     await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)

@@ -138,7 +138,7 @@ async def test_exports_are_indexed_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("home", ["limits.md", "limits.md/deeper"])
-async def test_unwritable_place_is_reported(home: str, tmp_path: Path) -> None:
+async def test_an_unwritable_place_is_reported(home: str, tmp_path: Path) -> None:
     docs = docs_in(tmp_path / "docs")
     settings = settings_in(docs / home, "", docs=(docs,))
     with pytest.raises(WrongUse, match="Name another folder in ORION_HOME"):
@@ -216,7 +216,7 @@ async def test_configured_tools_are_available(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["git", "files"])
-async def test_missing_folder_is_named(tmp_path: Path, variable: str) -> None:
+async def test_a_missing_folder_is_reported(tmp_path: Path, variable: str) -> None:
     with pytest.raises(WrongUse, match=f"ORION_{variable.upper()} names .*nowhere, which is not a folder"):
         await names(settings_in(tmp_path, "", **{variable: (tmp_path / "nowhere",)}))
 

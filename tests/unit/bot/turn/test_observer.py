@@ -22,7 +22,7 @@ CALL = ModelCall(model="m", messages=(MESSAGE,))
 SPENT = Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
 
 
-async def test_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
+async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
     async with LangfuseReceiver() as receiver:
         settings = settings_in(
             tmp_path, "", langfuse_public_key="pk-lf-observing", langfuse_secret_key=SecretStr("sk-lf-observing"),

@@ -82,7 +82,7 @@ def test_steps_are_shown_in_the_language_of_the_question(language: str) -> None:
     assert "2" in second["title"]
 
 
-async def test_plan_is_shown_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
+async def test_a_plan_is_shown_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
     async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
@@ -119,7 +119,7 @@ async def test_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: Pat
         )
 
 
-async def test_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) -> None:
+async def test_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) -> None:
     plan = calls(("respond", {"plan": STEPS[:1]}))
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD), decisions=once(plan)) as at:
         message = await at.answered(at.ask())
@@ -175,7 +175,7 @@ async def test_a_plan_is_deleted_with_its_question_and_replaced_after_an_edit(tm
         assert (message["ts"], tasks(message)) == (first["ts"], [])
 
 
-async def test_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
+async def test_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 4, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
         message = await at.answered(at.ask())

@@ -59,7 +59,7 @@ async def test_waiting_for_the_model_begins_with_its_first_failure(tmp_path: Pat
             assert retry_delay_s(job, outcome, PATIENT) is None, "it does not pass"
 
 
-async def test_unreachable_model_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
+async def test_an_unreachable_model_is_named_until_it_answers(tmp_path: Path, redis_url: str) -> None:
     decisions, drafts = [fails(500), fails(500), RESPOND], repeat(says(DRAFTS["good"]))
     async with with_model(tmp_path, redis_url, decisions=decisions, drafts=drafts, timeouts=QUICK) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
@@ -69,7 +69,7 @@ async def test_unreachable_model_is_named_until_it_answers(tmp_path: Path, redis
         assert "is thinking…" not in after
 
 
-async def test_thread_is_read_once_however_often_its_question_is_tried(tmp_path: Path, redis_url: str) -> None:
+async def test_a_thread_is_read_only_once_for_all_tries_of_its_question(tmp_path: Path, redis_url: str) -> None:
     failing = [fails(500)] * 4
     async with with_model(tmp_path, redis_url, decisions=[*failing, RESPOND], timeouts=QUICK) as (setting, server):
         root = setting.workspace.post("U0ONCALL", CHANNEL, "We talk of the walrus key here.")
@@ -80,7 +80,7 @@ async def test_thread_is_read_once_however_often_its_question_is_tried(tmp_path:
         assert sum(call.method == "conversations.replies" for call in setting.workspace.calls) == 1
 
 
-async def test_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:
+async def test_the_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):
         setting.workspace.faults.hang("conversations.replies")
         root = setting.workspace.post("U0ONCALL", CHANNEL, "Who knows about keys?")

@@ -37,7 +37,7 @@ def cleared(slack: Slack) -> bool:
     return not threads.status_payloads() and {one.status for one in threads.sessions.values()} == {"active"}
 
 
-async def test_status_is_shown_changed_and_cleared(slack: Slack) -> None:
+async def test_the_status_is_shown_changed_and_cleared(slack: Slack) -> None:
     place, ts = slack.ask()
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
         await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
@@ -126,7 +126,7 @@ async def test_cancelled_turn_clears_its_status(slack: Slack) -> None:
     assert cleared(slack)
 
 
-async def test_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker(slack: Slack) -> None:
+async def test_losing_the_lease_ends_the_status_and_leaves_the_turn_to_its_worker(slack: Slack) -> None:
     place, ts = slack.ask()
     slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=5)
 
@@ -140,7 +140,7 @@ async def test_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker(slac
 
 
 @pytest.mark.parametrize("error", ["", "unknown_method"])
-async def test_question_that_waits_keeps_its_status(error: str, slack: Slack) -> None:
+async def test_a_waiting_question_keeps_its_status(error: str, slack: Slack) -> None:
     place, ts = slack.ask()
     if error:
         slack.server.faults.fail("assistant.threads.setStatus", error, times=9)

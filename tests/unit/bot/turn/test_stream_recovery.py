@@ -170,7 +170,7 @@ async def at(tmp_path: Path, redis_client: Redis) -> AsyncIterator[TeamBot]:
 
 
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
-async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(method: str, at: TeamBot) -> None:
+async def test_a_turn_interrupted_mid_stream_is_finished_in_its_message(method: str, at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await at.store(ts, place)
     at.slack.server.faults.delay(method, 1.0)
@@ -187,7 +187,7 @@ async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(method: str
     assert str(message["blocks"]).count("120 requests") == 1
 
 
-async def test_stream_cut_off_and_then_stopped_keeps_its_text(at: TeamBot) -> None:
+async def test_an_interrupted_stream_that_is_then_stopped_keeps_its_text(at: TeamBot) -> None:
     at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)
@@ -198,7 +198,7 @@ async def test_stream_cut_off_and_then_stopped_keeps_its_text(at: TeamBot) -> No
     assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
 
 
-async def test_bot_without_an_account_gets_a_post(at: TeamBot) -> None:
+async def test_a_bot_without_an_account_gets_a_post(at: TeamBot) -> None:
     """Slack takes only people for a stream's recipients; its refusal would take streams from the whole channel."""
     for user, starts in (("B0ALERTS", 0), ("U0YOU", 1)):
         place, ts = at.slack.ask()

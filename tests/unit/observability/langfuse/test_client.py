@@ -69,7 +69,7 @@ async def test_another_page_is_not_mistaken_for_langfuse() -> None:
     assert {entry[1:] for entry in reported(logs)} == {("scores", "html"), ("traces", "html")}
 
 
-async def test_busy_host_is_asked_again() -> None:
+async def test_a_busy_host_is_asked_again() -> None:
     async with LangfuseReceiver() as receiver:
         receiver.refuse_traces, receiver.refuse_scores = [503], [429]
         with capture_logs() as logs:

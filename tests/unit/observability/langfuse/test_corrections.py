@@ -100,7 +100,7 @@ async def test_one_command_asks_the_dataset_again(redis_client: Redis, tmp_path:
     )  # fmt: skip
 
 
-def test_reply_that_does_not_say_the_reference_is_not_as_expected() -> None:
+def test_a_reply_that_does_not_say_the_reference_is_not_as_expected() -> None:
     asked = LabelledQuestion(id="a", question=QUESTION, expect=None, reference="14 weeks.")
     assert EvalReply(asked=asked, outcome="answered", text="14 weeks").as_expected
     assert not EvalReply(asked=asked, outcome="refused", text="").as_expected

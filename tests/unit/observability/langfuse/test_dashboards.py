@@ -34,7 +34,7 @@ def test_the_dashboard_is_made_with_every_chart_on_it(langfuse: LangfuseDashboar
     assert len({widget["name"] for widget in langfuse.widgets}) == len(CHARTS)
 
 
-def test_a_second_run_changes_no_chart(langfuse: LangfuseDashboards) -> None:
+def test_a_second_run_changes_no_existing_chart(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     langfuse.widgets[0]["chartType"] = "NUMBER"  # its owner likes it better so
     again = make(langfuse)

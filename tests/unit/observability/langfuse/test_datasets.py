@@ -32,7 +32,7 @@ async def push(tracer: Tracer, *, run: str = "set now", timeout_s: float = 20) -
     return await push_experiment(tracer, made, timeout_s=timeout_s)
 
 
-async def test_run_is_a_dataset_with_items_traces_and_scores() -> None:
+async def test_a_run_is_a_dataset_with_items_traces_and_scores() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         told = await push(tracer)
         assert told.startswith(f"Langfuse: run set now of the dataset set, {receiver.url}/project/p1/experiments/")

@@ -53,7 +53,7 @@ def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -
     trace.end(outcome=outcome, reason=reason, answer="120 [1]")
 
 
-async def test_turn_is_one_trace_of_typed_observations() -> None:
+async def test_a_turn_is_one_trace_of_typed_observations() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         run_turn(await turn_of(tracer))
     kinds = {(span.name, span.kind) for span in receiver.spans}
@@ -132,7 +132,7 @@ async def test_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> Non
         ("out_of_budget", "tokens", []),
     ],
 )  # fmt: skip
-async def test_scores_are_set_only_where_verification_decided(outcome: str, reason: str, passed: list[int]) -> None:
+async def test_scores_are_set_only_if_verification_decided(outcome: str, reason: str, passed: list[int]) -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         run_turn(await turn_of(tracer), outcome=outcome, reason=reason)
     assert receiver.score("verify_pass") == passed
@@ -189,7 +189,7 @@ async def test_content_can_be_withheld_from_langfuse() -> None:
     assert search["output"] == {"length": 12}
 
 
-async def test_open_observations_are_closed_at_the_end_and_long_ids_are_hashed() -> None:
+async def test_open_observations_are_closed_at_the_end_and_long_ids_hashed() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await tracer.turn("t", thread="ü" * 300, user="U", question="q" * 60_000)
         trace.model_start(phase="write")
@@ -238,7 +238,7 @@ async def test_a_fault_inside_tracing_is_only_logged() -> None:
     assert [entry for entry in logs if entry["event"] == "trace_failed"] == [fault]
 
 
-async def test_trace_that_could_not_begin_stays_silent() -> None:
+async def test_a_trace_that_could_not_begin_stays_silent() -> None:
     unprintable: Any = Unprintable()
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         with capture_logs() as logs:
@@ -252,7 +252,7 @@ async def test_trace_that_could_not_begin_stays_silent() -> None:
     assert receiver.spans == []
 
 
-async def test_server_on_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_on_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:

@@ -106,7 +106,7 @@ def test_pieces_are_ordered_and_never_empty(body: str) -> None:
 
 
 @pytest.mark.parametrize(("placeholders", "filled"), [(8, {"x"}), (9, set())])
-def test_command_may_have_eight_placeholders(placeholders: int, filled: set[str]) -> None:
+def test_a_command_may_have_eight_placeholders(placeholders: int, filled: set[str]) -> None:
     assert placeholder_values("ctl" + " x" * placeholders, [f"`ctl{' <a>' * placeholders}`"]) == filled
 
 

@@ -22,7 +22,7 @@ def test_the_feedback_names_the_time_if_only_that_differs() -> None:
     assert "Replace 600 requests a second by 600 requests a minute" in only.remedy
 
 
-def test_number_of_the_source_is_left_to_the_judge() -> None:
+def test_a_number_of_the_source_is_left_to_the_judge() -> None:
     source = "A replica that lags by more than 30 seconds must not be promoted. The switch takes about 90 seconds."
     right = "A replica that lags by more than 30 seconds must not be promoted"
     assert violations_of(source, right) == violations_of(source, right.replace("30", "90")) == []

@@ -31,7 +31,7 @@ def test_several_sources_in_every_spelling(written: str) -> None:
     assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 
-def test_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
+def test_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
     for text, expected in [
         # a paragraph shares its citation; a sentence with its own keeps that
         ("The office opens at 9. It closes at 17. [1]", [(1,), (1,)]),
@@ -77,7 +77,7 @@ def test_table_rows_are_claims_in_both_dialects() -> None:
     assert [c for _, c in cited("```\nName | Days\n-----+-----\nFoo  | 3 [1]\n```")] == [(1,)]
 
 
-def test_small_letters_begin_a_row_of_a_table_but_go_on_with_a_line_of_text() -> None:
+def test_lower_case_begins_a_table_row_but_continues_a_line_of_text() -> None:
     table = "```\nname | days\n-----+-----\nfoo  | 3 [1]\nbar  | 4 [2]\n```"
     assert cited(table) == [("foo  | 3 [1]", (1,)), ("bar  | 4 [2]", (2,))]
     assert cited("```\n-----+-----\nFoo  | 3 [1]\n```") == [("Foo  | 3 [1]", (1,))]
@@ -94,11 +94,11 @@ def test_lines_indented_under_an_item_belong_to_the_list() -> None:
 @pytest.mark.parametrize(
     ("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (NO_SOURCE,)), ("3; 5–6", (3, 5, 6))]
 )
-def test_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
+def test_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
     assert cited(f"The limit is 30 [{written}].")[0][1] == ids
 
 
-def test_line_of_citations_alone_belongs_to_the_lines_above() -> None:
+def test_a_line_with_only_citations_belongs_to_the_lines_above() -> None:
     assert cited("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
     assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
 
@@ -154,7 +154,7 @@ def test_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> Non
     assert cited(text) == [("First updates [1]:", (1,)), ("SEV1     | 15 min", (1,))]
 
 
-def test_reference_after_the_sentence_is_its_citation() -> None:
+def test_a_reference_after_the_sentence_is_its_citation() -> None:
     assert cited("Keys last 90 days. See https://wiki.test/p1 [1].")[0] == ("Keys last 90 days.", (1,))
     assert cited("See `https://evil.test/x` [1].") == [("See `https://evil.test/x` [1].", (1,))]
 

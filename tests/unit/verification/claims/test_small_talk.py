@@ -68,7 +68,7 @@ STATES_NOTHING = [
 ]  # fmt: skip
 
 
-def test_fact_after_a_courtesy_is_a_claim() -> None:
+def test_a_fact_after_a_courtesy_is_a_claim() -> None:
     for sentence in STATES:
         assert not states_nothing(sentence)
         assert not is_interjection(sentence)
@@ -80,7 +80,7 @@ def test_courtesies_are_not_claims() -> None:
         assert states_nothing(sentence) or is_interjection(sentence)
 
 
-def test_bare_answer_is_distinguished_from_a_longer_one() -> None:
+def test_a_bare_yes_or_no_is_distinguished_from_a_longer_answer() -> None:
     for answer in ["Yes.", "*No*", "Ja, natürlich!", "Sí", "はい。", "不是", "Correct."]:
         assert is_bare_answer(answer)
         assert not is_bare_answer(f"{answer} Keys are shared.")
@@ -96,7 +96,7 @@ def test_a_greeting_with_two_names_is_not_a_claim() -> None:
     ["*Keys never expire*", "## Refunds are free", "*Step 2: Keys must be rotated*", "Schlüssel dürfen geteilt werden",
      "Les clés sont gratuites", "Las claves son gratis", "Kunci boleh dibagikan", "鍵は共有できます", "密码可以共享"],
 )  # fmt: skip
-def test_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
+def test_a_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
     assert is_sentence(heading)
 
 
@@ -105,7 +105,7 @@ def test_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
     ["*Limits*", "How keys are rotated", "What you need to know", "If you are on call", "Services that must go",
      "Wann ausgeliefert wird", "Is the office open?", "Step 2"],
 )  # fmt: skip
-def test_title_is_not_a_claim(heading: str) -> None:
+def test_a_title_is_not_a_claim(heading: str) -> None:
     assert not is_sentence(heading)
 
 

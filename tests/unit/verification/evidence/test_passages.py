@@ -21,7 +21,7 @@ WORDS = (
     st.sampled_from(["en", "de", "ja"]),
 )
 @example(["Keys", "expire"], ".", "en")
-def test_line_without_ends_of_sentences_is_one_sentence(words: list[str], end: str, language: str) -> None:
+def test_a_line_without_inner_sentence_ends_is_one_sentence(words: list[str], end: str, language: str) -> None:
     line = " ".join(words) + end
     parted = [piece for piece in sentencex.segment(language, line) if piece.strip()]
     spans = [line[start:stop] for start, stop in sentence_spans(line, language)]
@@ -31,12 +31,12 @@ def test_line_without_ends_of_sentences_is_one_sentence(words: list[str], end: s
 
 
 @pytest.mark.parametrize("line", ["It works. It is fast.", "It works! \u3042。い", "a; b. C is d."])
-def test_line_with_ends_inside_goes_through_the_splitter(line: str) -> None:
+def test_a_line_with_inner_sentence_ends_is_split(line: str) -> None:
     parted = [piece.strip() for piece in sentencex.segment("en", line)]
     assert [line[start:stop] for start, stop in sentence_spans(line, "en")] == parted
 
 
-def test_number_in_a_path_is_the_paths_also_inside_code() -> None:
+def test_a_number_in_a_path_is_part_of_the_path_even_in_code() -> None:
     for text in (
         "See decisions/0011-who-may-stop.md.",
         "See `decisions/0011-who-may-stop.md`.",

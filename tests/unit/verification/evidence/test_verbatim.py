@@ -25,7 +25,7 @@ def test_a_sentence_of_the_source_counts_as_a_quotation() -> None:
         assert is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
-def test_part_of_a_sentence_is_not_a_quotation() -> None:
+def test_a_part_of_a_sentence_is_not_a_quotation() -> None:
     for claim in [
         "The primary answers within 15 minutes [1].", "the primary answers within 5 minutes [1].",
         "primary answers within 5 minutes [1].", "The primary answers within 5 [1].", "Fifty euros a week [1].",
@@ -35,7 +35,7 @@ def test_part_of_a_sentence_is_not_a_quotation() -> None:
         assert not is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
-def test_quotation_is_found_after_the_same_words_inside_another_sentence() -> None:
+def test_a_quotation_is_found_after_the_same_words_inside_another_sentence() -> None:
     assert is_verbatim_sentence("Keys expire daily.", ["All Keys expire daily. Keys expire daily. Keys last."])
 
 
@@ -63,7 +63,7 @@ def test_a_row_with_anything_else_is_not_a_quotation() -> None:
 
 
 @given(st.text(alphabet="ab .\n[1]*?", max_size=60), st.text(alphabet="ab .\n*?", max_size=200))
-def test_verbatim_sentence_is_in_the_source(claim: str, source: str) -> None:
+def test_a_verbatim_sentence_is_in_the_source(claim: str, source: str) -> None:
     assert (
         not is_verbatim_sentence(claim, [source]) or claim.replace("[1]", " ").strip(" \n\t*_~.").split()[0] in source
     )

@@ -21,12 +21,12 @@ def set_right(text: str, sources: tuple[Source, ...] = SOURCES) -> tuple[str, tu
     return fix_citations(offered, text, check_claims(offered, claims(text))[0])
 
 
-def test_citation_that_does_not_exist_is_corrected_too() -> None:
+def test_a_citation_that_does_not_exist_is_corrected_too() -> None:
     assert set_right("The garage opens at 06:30 [9].")[0] == "The garage opens at 06:30 [3]."
     assert set_right("The garage opens at 06:30 [9][1].")[0] == "The garage opens at 06:30 [3]."
 
 
-def test_remedy_names_the_supporting_source() -> None:
+def test_the_remedy_names_the_supporting_source() -> None:
     text = "Employees have 28 days of leave a year [1]."
     (judged,), violations = check_claims(read_basis(Draft(text=text, sources=SOURCES), text), claims(text))
     assert judged.supported == "no"
@@ -40,7 +40,7 @@ RULEBOOK = (
 )
 
 
-def test_wrong_citation_is_corrected_and_recorded() -> None:
+def test_a_wrong_citation_is_corrected_and_recorded() -> None:
     for text, mended in [
         ("Refunds take 14 days [2].", "Refunds take 14 days [1]."),
         ("Annual leave is 30 days [1].", "Annual leave is 30 days [2]."),
@@ -70,7 +70,7 @@ def test_a_wrong_fact_still_fails(text: str) -> None:
     assert verdict.text == text
 
 
-def test_citation_of_a_fact_in_two_sources_is_not_moved() -> None:
+def test_a_citation_of_a_fact_in_two_sources_is_not_moved() -> None:
     twins = (*RULEBOOK, Source(id=4, title="Refunds again", text="Refunds take 14 days."))
     assert check(Draft(text="Refunds take 14 days [2].", sources=twins)).text == "Refunds take 14 days [2]."
 
@@ -97,7 +97,7 @@ GUIDES = (
         "Updates [1].",
     ],
 )
-def test_citation_that_no_other_page_beats_stays(text: str) -> None:
+def test_a_citation_that_no_other_page_beats_stays(text: str) -> None:
     verdict = check(Draft(text=text, sources=GUIDES))
     assert verdict.passed
     assert verdict.text == text

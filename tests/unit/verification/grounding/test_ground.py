@@ -46,7 +46,7 @@ def test_precise_evidence_is_an_error_that_names_the_source_value() -> None:
         assert found.remedy
 
 
-def test_claim_after_a_refuted_one_is_still_judged() -> None:
+def test_a_claim_after_a_refuted_one_is_still_judged() -> None:
     text = "Backups are kept for 14 days [9]. Backups are kept for 30 days [1]. Backups are kept for 15 days [1]."
     judged, violations = judge(text)
     assert [claim.supported for claim in judged] == ["open", "yes", "no"]
@@ -66,7 +66,7 @@ def test_two_sources_together_support_a_claim(text: str) -> None:
     assert (claim.supported, claim.settled_by, violations) == ("open", "nobody", ())
 
 
-def test_word_in_code_that_no_source_has_is_an_error() -> None:
+def test_a_word_in_code_that_no_source_has_is_an_error() -> None:
     _, violations = judge("Backups are made with `xyzzy` [1].")
     assert [(each.severity, each.words) for each in violations] == [("error", "`xyzzy`")]
 
@@ -77,7 +77,7 @@ def test_the_writer_may_name_an_everyday_command_freely(code: str, severity: str
     assert [(each.severity, each.words) for each in violations] == [(severity, code)]
 
 
-def test_quotation_that_ends_inside_a_word_is_altered() -> None:
+def test_a_quotation_that_ends_inside_a_word_is_altered() -> None:
     source = Source(id=1, title="", text='The sign says "never delete the backups." It hangs there.')
     text = 'It says "never delete the backup" [1].'
     _, violations = check_claims(read_basis(Draft(text=text, sources=(source,)), text), claims(text))
@@ -97,7 +97,7 @@ def test_quotation_that_ends_inside_a_word_is_altered() -> None:
         ),
     ],
 )
-def test_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
+def test_a_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
     draft = Draft(text=text, question="What do our rules say?", sources=(Source(id=1, title="Page", text=source),))
     ((claim,), _) = check_claims(read_basis(draft, text), claims(text))
     assert claim.supported == "no"
@@ -115,7 +115,7 @@ def test_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(so
         ("作品は三日間[1]。", True, False),
     ],
 )
-def test_quotation_is_shortened_only_where_no_judge_could_tell(
+def test_a_quotation_may_be_shortened_only_without_a_judge(
     text: str,
     without: bool,  # noqa: FBT001 - a column of the table
     before_a_judge: bool,  # noqa: FBT001 - a column of the table

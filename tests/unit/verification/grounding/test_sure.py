@@ -63,7 +63,7 @@ def test_shared_words_do_not_move_a_citation_if_there_is_a_judge() -> None:
     assert "[1]" in check(Draft(text=text, sources=sources, has_judge=True)).text
 
 
-def test_the_order_of_quoted_steps_is_left_to_the_judge_where_there_is_one() -> None:
+def test_a_judge_decides_the_order_of_quoted_steps() -> None:
     """Two steps exchanged, each word for word: rules and quotations alone let it pass in a recorded try."""
     page = "1. Unplug the battery from the truck.\n2. Switch on the fan and wait for the green lamp."
     swapped = (

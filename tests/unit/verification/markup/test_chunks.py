@@ -84,7 +84,7 @@ def test_code_is_escaped_for_slack_once() -> None:
     assert split_chunks("`a < b`\n```\nx > y\n```", (), "markdown") == ("`a < b`\n```\nx > y\n```",)
 
 
-def test_long_fence_is_closed_and_opened_again() -> None:
+def test_a_long_fence_is_closed_and_opened_again() -> None:
     code = "\n".join(f"line {number} <tag> [1]" for number in range(300))
     chunks = split_chunks(f"Before.\n\n```\n{code}\n```\n\nAfter.", SOURCES)
     assert len(chunks) > 2
@@ -118,7 +118,7 @@ def test_a_title_stays_with_the_text_it_introduces() -> None:
     assert [chunk[:7] for chunk in chunks] == ["a a a a", "b b b b"]
 
 
-def test_link_is_never_cut() -> None:
+def test_a_link_is_never_cut() -> None:
     link = "<https://x.y/" + "p" * 60 + "|a label with words>"
     for pad in range(120):
         for chunk in split_chunks("w " * pad + link + " end" * 20, (), "mrkdwn", 120):
@@ -146,7 +146,7 @@ def test_each_chunk_has_as_many_lines_as_fit(limit: int, lines: int) -> None:
     assert {chunk.count("abcd") for chunk in chunks[:-1]} == {lines}
 
 
-def test_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
+def test_a_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
     first, *_ = split_chunks("Ab. " + "word " * 40, (), "mrkdwn", 60)
     assert 55 <= len(first) <= 60
 

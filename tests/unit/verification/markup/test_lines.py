@@ -28,7 +28,7 @@ def test_a_text_is_split_into_its_lines() -> None:
         assert kinds(text) == expected
 
 
-def test_citation_after_the_colon_changes_nothing() -> None:
+def test_a_citation_after_the_colon_changes_nothing() -> None:
     assert ends_in_colon("*The steps:* [1]")
     assert not ends_in_colon("At 10:00 it starts")
 

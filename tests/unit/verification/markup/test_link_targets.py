@@ -109,13 +109,13 @@ def test_a_link_resolves_becomes_code_or_is_unknown() -> None:
         assert KnownLinks(draft).status(target) == standing
 
 
-def test_page_with_an_anchor_may_be_linked_without_it() -> None:
+def test_a_page_with_an_anchor_may_be_linked_without_it() -> None:
     draft = Draft(text="", sources=(Source(id=1, title="t", url="https://a.test/p#section"),))
     assert KnownLinks(draft).status("https://a.test/p") == "resolves"
     assert KnownLinks(draft).status("https://a.test/p#section") == "resolves"
 
 
-def test_link_that_is_only_in_the_question_is_shown_as_code() -> None:
+def test_a_link_that_is_only_in_the_question_is_shown_as_code() -> None:
     for text, shown in [
         ("see https://wiki.other.test/a_(b).", "see `https://wiki.other.test/a_(b)`."),
         ("see <https://wiki.other.test/a_(b)|the wiki>.", "see the wiki (`https://wiki.other.test/a_(b)`)."),
@@ -142,7 +142,7 @@ def test_a_link_that_no_source_has_is_an_error_in_both_dialects(dialect: Dialect
     assert verdict.text[found.start : found.end] == found.words
 
 
-def test_label_that_shows_another_address_is_an_error() -> None:
+def test_a_label_that_shows_another_address_is_an_error() -> None:
     text = "Deploy from <https://docs.acme.test/console|https://evil.test/login> [1]."
     verdict = check(Draft(text=text, question="How do I deploy?", sources=(SOURCE,)))
     assert "citation_resolves" in [each.rule for each in verdict.errors]

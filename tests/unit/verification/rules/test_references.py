@@ -94,7 +94,7 @@ def test_citations_are_normalised_to_one_form(text: str, normal: str) -> None:
     assert normalise_citations(once, SOURCES) == (normal, ())
 
 
-def test_page_of_two_sources_is_cited_by_number_only() -> None:
+def test_a_page_of_two_sources_is_cited_by_number_only() -> None:
     twins = (REFUNDS, Source(id=4, title="Refunds, part 2", url=REFUNDS.url))
     assert normalise_citations("a <https://docs.acme.test/refunds|Refunds>", twins)[1] == ()
 
@@ -105,7 +105,7 @@ def test_setting_citations_is_idempotent(text: str) -> None:
     assert normalise_citations(once, SOURCES)[0] == once
 
 
-def test_claim_without_citation_is_an_error() -> None:
+def test_a_claim_without_citation_is_an_error() -> None:
     verdict = check(Draft(text="Refunds take 14 days.", question="How long do refunds take?", sources=SOURCES))
     assert rules_of(verdict, "cites_sources") == ["Refunds take 14 days."]
     assert not verdict.passed
@@ -132,7 +132,7 @@ def test_text_that_needs_no_citation_gets_no_error(text: str, flags: dict[str, b
     "text",
     ["Refunds take 14 days [1]. They do [1][7].", "Refunds take 14 days [0].", "Refunds take 14 days [999999999999]."],
 )
-def test_number_without_a_source_is_an_error(text: str) -> None:
+def test_a_number_without_a_source_is_an_error(text: str) -> None:
     verdict = check(Draft(text=text, question="How long do refunds take?", sources=SOURCES))
     assert len(rules_of(verdict, "citation_resolves")) == 1
 
@@ -193,7 +193,7 @@ def test_the_longest_range_and_the_longest_number_are_read(bracket: str, ids: tu
     assert [citation.ids for citation in citations(f"It is so {bracket}.")] == [ids]
 
 
-def test_link_gets_its_number_by_what_its_own_line_cites() -> None:
+def test_a_link_gets_the_number_that_its_own_line_cites() -> None:
     sources = (Source(id=1, title="A", url="https://a.test/p", text="A."), Source(id=2, title="B", text="B."))
     text = "Cited [2].\nSee [the page](https://a.test/p)\nCited [2]."
     assert normalise_citations(text, sources)[0] == text.replace("/p)", "/p) [1]")
@@ -217,7 +217,7 @@ def violations_of(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[st
         "`<!here>` in code is still a token", "<!Channel> look",
     ],
 )  # fmt: skip
-def test_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
+def test_a_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
     assert violations_of(text, dialect)
 
 
@@ -249,11 +249,11 @@ def test_a_call_hidden_by_a_table_is_still_found(call: str, form: str) -> None:
     assert len(violations_of(form.format(call=call, table=TABLE))) == 1
 
 
-def test_table_without_a_mention_notifies_no_one() -> None:
+def test_a_table_without_a_mention_notifies_no_one() -> None:
     assert violations_of(TABLE) == []
     assert violations_of(f"{TABLE}\n| SEV2 | <@U0456EFGH> |", mentions=frozenset({"U0456EFGH"})) == []
     assert violations_of(f"{TABLE}\n| SEV2 | `@here` |") == []
 
 
-def test_mention_in_small_letters_is_plain_text() -> None:
+def test_a_mention_in_small_letters_is_plain_text() -> None:
     assert check(Draft(text="<@u0123abcd> Keys expire.", own_words=True)).chunks == ("&lt;@u0123abcd&gt; Keys expire.",)

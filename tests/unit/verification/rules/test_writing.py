@@ -74,7 +74,7 @@ def test_places_are_exact_after_windows_line_ends_and_control_characters() -> No
     assert found["quote"].words == "> four"
 
 
-def test_windows_line_ends_round_code_are_no_fault() -> None:
+def test_windows_line_endings_around_code_are_not_a_fault() -> None:
     for dialect in get_args(Dialect):
         assert not violations("one\r\n\r\n```\r\nx = 1\r\n```\r\n\r\ntwo\r\n", dialect)
 
@@ -207,7 +207,7 @@ def details(text: str, question: str = "", *, own_words: bool = False) -> list[s
     return [each.detail for each in found]
 
 
-def test_repeated_sentence_is_warned_about() -> None:
+def test_a_repeated_sentence_gets_a_warning() -> None:
     for text in [
         "Refunds take fourteen days [1]. The form is online. Refunds take fourteen days [2].",
         "Rückerstattungen dauern vierzehn Tage. Das Formular ist online. Rückerstattungen dauern vierzehn Tage.",
@@ -231,7 +231,7 @@ def test_short_or_similar_sentences_are_not_repetitions(text: str) -> None:
     assert details(text) == []
 
 
-def test_text_that_breaks_off_is_warned_about() -> None:
+def test_text_that_breaks_off_gets_a_warning() -> None:
     for text in [
         "Refunds are paid by the", "Refunds are paid by the finance team and", "Refunds are paid by finance,",
         "Refunds are paid by finance (", "Die Erstattung erfolgt durch die", "Le remboursement est payé par le",
@@ -243,7 +243,7 @@ def test_text_that_breaks_off_is_warned_about() -> None:
         assert found.words == text
 
 
-def test_finished_text_is_not_warned_about() -> None:
+def test_finished_text_gets_no_warning() -> None:
     for text in [
         "Refunds are paid by finance.", "Refunds are paid by finance [1]", "• finance\n• sales",
         "Run this:\n```\nfoo and\n```", "Set the flag `--and`", "Really?", "Bye :)", "払います。", "*Refunds*",
@@ -294,7 +294,7 @@ def test_an_answer_in_another_language_than_the_question_gets_a_warning() -> Non
         assert [detail for detail in details(text, question) if detail.startswith("The question is in ")]
 
 
-def test_the_same_or_a_requested_language_is_not_warned_about() -> None:
+def test_the_same_or_a_requested_language_gets_no_warning() -> None:
     for question, text in [
         (QUESTION, "The refund is paid to the account within two weeks."),
         (QUESTION, "14 days"),

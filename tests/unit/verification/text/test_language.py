@@ -87,7 +87,7 @@ def test_code_links_and_mentions_do_not_determine_the_language() -> None:
     assert detect_language(f"Die Antwort steht in der Anleitung. {mail}") == "de"
 
 
-def test_the_beginning_of_a_long_text_decides_only_where_it_leads_by_far() -> None:
+def test_the_beginning_of_a_long_text_decides_only_with_a_clear_lead() -> None:
     beginning = "The page is for all of us. Das ist die Seite. " * 11
     rest = "Wir haben das in der Anleitung und auf der Seite für alle beschrieben, damit es nicht verloren geht. " * 30
     assert detect_language(beginning) == "en"

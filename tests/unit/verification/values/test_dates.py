@@ -133,6 +133,6 @@ def test_any_text_is_read_without_trouble(text: str) -> None:
         assert 0 <= moment.start < moment.end <= len(text)
 
 
-def test_span_of_a_whole_day_passes_where_the_source_has_it() -> None:
+def test_a_span_of_a_whole_day_passes_if_the_source_has_it() -> None:
     sources = (Source(id=1, title="", text="The desk is staffed from 08:00 to 08:00 the next day."),)
     assert check(Draft(text="The desk is open from 08:00 to 08:00 the next day [1].", sources=sources)).passed

@@ -42,7 +42,7 @@ def test_text_that_is_not_an_identifier() -> None:
         assert identifiers(text) == ()
 
 
-def test_name_matches_only_as_a_whole() -> None:
+def test_a_name_matches_only_as_a_whole() -> None:
     for needle, haystack, there in [
         ("--dry", "use --dry now", True),
         ("--dry", "use --dry-run now", False),

@@ -89,13 +89,13 @@ def test_a_missing_root_keeps_its_documents(index: KnowledgeIndex, docs: Path) -
     assert len(index.documents()) == 2
 
 
-def test_root_that_is_no_longer_given_is_dropped(index: KnowledgeIndex, docs: Path) -> None:
+def test_a_root_that_is_no_longer_given_is_dropped(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     assert index.index([docs / "sub"]) == IndexReport(changed=1, removed=1)
     assert [d.id for d in index.documents()] == ["b.md"]
 
 
-def test_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Path) -> None:
+def test_a_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs], docs_url="https://d/?path=")
     for name in ("sub/b.md", "b.md", "B", "beta", " Beta "):
         document = index.document(name)
@@ -192,7 +192,7 @@ def test_only_the_first_of_many_failures_are_kept_by_name(index: KnowledgeIndex,
 @pytest.mark.parametrize(
     "note", ["nonsense", "[]", "{}", '{"tried": 1, "failed": 3}', '{"tried": 1, "failed": [], "new": 1}', "null"]
 )
-def test_state_is_read_as_it_was_written_and_a_note_that_says_nothing_is_none(index: KnowledgeIndex, note: str) -> None:
+def test_a_state_is_read_back_unchanged_and_an_empty_note_is_ignored(index: KnowledgeIndex, note: str) -> None:
     state = SourceState(tried=2.5, synced=1.5, seconds=0.5, read=3, size=4, failed=(("ä.md", "is empty"),), failures=8)
     with index.session() as session:
         tables.put_states(session, {"a": state, "b": state})

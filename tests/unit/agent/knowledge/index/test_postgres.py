@@ -88,7 +88,7 @@ def test_both_indexes_give_the_same_passages_the_same_scores(
             assert alone.by_words(query, 9) == shared[0].by_words(query, 9) != []
 
 
-def test_unreachable_database_is_reported_and_recovers() -> None:
+def test_an_unreachable_database_is_reported_and_recovers() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -100,7 +100,9 @@ def test_unreachable_database_is_reported_and_recovers() -> None:
                 assert "secret" not in str(raised.value)
 
 
-def test_connection_that_was_cut_is_replaced(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
+def test_a_connection_that_was_cut_is_replaced(
+    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
+) -> None:
     index, _ = shared
     index.index([docs])
     assert index.search("canteen")
@@ -109,7 +111,7 @@ def test_connection_that_was_cut_is_replaced(shared: tuple[PostgresIndex, str], 
     assert index.search("canteen")
 
 
-def test_invalid_address_is_refused_without_showing_it() -> None:
+def test_an_invalid_address_is_refused_without_showing_it() -> None:
     with pytest.raises(ValueError, match="no address") as raised:
         PostgresIndex("postgresql://user:secret@[half/name")
     assert "secret" not in str(raised.value)

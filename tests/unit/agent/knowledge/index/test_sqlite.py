@@ -39,7 +39,7 @@ def test_two_processes_that_create_the_index_at_once_both_have_it(tmp_path: Path
     opened[0].close()
 
 
-def test_new_schema_starts_afresh(tmp_path: Path, docs: Path) -> None:
+def test_a_new_schema_starts_from_scratch(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     index = SqliteIndex.open(path)
     index.index([docs])
@@ -83,7 +83,7 @@ def test_index_damaged_at_any_place_is_rebuilt(tmp_path: Path, docs: Path, place
         assert index.documents() == documents
 
 
-def test_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
+def test_a_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     path.write_text("this is no database, and long enough not to be taken for an empty one" * 40)
     with closing(SqliteIndex.open(path)) as index:
@@ -91,13 +91,13 @@ def test_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     assert (tmp_path / "k.db.damaged").read_text().startswith("this is no database")
 
 
-def test_place_that_cannot_be_written_is_an_error_not_a_rebuild(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_an_error_not_a_rebuild(tmp_path: Path) -> None:
     (tmp_path / "k.db").mkdir()
     with pytest.raises(sqlite3.OperationalError):
         SqliteIndex.open(tmp_path / "k.db")
 
 
-def test_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs: Path) -> None:
+def test_closing_an_index_in_use_lets_the_reader_finish(index: SqliteIndex, docs: Path) -> None:
     index.index([docs])
     with index.session() as connection:
         index.close()

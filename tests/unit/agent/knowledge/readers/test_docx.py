@@ -65,7 +65,7 @@ def test_the_formatting_of_a_word_document_is_kept(tmp_path: Path) -> None:
     )
 
 
-def test_numbered_list_counts_as_word_shows_it() -> None:
+def test_a_numbered_list_is_counted_as_word_shows_it() -> None:
     document = Document()
     for text, style in (("Open", "List Number"), ("Close", "List Number"), ("Then:", None), ("Leave", "List Number")):
         document.add_paragraph(text, style=style)
@@ -79,7 +79,7 @@ def test_numbered_list_counts_as_word_shows_it() -> None:
     assert text_of(bytes_of(document.save)) == "1. Open\n2. Close\n\nThen:\n\n3. Leave\n1. Ring\n    - twice\n2. Wait\n"
 
 
-def test_package_that_unpacks_to_too_much_is_refused() -> None:
+def test_a_package_that_unpacks_to_too_much_is_refused() -> None:
     bomb = changed_package({"word/media/1.bin": bytes(201_000_000)})
     assert len(bomb) < 2_000_000
     with pytest.raises(ReadError, match="would unpack to 201 MB"):
@@ -105,12 +105,12 @@ def test_entities_do_not_expand_without_limit() -> None:
         (travel_rules()[:-200], "damaged"),
     ],
 )
-def test_unreadable_document_is_named(data: bytes, reason: str) -> None:
+def test_an_unreadable_document_is_named(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         text_of(data)
 
 
-def test_locked_entry_is_named() -> None:
+def test_a_locked_entry_is_named() -> None:
     data = bytearray(travel_rules())
     at = data.rindex(b"PK\x01\x02")
     data[at + 8] |= 1

@@ -162,7 +162,7 @@ def rewritten(data: bytes, *changes: tuple[str, str], **more: str) -> bytes:
     return result.getvalue()
 
 
-def test_cell_with_a_link_shows_its_address() -> None:
+def test_a_cell_with_a_link_shows_its_address() -> None:
     workbook = Workbook()
     sheet = workbook.worksheets[0]
     for row in (["Plan", "Page"], ["Team", '=HYPERLINK("https://b.example/?x=1&y=2","")'], ["https://c.example", "A1"]):
@@ -216,7 +216,7 @@ def test_cell_merged_across_rows_counts_below_an_empty_row_too() -> None:
         ("[$CHF] #,##0", 9, "CHF 9"),
     ],
 )
-def test_number_is_read_at_the_scale_that_its_format_shows(number_format: str, value: float, shown: str) -> None:
+def test_a_number_is_read_at_the_scale_that_its_format_shows(number_format: str, value: float, shown: str) -> None:
     workbook = Workbook()
     sheet = workbook.worksheets[0]
     sheet.append(["Revenue", value])

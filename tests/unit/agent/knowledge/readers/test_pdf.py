@@ -62,7 +62,7 @@ def drawn_font(name: Callable[[int], str]) -> str:
 SQUARE = "\n8 0 obj <</Length 24>> stream\n9 0 d0 0 0 8 8 re f      \nendstream endobj"
 
 
-def test_pdf_has_pages_and_title(tmp_path: Path) -> None:
+def test_a_pdf_has_pages_and_title(tmp_path: Path) -> None:
     document = read_document(pdf(tmp_path / "g.pdf", "First\nLast updated: 2026-05-04", "", "Third", title="Guide"))
     assert (document.title, document.updated_at) == ("Guide", "2026-05-04")
     assert [(part.page, part.line) for part in document.parts] == [(1, 1), (3, 4)]
@@ -102,7 +102,7 @@ def test_scanned_or_locked_pdf_is_named(tmp_path: Path) -> None:
         read_document(tmp_path / "locked.pdf")
 
 
-def test_pdf_with_too_many_pages_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pdf_with_too_many_pages_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.knowledge.readers.pdf.MAX_PAGES", 1)  # a limit, not behaviour: 2,000 pages take long
     document = read_document(pdf(tmp_path / "p.pdf", "a", "b"))
     assert (document.text, document.cut) == ("a", "is read up to page 1 only: it is too long")

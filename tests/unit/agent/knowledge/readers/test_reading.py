@@ -43,7 +43,7 @@ def test_front_matter_wins_and_line_numbers_stay_true() -> None:
     assert document.text.split("\n")[4] == "# Other"
 
 
-def test_invalid_date_is_ignored() -> None:
+def test_an_invalid_date_is_ignored() -> None:
     assert read("a.md", "---\nupdated: soon\n---\nLast updated: 2026-02-31\n\nx").updated_at == "2024-10-04"
 
 
@@ -164,14 +164,14 @@ def test_usual_encodings_are_understood(name: str, data: bytes, text: str) -> No
     assert text in read(name, data).text
 
 
-def test_small_page_of_many_spans_is_read_quickly() -> None:
+def test_a_small_page_of_many_spans_is_read_quickly() -> None:
     page = "<table><tr>" + "<td rowspan=100>x" * 900 + "</tr>" + "<tr></tr>" * 100 + "</table>"
     began = time.process_time()
     assert read("a.html", page).text.startswith("| x | x |")
     assert time.process_time() - began < 10, "without a limit: half a minute"
 
 
-def test_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
+def test_a_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
     big = tmp_path / "big.txt"
     with big.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
@@ -259,7 +259,7 @@ def test_a_file_that_is_being_written_waits_until_it_is_stable(tmp_path: Path) -
         ("Updated by Ann in 2026", "2024-10-04"),
     ],
 )
-def test_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
+def test_a_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
     assert read("a.md", f"# Title\n\n{line}\n\nText.\n").updated_at == date
 
 
@@ -301,7 +301,7 @@ def test_prose_that_begins_like_code_is_kept_in_mdx() -> None:
     assert not any(gone in text for gone in ("Tabs", "./b", "B,", "css", "const"))
 
 
-def test_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
+def test_a_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
     for field, said in (("actualizado", "2024-02-12"), ("Stand", "2. März 2026")):
         text = f"---\ntitulo: Gastos\n{field}: {said}\n---\n\n# Gastos\n\nTexto.\n"
         assert read("a.md", text).updated_at in {said, "2026-03-02"}

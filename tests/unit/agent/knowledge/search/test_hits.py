@@ -45,13 +45,13 @@ def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
     return found
 
 
-def test_short_page_comes_whole_with_the_headings_that_tell_its_parts_apart(find: Find) -> None:
+def test_a_short_page_is_returned_whole_with_its_headings(find: Find) -> None:
     (page,), left_out = find("enterprise requests", PLANS)
     assert (page.title, left_out) == ("Plans", ())
     assert page.text == PLANS.strip()
 
 
-def test_section_of_a_long_page_has_its_whole_path(find: Find) -> None:
+def test_a_section_of_a_long_page_has_its_whole_path(find: Find) -> None:
     filler = "\n\n".join(f"## Part {n}\n\n{'Nothing of note here. ' * 40}" for n in range(6))
     long = f"{PLANS}\n{filler}\n\n### Limits\n\nAn odd limit of 55 kiwis.\n"
     (stretch, *_), _ = find("kiwis", long)

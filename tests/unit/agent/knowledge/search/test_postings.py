@@ -76,7 +76,7 @@ def test_passages_with_equal_scores_keep_their_order() -> None:
 
 
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())
-def test_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
+def test_a_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
     blocks, changes = stored(passages), Changes(lambda: defaultdict(list))
     for place in gone:

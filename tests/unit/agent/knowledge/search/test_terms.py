@@ -42,7 +42,7 @@ def test_terms_are_words_only(query: str) -> None:
     assert all(term.replace(" ", "").isalnum() or impacts("", "", term) for term in query_terms(query))
 
 
-def test_pasted_log_is_cut() -> None:
+def test_a_pasted_log_is_cut() -> None:
     assert len(query_terms(" ".join(f"word{n}" for n in range(500)))) == MAX_TERMS
 
 

@@ -79,7 +79,7 @@ def test_text_to_embed_has_title_and_heading_once(title: str, heading: str, text
     assert text_to_embed(title, heading, text) == embedded
 
 
-async def test_passage_without_any_of_the_words_is_found(index: KnowledgeIndex, docs: Path) -> None:
+async def test_a_passage_without_any_of_the_words_is_found(index: KnowledgeIndex, docs: Path) -> None:
     async with embedding_server() as server, ranker_of(index, server.url) as ranker:
         assert await search(index, "accommodation") == []
         assert await ranker.make() == 4
@@ -204,7 +204,7 @@ async def test_batches_and_texts_that_are_too_large_are_reduced(index: Knowledge
         (None, ""),
     ],
 )
-async def test_model_is_found_in_the_servers_list(listed: Sequence[str] | None, model: str) -> None:
+async def test_a_model_is_found_in_the_servers_list(listed: Sequence[str] | None, model: str) -> None:
     models = None if listed is None else tuple({"id": name, "object": "model"} for name in listed)
     async with ScriptedOpenAI(embed=word_vector, models=models) as server:
         embedder = ServerEmbedder(ServerAddress(base_url=server.url), "")
@@ -265,7 +265,7 @@ async def test_a_reply_without_vectors_is_reported(row: list[float]) -> None:
         await embedder.aclose()
 
 
-async def test_index_rebuilt_by_a_newer_version_keeps_its_vectors(tmp_path: Path) -> None:
+async def test_an_index_rebuilt_by_a_newer_version_keeps_its_vectors(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "door.md").write_text(TEXTS["door.md"])
     async with embedding_server() as server:
@@ -297,7 +297,7 @@ asyncio.run(main())
 """
 
 
-async def test_killed_process_leaves_its_vectors_and_no_lock(
+async def test_a_killed_process_leaves_its_vectors_and_no_lock(
     index: KnowledgeIndex, docs: Path, request: pytest.FixtureRequest
 ) -> None:
     for number in range(200):
@@ -338,7 +338,7 @@ def test_both_scores_count_by_their_shares() -> None:
     )
 
 
-def test_passage_without_a_vector_is_ranked_by_its_words() -> None:
+def test_a_passage_without_a_vector_is_ranked_by_its_words() -> None:
     assert [number for number, _ in fuse_scores([(1, 9.0), (2, 8.0), (3, 7.0)], {1: 0.5, 3: 0.5})] == [1, 2, 3]
 
 

@@ -24,7 +24,7 @@ def ids(run: IndexRun, *roots: Path) -> list[str]:
     return [file.id for file in files(run, *roots)]
 
 
-def test_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
+def test_only_documents_are_indexed_in_a_stable_order(tmp_path: Path) -> None:
     for name in ("b.md", "a.TXT", ".hidden.md", "x.png", "node_modules/p.md", ".git/c.md", "sub/d.pdf", "sub/e.html"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -35,7 +35,7 @@ def test_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
     assert run.skipped == {str(tmp_path): {".png": 1}}
 
 
-def test_files_copied_on_one_day_have_no_date_and_a_work_tree_has_that_of_its_commits(tmp_path: Path) -> None:
+def test_files_copied_on_one_day_have_no_date_and_a_work_tree_has_its_commits_dates(tmp_path: Path) -> None:
     for number, name in enumerate(("a.md", "b.md", "c.md", "old.md")):
         (tmp_path / name).write_text("x")
         os.utime(tmp_path / name, (86_400 * (20_000 - 900 * (number == 3)),) * 2)
@@ -84,7 +84,7 @@ def test_a_missing_root_and_a_name_that_is_not_text_are_reported(tmp_path: Path)
     assert run.missing == [str(tmp_path / "none")]
 
 
-def test_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     run = IndexRun()
     Folders([tmp_path], run)._note_unreadable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
     assert run.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]

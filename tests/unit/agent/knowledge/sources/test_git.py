@@ -61,7 +61,7 @@ def test_only_files_that_a_commit_changed_are_indexed(index: KnowledgeIndex, rep
     assert [(d.id, d.updated_at) for d in index.documents()] == [("docs/lunch.md", "2026-03-04")]
 
 
-def test_unreachable_repository_keeps_its_documents(index: KnowledgeIndex, repository: Path) -> None:
+def test_an_unreachable_repository_keeps_its_documents(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main")
     index.index([source])
     repository.rename(repository.with_name("away"))
@@ -85,7 +85,7 @@ def test_without_git_the_repository_is_unavailable_and_the_reason_is_reported(
 
 
 @pytest.mark.parametrize("ref", ["--output=/tmp/x", "nowhere", ""])
-def test_ref_is_never_an_option(repository: Path, ref: str) -> None:
+def test_a_ref_is_never_an_option(repository: Path, ref: str) -> None:
     run = IndexRun()
     assert list(GitSource(repository=repository, ref=ref).documents(run)) == []
     assert len(run.failed) == len(run.missing) == 1

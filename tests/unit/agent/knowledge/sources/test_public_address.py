@@ -89,7 +89,7 @@ def test_only_the_allowed_addresses_are_tried() -> None:
             fetch_status(CheckedNetwork(["docs.example"], lambda *_: ["127.0.0.1"]), "http://docs.example:9/")
 
 
-def test_name_that_nobody_knows_cannot_be_reached() -> None:
+def test_a_host_name_that_does_not_resolve_cannot_be_reached() -> None:
     def unknown(*_: object) -> Iterable[str]:
         raise OSError
 

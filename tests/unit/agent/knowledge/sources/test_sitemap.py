@@ -41,7 +41,7 @@ def test_pages_come_in_order_with_the_time_of_their_change() -> None:
     assert (found.maps, found.more) == ([], False)
 
 
-def test_no_more_is_kept_than_asked_for() -> None:
+def test_no_more_lines_are_kept_than_requested() -> None:
     found = read_sitemap(urls(*(f"<loc>https://a.example/{n % 4}</loc>" for n in range(9))), max_pages=3)
     assert (list(found.pages), found.more) == ([f"https://a.example/{n}" for n in range(3)], True)
     maps = "".join(f"<sitemap><loc>https://a.example/{n}.xml</loc></sitemap>" for n in range(9))
@@ -67,7 +67,7 @@ def test_no_more_is_kept_than_asked_for() -> None:
         (gzip.compress(b"<urlset/>", mtime=0)[:-4], "ended early"),
     ],
 )
-def test_invalid_sitemap_is_reported_as_such(data: bytes, reason: str) -> None:
+def test_an_invalid_sitemap_is_reported_as_such(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read_sitemap(data, max_pages=10)
 
@@ -79,7 +79,7 @@ def test_a_compression_bomb_is_not_unpacked() -> None:
         read_sitemap(bomb, max_pages=1)
 
 
-def test_sitemap_is_told_from_a_page_by_its_first_element() -> None:
+def test_a_sitemap_is_recognised_by_its_first_element() -> None:
     assert looks_like_sitemap(b"\xef\xbb\xbf" + urls())
     assert looks_like_sitemap(b"  <sitemapindex>")
     assert not looks_like_sitemap(b"<html>&lt;urlset></html>")

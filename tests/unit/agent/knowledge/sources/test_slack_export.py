@@ -57,7 +57,7 @@ def export(tmp_path: Path) -> Path:
     return folder
 
 
-def test_thread_is_a_document_with_its_permalink(index: KnowledgeIndex, export: Path) -> None:
+def test_a_thread_is_a_document_with_its_permalink(index: KnowledgeIndex, export: Path) -> None:
     assert index.index([SlackExport(folder=export, url=URL)]) == IndexReport(added=3)
     found = index.search("rotate the vault key")[0]
     assert found.document == "slack/ops/1767348000.000100"
@@ -92,7 +92,7 @@ def test_damage_is_reported_and_the_rest_continues(export: Path) -> None:
     ]
 
 
-def test_invalid_export_keeps_its_documents(index: KnowledgeIndex, export: Path) -> None:
+def test_an_invalid_export_keeps_its_documents(index: KnowledgeIndex, export: Path) -> None:
     source = SlackExport(folder=export)
     index.index([source])
     (export / "channels.json").unlink()

@@ -132,7 +132,7 @@ def test_missing_pages_are_dropped_and_failing_ones_stay(index: KnowledgeIndex, 
     assert list(new_notes(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in document_paths(index, site)]
 
 
-def test_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_an_unavailable_sitemap_keeps_all_known_pages(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     site.sitemap("/a")
     web = source(site)
@@ -262,7 +262,7 @@ def test_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str
     assert site.asked == []
 
 
-def test_redirect_is_checked_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_a_redirect_is_checked_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
     targets = {
         "/near": f"http://127.0.0.1:{site.port}/secret",
         "/metadata": "http://169.254.169.254/latest/",
@@ -312,7 +312,7 @@ def test_a_page_that_moved_permanently_is_dropped_and_an_unavailable_one_stays(
     assert document_paths(index, site) == ["/login"]
 
 
-def test_private_network_is_refused_unless_its_host_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_a_private_network_is_refused_unless_its_host_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     report = index.index([source(site, f"{site.url}/a", private_hosts=())])
     assert [reason for _, reason in report.failed] == [
@@ -376,7 +376,7 @@ def test_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
     assert set(run.missing) == {f"web:{site.url}"}
 
 
-def test_unresponsive_server_is_not_called_for_a_while(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_an_unresponsive_server_is_not_called_for_a_while(index: KnowledgeIndex, site: LocalSite) -> None:
     for n in range(6):
         site.pages[f"/{n}"] = Reply(status=429)
     report = index.index([source(site, site.sitemap(*(f"/{n}" for n in range(6))))])

@@ -83,7 +83,7 @@ async def test_nothing_outside_the_root_can_be_read(root: Path, path: str) -> No
     assert not found.sources
 
 
-async def test_link_that_stays_inside_is_followed(root: Path) -> None:
+async def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
     """The path may leave the root's name out, or be whole."""
     assert await text_of(root, "app/run.log") == await text_of(root, str(root / "app" / "run.log"))
     wrong = await read(root, "app/run.log", start_line=3, end_line=2)

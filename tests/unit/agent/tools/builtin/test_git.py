@@ -102,7 +102,7 @@ async def test_show_of_a_merge_shows_what_it_brought_in(work: Work) -> None:
         ("git_show", {"commit": "HEAD", "path": "a\0b"}),
     ],
 )
-async def test_invalid_name_is_refused_with_a_reason(work: Work, tool: str, arguments: dict[str, Any]) -> None:
+async def test_an_invalid_name_is_refused_with_a_reason(work: Work, tool: str, arguments: dict[str, Any]) -> None:
     found = await call(tool, [work.folder], **arguments)
     assert not found.ok
     assert found.error
@@ -133,7 +133,7 @@ async def test_no_program_that_a_repository_names_is_run(work: Work, tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
-async def test_repository_of_another_owner_is_read(work: Work) -> None:
+async def test_a_repository_of_another_owner_is_read(work: Work) -> None:
     for path in (work.folder, *work.folder.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
     assert len((await call("git_log", [work.folder])).sources) == 3
@@ -148,7 +148,7 @@ async def test_many_commits_share_a_few_sources(work: Work) -> None:
     assert sum(source.text.count("commit ") for source in found.sources) == 15
 
 
-async def test_huge_commit_is_cut_and_says_so(work: Work) -> None:
+async def test_a_huge_commit_is_cut_and_says_so(work: Work) -> None:
     work.commit("Big", at="2026-11-15T09:00:00+00:00", name="big.txt", text="line of text\n" * 60_000)
     found = await call("git_show", [work.folder], commit="HEAD")
     assert found.content.endswith("name a path to see those of one file.")
@@ -166,7 +166,7 @@ async def test_several_repositories_are_chosen_by_name(work: Work, tmp_path: Pat
     assert (await call("git_log", both, url="", repository="shop-2")).sources[0].url == ""
 
 
-async def test_folder_that_is_not_a_repository_is_named(work: Work, tmp_path: Path) -> None:
+async def test_a_folder_that_is_not_a_repository_is_named(work: Work, tmp_path: Path) -> None:
     good, bad = repositories([work.folder, tmp_path])
     assert await repository_fault(good) == ""
     assert "cannot read the repository" in await repository_fault(bad)

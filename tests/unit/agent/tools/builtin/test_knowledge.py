@@ -38,7 +38,7 @@ async def test_search_returns_one_source_per_run_of_lines(tools: dict[str, Tool]
     )
 
 
-async def test_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
+async def test_a_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
     for n in range(3):
         (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}")
     index.index([tmp_path])
@@ -49,7 +49,7 @@ async def test_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_path
     assert result.content.endswith("get_document reads one of them.")
 
 
-async def test_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: Path) -> None:
+async def test_a_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: Path) -> None:
     for n in range(5):
         (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\nKiwis ripen in {n} days.")
     index.index([tmp_path])
@@ -75,7 +75,7 @@ async def test_an_empty_or_truncated_list_says_so(
     assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
 
 
-def test_limit_of_the_turn_is_above_that_of_the_tools() -> None:
+def test_the_turn_has_a_higher_limit_than_its_tools() -> None:
     assert MAX_RESULT_CHARS > knowledge.MAX_TEXT_CHARS + 500
 
 

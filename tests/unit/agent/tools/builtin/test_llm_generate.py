@@ -111,7 +111,7 @@ async def test_large_context_logs_a_warning() -> None:
         (says(refusal="I will not."), "RefusalError", "Rephrase"),
     ],
 )
-async def test_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
+async def test_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
     with capture_logs() as logs:
         result, _ = await generated([scripted], prompt=PROMPT)
     body = json.loads(result.content)

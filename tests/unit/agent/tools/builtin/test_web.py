@@ -100,7 +100,7 @@ async def test_odd_titles_and_dates_do_no_harm() -> None:
         ({"raw": b" " * (MAX_REPLY_BYTES + 1)}, "The search engine sent more than can be read."),
     ],
 )
-async def test_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any], error: str) -> None:
+async def test_a_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any], error: str) -> None:
     async with LocalSearxNG(**fault) as server:
         found = await search(server, query="tea")
     assert (found.ok, found.error, found.sources) == (False, error, ())
@@ -108,7 +108,7 @@ async def test_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any]
     assert server.asked == ["tea"]
 
 
-async def test_search_engine_that_hangs_or_is_away() -> None:
+async def test_a_search_engine_that_hangs_or_is_down_is_a_failed_result() -> None:
     async with LocalSearxNG(hangs=True) as server, httpx2.AsyncClient(timeout=0.2, trust_env=False) as client:
         found = await call(WebSearchTool(f"{server.url}/search", client), query="tea")
     assert found.error == "The search engine did not answer in time."

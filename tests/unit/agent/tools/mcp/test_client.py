@@ -48,7 +48,7 @@ async def pid(tools: McpTools) -> int:
     return int((await call(tools, "shop_process")).content.split()[1])
 
 
-async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_over_standard_streams_starts_works_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """One story, for a server takes seconds to start: tools, sources, errors, a death, and being alive again."""
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-none-of-its-business")
     allowed = ("s*", "many", "die", "process")
@@ -99,7 +99,7 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
     ]  # fmt: skip
 
 
-async def test_hanging_server_is_restarted_but_not_for_a_slow_tool() -> None:
+async def test_a_hanging_server_is_restarted_but_not_for_a_slow_tool() -> None:
     async with open_mcp([child(timeout_s=0.5)], frozenset(), QUICK) as tools:
         before = await pid(tools)
         for tool, is_restarted in (("shop_sleep", False), ("shop_hang", True)):
@@ -108,7 +108,7 @@ async def test_hanging_server_is_restarted_but_not_for_a_slow_tool() -> None:
             assert (await pid(tools) != before) is is_restarted
 
 
-async def test_server_over_http_hangs_stops_and_recovers() -> None:
+async def test_a_server_over_http_hangs_stops_and_recovers() -> None:
     async with over_http() as url:
         port = int(url.split(":")[2].partition("/")[0])
         server = McpServer(name="shop", url=url, timeout_s=2.0, headers={"X-Key": "k"}, allow=("*",))
@@ -146,7 +146,7 @@ async def _away(url: str) -> ToolResult:
 
 
 @pytest.mark.parametrize("how", ["mute", "gone", "nonsense", "flood", "chatter", "stubborn"])
-async def test_misbehaving_server_does_not_disturb_orion(how: str) -> None:
+async def test_a_misbehaving_server_does_not_disturb_orion(how: str) -> None:
     async with open_mcp([child(how)], frozenset(), HASTY) as tools:
         assert set(tools.by_name()) <= {"shop_search"}
         (connection,) = tools.connections
@@ -243,7 +243,7 @@ def as_json(body: bytes) -> web.Response:
     ],
     ids=["long", "nameless", "minimum", "huge"],
 )
-async def test_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> None:
+async def test_a_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> None:
     """A name that is taken, by Orion's own or by another tool, gets a number."""
     replies = old_server(lists(bad, tool("own"), tool("good"), tool("good", title="Twice")), says(TEXT))
     names = ["far_own_2", "far_good", "far_good_2", "far_read"]
@@ -375,7 +375,7 @@ async def test_without_an_allow_list_only_read_only_tools_are_available() -> Non
         assert tools.connections[0].left_out == ("drop", "mute")
 
 
-async def test_server_that_refuses_orion_is_named_as_away_with_its_status() -> None:
+async def test_a_server_that_refuses_orion_is_reported_as_unavailable_with_its_status() -> None:
     async with opened(lambda *_: web.Response(status=401), replace(QUICK, ready=0.2)) as tools:
         refused = await call(tools, "far_search", query="leave")
     assert refused.error == "The server far cannot be reached (HTTP 401). It is tried again."
@@ -383,7 +383,7 @@ async def test_server_that_refuses_orion_is_named_as_away_with_its_status() -> N
     assert "not that it holds nothing" in refused.hints[0]
 
 
-async def test_program_that_ends_is_reported_with_its_last_words_without_secrets() -> None:
+async def test_a_program_that_ends_is_reported_with_its_last_lines_without_secrets() -> None:
     program = "import os,sys; sys.exit('bad token ' + os.environ['WIKI_TOKEN'])"
     server = McpServer(name="far", command=sys.executable, args=("-c", program), env={"WIKI_TOKEN": "hush-hush"})
     async with open_mcp([server], frozenset(), HASTY) as tools:
@@ -391,7 +391,7 @@ async def test_program_that_ends_is_reported_with_its_last_words_without_secrets
         assert tools.connections[0].trouble == "bad token …"
 
 
-async def test_link_of_a_result_is_read_and_any_other_address_is_not() -> None:
+async def test_only_links_from_search_results_are_read() -> None:
     link = {"type": "resource_link", "uri": "wiki://page/7", "name": "Leave"}
     replies = old_server(lists(tool()), says(link))
 

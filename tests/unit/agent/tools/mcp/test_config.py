@@ -39,7 +39,7 @@ def test_an_allow_list_allows_names_and_their_beginnings() -> None:
     assert [server.allows(name, reads=None) for name in names] == [True, True, False, False]
 
 
-def test_tool_that_changes_something_needs_its_whole_name_on_the_allow_list() -> None:
+def test_a_tool_that_changes_something_needs_its_whole_name_on_the_allow_list() -> None:
     server = McpServer(name="a", command="x", allow=("*", "post"))
     assert [server.allows(name, reads=False) for name in ("post", "drop")] == [True, False]
     bare = McpServer(name="a", command="x")

@@ -38,7 +38,7 @@ def test_any_text_becomes_one_short_line(text: str) -> None:
 
 @settings(max_examples=40)
 @given(st.dictionaries(KEYS, SCHEMAS, max_size=4), SCHEMAS)
-def test_schema_that_is_shown_can_be_checked_against(schema: dict[str, Any], value: object) -> None:
+def test_a_schema_that_is_shown_can_be_checked_against(schema: dict[str, Any], value: object) -> None:
     """Any schema of a server is left out, or can check any input."""
     spec = to_tool_spec("far", "look", "Looks.", schema)
     if spec is not None:

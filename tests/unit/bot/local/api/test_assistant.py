@@ -6,7 +6,7 @@ from bot.local.workspace import WorkspaceState
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
 
 
-async def test_status_shows_until_the_app_speaks_in_the_thread() -> None:
+async def test_the_status_shows_until_the_app_speaks_in_the_thread() -> None:
     workspace = idle()
     root = PersonActions(workspace).post(YOU, HELP, "question")
     status: dict[str, Any] = {"thread_ts": root, "status": "is searching", "loading_messages": ["a", "b"]}
@@ -58,7 +58,7 @@ def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread()
     assert workspace.threads.prompts == {CHAT: {"title": "Ask", "prompts": prompts}}
 
 
-def test_modal_opens_by_a_trigger_once_and_in_time() -> None:
+def test_a_trigger_opens_a_modal_only_once_and_in_time() -> None:
     workspace = idle()
     trigger = workspace.views.new_trigger(YOU)
     view = call(workspace, "views.open", trigger_id=trigger, view=modal())["view"]

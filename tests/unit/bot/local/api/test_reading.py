@@ -38,7 +38,7 @@ def test_replies_come_oldest_first_with_their_root_and_metadata_on_request() -> 
     assert first["messages"][0]["reply_count"] == 3
 
 
-def test_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> None:
+def test_a_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> None:
     workspace = idle()
     people = PersonActions(workspace)
     root = people.post(YOU, HELP, "root")

@@ -41,7 +41,7 @@ async def test_the_token_may_be_an_argument_and_scopes_are_returned() -> None:
         assert all("token" not in one.arguments for one in workspace.calls)
 
 
-async def test_missing_scope_is_named() -> None:
+async def test_a_missing_scope_is_reported() -> None:
     async with LocalWorkspace(scopes=("chat:write",)) as workspace:
         error = await refused(client_of(workspace), "users.info", user="U0YOU")
         assert error.response["error"] == "missing_scope"

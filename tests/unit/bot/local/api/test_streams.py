@@ -43,7 +43,7 @@ def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     assert [one.status for one in workspace.threads.sessions.values()] == ["active"]
 
 
-def test_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
+def test_a_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
     workspace, clock = idle(), Clock()
     workspace.log = MessageLog(clock)
     ts = started(workspace, markdown_text="a")

@@ -75,7 +75,7 @@ async def test_boot_returns_the_whole_state_of_the_workspace() -> None:
         assert (boot["me"], boot["bot"], boot["examples"], boot["connected"]) == (YOU, "U0ORION", ["How?"], True)
 
 
-async def test_person_posts_edits_reacts_and_deletes_only_what_is_theirs() -> None:
+async def test_a_person_posts_edits_reacts_and_deletes_only_what_is_theirs() -> None:
     async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         status, posted = await act(session, workspace, "post", {"channel": HELP, "text": " @Orion <hello> "})
         assert status == 200
@@ -117,7 +117,7 @@ async def test_messages_come_with_html_and_ephemerals_for_their_reader() -> None
         assert [one["text"] for one in thread] == ["*hi*", "reply", f"for {YOU}"]
 
 
-async def test_click_without_an_app_tells_the_person() -> None:
+async def test_a_click_without_a_connected_app_is_explained() -> None:
     async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         view = workspace.workspace.views.show(YOU, modal())
         assert await act(session, workspace, "submit", {"view_id": view["id"]}) == (
@@ -150,7 +150,7 @@ async def test_a_page_that_reconnects_gets_what_it_missed() -> None:
             assert (await updates(socket, 1))[0]["message"]["text"] == "four"
 
 
-async def test_the_page_is_told_when_the_app_comes_and_goes() -> None:
+async def test_the_page_learns_when_the_app_connects_and_disconnects() -> None:
     async with workspace_with_page() as workspace, aiohttp.ClientSession() as session:
         address = f"{workspace.url}/ui/live?run={workspace.workspace.feed.run}&since=0"
         async with session.ws_connect(address) as socket:

@@ -23,7 +23,7 @@ def test_an_edit_event_has_both_versions_and_is_not_a_new_mention() -> None:
         people.edit(HELP, "1.000001", "x")
 
 
-def test_deleted_question_with_replies_leaves_a_tombstone() -> None:
+def test_a_deleted_question_with_replies_leaves_a_tombstone() -> None:
     workspace = idle()
     people = PersonActions(workspace)
     ts = people.post(YOU, HELP, "question")
@@ -36,7 +36,7 @@ def test_deleted_question_with_replies_leaves_a_tombstone() -> None:
     assert workspace.deliveries.log[-1].event["deleted_ts"] == lonely
 
 
-def test_shared_file_comes_with_the_message_but_not_with_the_mention() -> None:
+def test_a_shared_file_is_in_the_message_event_but_not_in_the_mention() -> None:
     workspace = idle()
     people = PersonActions(workspace)
     file_id = people.add_file(YOU, "notes.txt", b"remember")
