@@ -206,7 +206,8 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
         return ""
     if _PRESSED.fullmatch(kind):
         url, label = string(block, "url"), block.get("text")
-        return _link(url, label if isinstance(label, str) else string(mapping(label), "text")) if url else ""
+        text = label if isinstance(label, str) else string(mapping(label), "text")
+        return _link(url, text) if url else ""
     if kind == "plain_text":
         return _wire(string(block, "text"))
     if kind == "rich_text":

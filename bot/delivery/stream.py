@@ -45,11 +45,8 @@ def join_emphasis(markdown: str) -> str:
     masked = "".join(part if is_text else re.sub(r"[^\n]", "`", part) for is_text, part in parts)
     edits: list[Edit] = []
     for match in _EMPHASIS.finditer(masked):
-        (start, end), before, after = (
-            match.span(2),
-            masked[match.start() - 1 : match.start()],
-            masked[match.end() : match.end() + 1],
-        )
+        (start, end), before = match.span(2), masked[match.start() - 1 : match.start()]
+        after = masked[match.end() : match.end() + 1]
         for place, outside, inside in ((start, before, masked[start]), (end, after, masked[end - 1])):
             if _is_letter(outside) and not _is_letter(inside):
                 edits.append(Edit(place, place, ZERO_WIDTH))

@@ -78,7 +78,10 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
             continue
         before = runs[-1][-1] if runs else (0, 0)
         joins = source == before[0] and heads[before] == head and (head or (before[1] == line - 1 and line > 1))
-        runs[-1].append((source, line)) if joins else runs.append([(source, line)])
+        if joins:
+            runs[-1].append((source, line))
+        else:
+            runs.append([(source, line)])
     return [_passage(words, named, run, pages[run[0][0]], heads[run[0]]) for run in runs[:MAX_PASSAGES]]
 
 

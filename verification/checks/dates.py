@@ -45,13 +45,14 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
 def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
     """Yield the quarters, ISO weeks and fiscal years in the text: place, name, and year or 0."""
     for match in _PERIOD.finditer(text):
-        quarter = match["quarter"] or match["number"] or match["with"] or (match["fiscal"] or "F")[0]
-        name = f"W{match['week']}" if match["week"] else f"FY{match['short']}" if quarter == "F" else f"Q{quarter}"
-        yield (
-            match.span(),
-            name,
-            int(match["before"] or match["after"] or (match["short"] and f"20{match['short']}") or 0),
-        )
+        if match["week"]:
+            name = f"W{match['week']}"
+        elif match["fiscal"] == "FY":
+            name = f"FY{match['short']}"
+        else:
+            name = f"Q{match['quarter'] or match['number'] or match['with'] or match['fiscal'][0]}"
+        year = f"20{match['short']}" if match["short"] else match["before"] or match["after"] or 0
+        yield match.span(), name, int(year)
     by_language = (  # not "the first quarterly review"
         listed if language in WITHOUT_SPACES else [rf"\b(?:{words})\b" for words in listed]
         for language, listed in values_by_language("quarters").items()

@@ -121,7 +121,7 @@ class Brackets:
         words = None if match else _WORDS.match(self._text, close + 1, self._end)
         if not (tail := match or words):
             return 0
-        url = unescape_url(match[1] if match[1] is not None else match[2]) if match else ""
+        url = unescape_url(match[1] or match[2] or "") if match else ""
         before = self._text[place.start - 1] if place.start > self._start else " "
         if (before.isalnum() or before in "_)]") and not place.image and not _TARGET_SIGN.search(url):
             return close + 1
