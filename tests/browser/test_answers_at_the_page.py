@@ -245,7 +245,7 @@ async def test_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Place) 
         await expect(page.locator("#tour")).to_be_hidden()
 
 
-async def test_the_focus_does_not_move_by_itself(place: Place) -> None:
+async def test_a_new_message_does_not_move_the_focus(place: Place) -> None:
     async with place.page() as page:
         await ask(page, LIMIT)
         button = page.get_by_role("button", name="Why trust this?")

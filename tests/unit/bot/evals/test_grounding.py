@@ -23,7 +23,7 @@ def rows(prefix: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_file_is_measured_by_the_threshold_of_the_others(tmp_path: Path) -> None:
+def test_a_file_is_measured_with_the_threshold_of_the_other_files(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one.jsonl", rows("a")), write(tmp_path / "two.jsonl", rows("b"))
     predictions = tmp_path / "out.jsonl"
     first, second = evaluate([one, two], predictions)

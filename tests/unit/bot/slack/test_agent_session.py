@@ -23,7 +23,7 @@ def session(slack: Slack) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_the_status_sets_the_session_to_processing_and_the_end_clears_it(channel: str, slack: Slack) -> None:
+async def test_the_status_sets_the_session_to_processing_and_the_end_sets_its_title(channel: str, slack: Slack) -> None:
     place, ts = slack.ask(channel=channel)
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).updating():
         await slack.server.wait_for(lambda: session(slack) == [("processing", "")])

@@ -57,6 +57,6 @@ def test_an_admin_may_refuse_optional_scopes_but_none_that_an_answer_needs() -> 
         assert (SEARCH_SCOPE in scopes["bot_optional"]) is search
 
 
-def test_every_requested_fact_is_used() -> None:
+def test_the_manifest_requests_no_unused_scopes() -> None:
     assert "user" not in manifest()["oauth_config"]["scopes"]
     assert not {"chat:write.public", "chat:write.customize"} & set(BOT_SCOPES)

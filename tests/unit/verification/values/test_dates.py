@@ -96,7 +96,7 @@ def test_text_that_is_not_a_date() -> None:
         assert moments(text) == ()
 
 
-def test_agreement_requires_every_part_of_the_claim() -> None:
+def test_two_dates_agree_if_the_source_has_every_part_of_the_claim() -> None:
     for claim, source, same in [
         ("March 2021", "5 March 2021", True),
         ("5 March 2021", "March 2021", False),

@@ -111,7 +111,7 @@ def test_text_that_is_not_a_number() -> None:
         assert quantities(text, "en" if text.isascii() else "ja") == ()
 
 
-def test_a_number_at_the_end_of_the_text_is_read() -> None:
+def test_numbers_at_the_limits_of_the_reader_are_read() -> None:
     assert only("123456789012345678 rows").readings == (123456789012345678.0,)
     assert [q.readings for q in quantities("1.2.3 is out", "en")] == [(1.2,)]
     assert [q.readings for q in quantities("half a quarter", "en")] == [(50.0,), (25.0,)]

@@ -391,7 +391,7 @@ async def test_a_program_that_ends_is_reported_with_its_last_lines_without_secre
         assert tools.connections[0].trouble == "bad token …"
 
 
-async def test_only_links_from_search_results_are_read() -> None:
+async def test_only_links_that_a_result_contained_are_read() -> None:
     link = {"type": "resource_link", "uri": "wiki://page/7", "name": "Leave"}
     replies = old_server(lists(tool()), says(link))
 
