@@ -42,7 +42,8 @@ _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     SyntaxError,  # lxml's XML error is a subclass
 )
 _NO_MEMORY: Final = 2  # libxml2's code, in lxml's errors
-_CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
+# Control characters, and signs that show nothing inside a word: the soft hyphen, the word joiner, the byte order mark.
+_CONTROL: Final = dict.fromkeys([*range(9), *range(11, 32), 127, 0xAD, 0x2060, 0xFEFF])
 _SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ", strict=True))
 _SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
 _NOTE_MARK: Final = re.compile(r"(?<=[^\W\d_]{4})(?=[⁰¹²³⁴-⁹])")  # and not in km², H₂O

@@ -37,8 +37,27 @@ _LINK_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relati
 _NOTES: Final = (("footnoteReference", RELATIONSHIP_TYPE.FOOTNOTES), ("endnoteReference", RELATIONSHIP_TYPE.ENDNOTES))
 # Deletions are not text, a fallback repeats its choice, and a text box is a separate block.
 _SKIPPED: Final = frozenset({"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "instrText"})
-_SIGNS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_SIGNS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_PLACE: Final = re.compile(r"%([1-9])")  # of a level's number
 _OFF: Final = frozenset({"0", "false", "off"})
+_GONE: Final = ("strike", "dstrike", "vanish")
+# Signs of the fonts Wingdings and Symbol, which are no letters of Unicode.
+_SYMBOLS: Final = {
+    "F0FC": "✓", "F0FB": "✗", "F0FE": "☑", "F0FD": "☒", "F0A8": "☐", "F06F": "☐", "F0E0": "→", "F0A7": "▪", "F0B7": "•",
+    "F0B3": "≥", "F0A3": "≤", "F0B1": "±", "F0B4": "×", "F0B0": "°", "F06D": "µ", "F0B9": "≠", "F0BB": "≈", "F0A5": "∞",
+}  # fmt: skip
+_ROMAN: Final = dict(zip(
+    ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
+    (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), strict=True,
+))  # fmt: skip
+
+
+class _Style(NamedTuple):
+    """A style with what it inherits. ``is_gone`` is set if its text is hidden or struck out."""
+
+    name: str = ""
+    listed: tuple[int, int] | None = None
+    is_gone: bool = False
 
 
 class _Block(NamedTuple):
@@ -90,7 +109,7 @@ class _Body:
         """Yield the blocks in order. Notes and text boxes follow the block that refers to them."""
         for element in parent:
             name = _name(element)
-            if name == "p":
+            if name in {"p", "oMathPara"}:
                 yield from self._paragraph(element)
             elif name == "tbl":
                 yield from filter(lambda block: block.text, [_Block(self._table(element))])
@@ -114,15 +133,17 @@ class _Body:
         if not text:
             return
         properties = element.find(f"{_W}pPr")
-        style, listed = self._styles.get(_value(properties, "pStyle"), ("", None))
+        style, listed, is_gone = self._styles.get(_value(properties, "pStyle"), _Style())
+        if is_gone:
+            return
         heading = _HEADING.fullmatch(style)
+        marker = self._numbers.marker(style, _list_level(properties) or listed)
         if heading or style == "title":
             depth = min(int(heading["depth"]), _MAX_HEADING) if heading else 1
-            yield _Block(f"{'#' * depth} {' '.join(text.split())}")
-        elif marker := self._numbers.marker(style, _list_level(properties) or listed):
-            yield _Block(" ".join(text.split()), marker)
+            number = marker.strip().removeprefix("-").strip()
+            yield _Block(" ".join(["#" * depth, *number.split(), *text.split()]))
         else:
-            yield _Block(text)
+            yield _Block(" ".join(text.split()) if marker else text, marker)
 
     def _inline(self, element: Any) -> str:
         """Return the text of an element without deletions, struck-out and hidden text."""
@@ -144,14 +165,28 @@ class _Body:
             elif name in {"footnoteReference", "endnoteReference"}:
                 pieces.append(self._refer(name, child.get(f"{_W}id")))
             else:
-                pieces.append(_SIGNS.get(name) or self._inline(child) + ("\n" if name in {"p", "tc"} else ""))
+                pieces.append(_SIGNS.get(name) or self._sign(name, child))
         return "".join(pieces)
+
+    def _sign(self, name: str, element: Any) -> str:
+        """Return a symbol, a part of an equation, or the text of another element."""
+        if name == "sym":
+            return _SYMBOLS.get((element.get(f"{_W}char") or "").upper(), "")
+        text = self._inline(element)
+        if name in {"sup", "sub"}:
+            return raise_or_lower(text, name)
+        if name in {"num", "den"}:
+            return ("/" if name == "den" else " ") + (text if text.isalnum() else f"({text})")
+        return f"√({text})" if name == "rad" else text + ("\n" if name in {"p", "tc"} else "")
 
     def _run(self, run: Any) -> str:
         marks = {_name(mark): mark.get(f"{_W}val") or "" for mark in run.iterfind(f"{_W}rPr/*")}
-        if any(marks.get(name, "off").lower() not in _OFF for name in ("strike", "dstrike", "vanish")):
+        own = [marks[name].lower() not in _OFF for name in _GONE if name in marks]
+        if any(own or [self._styles.get(marks.get("rStyle", "?"), _Style()).is_gone]):
             return ""
         text, way = self._inline(run), marks.get("vertAlign", "")
+        if not way and text.strip().isdigit() and (position := marks.get("position", "0")).lstrip("-") != "0":
+            way = "subscript" if position.startswith("-") else "superscript"
         return raise_or_lower(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
 
     def _refer(self, kind: str, key: str) -> str:
@@ -221,10 +256,33 @@ class _Numbers:
         if num == 0 or (num is None and not style.startswith("list")):
             return ""
         key = (self._value(_LIST_OF, f"-{num}", num=num), level) if num else ("", level)
-        form = self._value(_LEVEL_OF, "", list=key[0], level=level, what="w:numFmt")
+        form, shown = self._level(key)
         if form == "bullet" or (not form and "number" not in style):
             return f"{_INDENT * level}-"
-        return f"{_INDENT * level}{self._next(num, key)}."
+        count = self._next(num, key)
+        if form in {"", "decimal"} and shown.rstrip(".)") in {"", f"%{level + 1}"}:
+            return f"{_INDENT * level}{count}."
+        return f"{_INDENT * level}- {_PLACE.sub(lambda place: self._label(key[0], int(place[1]) - 1), shown)}"
+
+    def _level(self, key: tuple[str, int]) -> tuple[str, str]:
+        """Return the form of a level's numbers, and the text around them, such as ``%1.%2``."""
+        form, shown = (
+            self._value(_LEVEL_OF, "", list=key[0], level=key[1], what=f"w:{n}") for n in ("numFmt", "lvlText")
+        )
+        return form, shown
+
+    def _label(self, list_id: str, level: int) -> str:
+        """Return a level's count as it is printed, such as ``b`` or ``iv``."""
+        form, count = self._level((list_id, level))[0], self.counts.get((list_id, level), 1)
+        text = str(count)
+        if form.endswith("Letter"):
+            text = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
+        elif form.endswith("Roman"):
+            text = ""
+            for sign, value in _ROMAN.items():
+                text += sign * (count // value)
+                count %= value
+        return text.upper() if form.startswith("upper") else text
 
     def _next(self, num: int | None, key: tuple[str, int]) -> int:
         list_id, level = key
@@ -251,14 +309,25 @@ def _list_level(properties: Any) -> tuple[int, int] | None:
     return int(num), min(max(0, int(_value(numbers, "ilvl") or 0)), _MAX_LEVEL)
 
 
-def _styles_of(styles: Any) -> dict[str, tuple[str, tuple[int, int] | None]]:
-    """Return the name and list level of each paragraph style by id; the default style also has an empty id."""
-    known: dict[str, tuple[str, tuple[int, int] | None]] = {}
-    for style in styles.findall(f"{_W}style"):
-        named = (_value(style, "name").lower(), _list_level(style.find(f"{_W}pPr")))
-        known[style.get(f"{_W}styleId") or ""] = named
+def _styles_of(styles: Any) -> dict[str, _Style]:
+    """Return the styles by id, each with what it inherits; the default style of paragraphs also has an empty id."""
+    elements = {style.get(f"{_W}styleId") or "": style for style in styles.findall(f"{_W}style")}
+    known: dict[str, _Style] = {}
+    for key, style in elements.items():
+        chain: list[Any] = []
+        above = style
+        while above is not None and above not in chain:
+            chain.append(above)
+            above = elements.get(_value(above, "basedOn"))
+        names = [_value(each, "name").lower() for each in chain]
+        marks = [each.find(f"{_W}rPr/{_W}{mark}") for each in chain for mark in _GONE]
+        known[key] = _Style(
+            name=next((name for name in names if name == "title" or name.startswith(("heading ", "list"))), names[0]),
+            listed=next(filter(None, (_list_level(each.find(f"{_W}pPr")) for each in chain)), None),
+            is_gone=any(mark is not None and (mark.get(f"{_W}val") or "").lower() not in _OFF for mark in marks),
+        )
         if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") == "1":
-            known[""] = named
+            known[""] = known[key]
     return known
 
 

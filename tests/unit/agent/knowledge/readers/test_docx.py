@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from docx import Document
+from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from hypothesis import given, settings
@@ -79,6 +80,21 @@ def test_a_numbered_list_is_counted_as_word_shows_it() -> None:
     assert text_of(bytes_of(document.save)) == "1. Open\n2. Close\n\nThen:\n\n3. Leave\n1. Ring\n    - twice\n2. Wait\n"
 
 
+def test_a_list_has_the_letters_and_numbers_that_word_prints() -> None:
+    document = Document()
+    levels = zip(range(3), ("lowerLetter", "upperRoman", "decimal"), ("%1)", "%2.", "%1.%3"), strict=True)
+    made = "".join(
+        f"<w:lvl w:ilvl='{n}'><w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/></w:lvl>" for n, form, text in levels
+    )
+    lists = document.part.numbering_part.element
+    lists.insert(0, parse_xml(f"<w:abstractNum {nsdecls('w')} w:abstractNumId='99'>{made}</w:abstractNum>"))
+    number = lists.add_num(99).numId
+    for text, level in (("Open", 0), ("Close", 0), ("Ring", 1), ("twice", 2)):
+        listed = document.add_paragraph(text)._p.get_or_add_pPr().get_or_add_numPr()
+        listed.get_or_add_numId().val, listed.get_or_add_ilvl().val = number, level
+    assert text_of(bytes_of(document.save)) == "- a) Open\n- b) Close\n    - I. Ring\n        - b.1 twice\n"
+
+
 def test_a_package_that_unpacks_to_too_much_is_refused() -> None:
     bomb = changed_package({"word/media/1.bin": bytes(201_000_000)})
     assert len(bomb) < 2_000_000
@@ -119,6 +135,10 @@ def test_a_locked_entry_is_named() -> None:
 
 
 NOTE = "<w:p><w:r><w:t>Costs 5</w:t></w:r><w:r><w:footnoteReference w:id='2'/></w:r></w:p>"
+PARTS = (
+    "<m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>x</m:t></m:r><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:den>"
+)
+EQUATION = f"<m:oMathPara><m:oMath><m:r><m:t>3</m:t></m:r><m:f>{PARTS}</m:f></m:oMath></m:oMathPara>"
 BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxContent></w:pict>"
 
 
@@ -143,6 +163,12 @@ BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxC
         ("<w:p><w:r><w:rPr><w:strike/></w:rPr>{run}</w:r><w:r><w:t>new</w:t></w:r></w:p>", "new"),
         ("<w:p><w:r><w:rPr><w:strike w:val='0'/></w:rPr>{run}</w:r></w:p>", "C"),
         ("<w:p><w:r><w:rPr><w:vanish/></w:rPr>{run}</w:r></w:p>", ""),
+        ("<w:p><w:r><w:rPr><w:rStyle w:val='Gone'/></w:rPr>{run}</w:r><w:r><w:t>new</w:t></w:r></w:p>", "new"),
+        ("<w:p><w:pPr><w:pStyle w:val='Own'/></w:pPr><w:r>{run}</w:r></w:p>", "## C"),
+        ("<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:position w:val='6'/></w:rPr><w:t>6</w:t></w:r></w:p>", "10⁶"),
+        ("<w:p><w:r>{run}</w:r><w:r><w:ptab/><w:sym w:font='Wingdings' w:char='F0FC'/></w:r></w:p>", "C\t✓"),
+        (EQUATION, "3 1/x²"),
+        ("<w:p><w:r><w:t>con\u00adtract</w:t></w:r></w:p>", "contract"),
         ("<w:p><w:hyperlink r:id='link'><w:r>{run}</w:r></w:hyperlink></w:p>", "[C](https://a.example/)"),
         (f"<w:p><w:r><w:t>A</w:t></w:r><w:r>{BOX}</w:r></w:p>", "A\n\nIn a box"),
         (NOTE, "Costs 5 ¹\n\n¹ For a year."),
@@ -157,8 +183,10 @@ def test_a_word_document_is_read_as_it_prints(xml: str, text: str) -> None:
         "link",
         is_external=True,
     )
+    document.styles.add_style("Gone", WD_STYLE_TYPE.CHARACTER).font.strike = True
+    document.styles.add_style("Own", WD_STYLE_TYPE.PARAGRAPH).base_style = document.styles["Heading 2"]
     body = xml.format(run="<w:t>C</w:t>")
-    document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w', 'r')}>{body}</w:body>")[0])
+    document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w', 'r', 'm')}>{body}</w:body>")[0])
     note = "<w:footnote w:id='2'><w:p><w:r><w:t>For a year.</w:t></w:r></w:p></w:footnote>"
     notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
     assert text_of(with_footnotes(bytes_of(document.save), notes)).replace("\xa0", " ").strip() == text
