@@ -93,19 +93,26 @@ def _shown_passage(passage: str) -> str:
 
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
-    """Yield the claim and its passages with the common words highlighted. A quotation is only in its passage."""
+    """Yield the claim and its passages with the common words highlighted. A quotation is only in its passage.
+
+    If the passages are of several sources, each ends with the number of its source.
+    """
     if not (text := _words(string(claim, "text"))):
         return
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
     quotes: list[Block] = []
-    for named_passage in objects(claim, "passages")[:MAX_PASSAGES]:
+    named_passages = objects(claim, "passages")[:MAX_PASSAGES]
+    is_of_several = len({named_passage.get("source") for named_passage in named_passages}) > 1
+    for named_passage in named_passages:
         passage, highlights = _shown_passage(string(named_passage, "text")), named_passage.get("marks")
         if text in (plain := passage.replace("`", "")):
             start = plain.index(text)
             passage, highlights = plain, [] if text == plain.strip() else [[start, start + len(text)]]
             stated = []
         if passage.strip():
-            quotes.append({"type": "rich_text_quote", "elements": _rich_words(_highlighted_parts(passage, highlights))})
+            number = f" [{named_passage.get('source')}]" if is_of_several else ""
+            parts = (*_highlighted_parts(passage, highlights), (number, False))
+            quotes.append({"type": "rich_text_quote", "elements": _rich_words(parts)})
     yield {"type": "rich_text", "elements": [*stated, *quotes]}
 
 

@@ -74,6 +74,12 @@ def test_each_claim_is_shown_with_its_passage_and_marked_words() -> None:
     ]
 
 
+def test_passages_of_two_sources_say_which_each_is_of() -> None:
+    passages = [*passage("Colorado: 16 weeks"), {**passage("California: 8 weeks")[0], "source": 2}]
+    (_, *quotes) = trust_modal({**RECORD, "claims": [{**CLAIM, "passages": passages}]}, TODAY)["blocks"][1]["elements"]
+    assert [texts(quote) for quote in quotes] == [["Colorado: 16 weeks", " [1]"], ["California: 8 weeks", " [2]"]]
+
+
 def test_quotations_that_follow_each_other_show_their_passage_once() -> None:
     page = "Keys may make 600 requests. Bursts are accepted. A partner may make more."
     quoted = [{**QUOTATION, "text": f"{one}.", "passages": passage(page, [5, 9])} for one in page[:-1].split(". ")[1:]]
