@@ -46,6 +46,7 @@ _SENTENCE_END: Final = re.compile(r"[.!?\]](?:\s|$)|[。！？]")
 _ENTRY: Final = re.compile(
     r"^(?:- )?([a-z_]\w*|Thought|(?:Final )?[Aa]nswer)[ \t]*[:=](?:[ \t]*[|>][-+\d]?)?(?=\s)", re.MULTILINE
 )
+_CITED_ITEM: Final = re.compile(r"^- .*\[\d{1,9}\][.!?]?$", re.MULTILINE)
 _DOCUMENT_MARK: Final = re.compile(r"\A(?:---|\[\w+\])[ \t]*\n|\n(?:---|\.\.\.)\Z")
 _OTHER_QUOTES: Final = re.compile(r"\\\"|[“”]")
 _NOT_JSON: Final = re.compile(r"\\(['`])|(?<!\\)\"")
@@ -209,7 +210,7 @@ def _entries(text: str) -> list[_Keyed] | None:
     if document.startswith("{") and document.endswith("}"):
         document = document[1:-1].strip()
     before, *parts = _ENTRY.split(document)
-    if before.strip():
+    if before.strip() or len(_CITED_ITEM.findall(document)) > 1:  # "- text: the body [1]" describes a field
         return None
     keys = (key.casefold().removeprefix("final ") for key in parts[::2])
     entries: list[_Keyed] = [

@@ -121,7 +121,10 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
     ["[1]", "[1, 2]", "`null`", '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here).", "{{ name }}",
      "Answer: 30", "Note: the office opens at 9 [1].", 'Limits: "Each key may send 120 requests."',
      '["Travel"](https://x.test) has it [1].', '"One, two."\n"Three, four."', 'print("hello")',
-     "- note: it is open [1]\n- why: it is day [1]", "name: Ben\nrole: lead"],
+     "- note: it is open [1]\n- why: it is day [1]", "name: Ben\nrole: lead",
+     "- text: the body of the message [1]\n- content: its parts, in order [1]"],
 )  # fmt: skip
 def test_text_that_only_looks_serialised_stays(text: str) -> None:
-    assert "serialised" not in [repair.kind for repair in check(Draft(text=text, unsourced=True)).repairs]
+    verdict = check(Draft(text=text, unsourced=True))
+    assert "serialised" not in [repair.kind for repair in verdict.repairs]
+    assert [error.detail for error in verdict.errors if error.rule == "mrkdwn"] == []
