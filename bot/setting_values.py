@@ -1,4 +1,4 @@
-"""Parses settings: how the text of a variable becomes a value, and which form it must have."""
+"""Parses settings: how the text of a variable becomes a value, and what form it must have."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def split_folders(value: Any) -> Any:
 
 
 def split_entries(value: Any) -> Any:
-    """Return entries with semicolons or line ends between them."""
+    """Return entries with semicolons or line endings between them."""
     if not isinstance(value, str):
         return value
     return tuple(entry.strip() for entry in re.split(r"[;\n]", value) if entry.strip())

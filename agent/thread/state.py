@@ -55,7 +55,7 @@ MAX_POSTED = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
 
 
-class StateNotSaved(Exception):  # noqa: N818 - a fact rather than an error: the turn goes on
+class StateNotSaved(Exception):  # noqa: N818 - a fact rather than an error: the turn continues
     """The state was not saved: the store is unreachable, or another writer was first."""
 
 

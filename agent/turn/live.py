@@ -26,7 +26,7 @@ from verification.rules.references import citation_order, citations, renumber
 from verification.types import Draft, RuleName, Verdict
 
 if TYPE_CHECKING:
-    from agent.turn.judging import AttemptJudge  # which checks with ``check_draft``
+    from agent.turn.judging import AttemptJudge  # it imports ``check_draft`` from this module
 
 log = structlog.get_logger()
 

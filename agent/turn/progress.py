@@ -231,7 +231,7 @@ class Progress:
         self.emit(StateUpdated(changes=changes))
 
     async def store(self) -> None:
-        """Save now, if the conversation is stored. If that fails, log it and go on."""
+        """Save now, if the conversation is stored. If that fails, log it and continue."""
 
         async def save() -> None:
             if self.save is not None:

@@ -108,7 +108,7 @@ class _Page:
         self.elements.append({"type": "rich_text_list", "style": style, "indent": level, **start, "elements": [item]})
 
     def _add_paragraph(self, kind: Literal["rich_text_section", "rich_text_quote"], words: list[Block]) -> None:
-        """Continue the last paragraph of this kind, or begin one. Slack's own composer joins sections by line ends."""
+        """Continue the last paragraph of this kind, or begin one. Slack's composer joins sections by line breaks."""
         if self._kind != kind or (self.gap and kind == "rich_text_section"):
             self.end_group()
         if self._kind == kind:

@@ -89,7 +89,7 @@ class Streams:
         return self.calls.is_supported(_START) and self.accepts(_WORKSPACE) and self.accepts(place.channel)
 
     def accepts(self, what: str) -> bool:
-        """Return whether this kind of stream, or this channel, was not refused recently."""
+        """Return True unless Slack recently refused this kind of stream, or streams in this channel."""
         return self._not_before.get(what, 0.0) <= time.monotonic()
 
     def remember_refusal(self, place: ThreadKey, failure: DeliveryFailed) -> None:

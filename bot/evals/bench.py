@@ -54,13 +54,13 @@ _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 
 
 
 class Sizes(NamedTuple):
-    """Sizes of a run."""
+    """The number of questions in each part of a measurement."""
 
     rounds: int = 7
     alone: int = 30  # questions to each bot in every round, one after the other
-    burst: int = 300  # and concurrently
+    burst: int = 300  # questions to each bot in every round, at the same time
     waiting: int = 100  # questions to Orion while the model is slow
-    thinks_s: float = 3.0  # for each answer of the slow model
+    thinks_s: float = 3.0  # seconds that the slow model takes for each answer
     warming: int = 30  # questions to each bot before the measurement
 
 

@@ -38,7 +38,7 @@ def _not_blank(text: str) -> str:
 
 
 class Given(BaseModel):
-    """A value from a file. Fields have exactly their type; further fields are ignored."""
+    """A value from a file. Fields have exactly their type; other fields are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 

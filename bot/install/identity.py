@@ -176,7 +176,7 @@ async def list_orions(redis: Redis) -> list[Identity]:
 
 
 async def join_redis(redis: Redis, identity: Identity) -> None:
-    """Enter this Orion in the list, take over keys of an older version, warn of the others. Raises ``RedisError``."""
+    """Add this Orion to the list, take over keys of an older version, log other Orions. Raises ``RedisError``."""
     known = {one.prefix: one.name for one in await list_orions(redis)}
     if identity.prefix not in known:
         await take_over(redis, DEFAULT_PREFIX, identity.prefix, identity.team)

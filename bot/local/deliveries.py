@@ -86,7 +86,7 @@ class SocketMode:
         self._turn += 1
         socket, waiting = list(self.connections.items())[self._turn % len(self.connections)]
         envelope_id, events = str(uuid.uuid4()), kind == "events_api"
-        retry = {"retry_attempt": attempt, "retry_reason": reason} if events else {}  # headers in HTTP
+        retry = {"retry_attempt": attempt, "retry_reason": reason} if events else {}  # over HTTP these are headers
         sent = {"envelope_id": envelope_id, "type": kind, "payload": payload, "accepts_response_payload": not events}
         waiting[envelope_id] = asyncio.get_running_loop().create_future()
         try:

@@ -112,7 +112,7 @@ class Turn:
     def ending(self, *, stopping: bool) -> Ending | None:
         """Ending for the mailbox once the task is done, or None if there is nothing to report."""
         if not self.task.done():
-            return None  # the task ignores its cancellation: keep the lease, or the next holder would run beside it
+            return None  # the task ignores its cancellation: keep the lease, or two workers would run in one thread
         if not self.task.cancelled():
             ending = self.task.result()
             # A person stopped the turn as it was about to wait for a service: the next try need not wait.

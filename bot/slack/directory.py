@@ -96,7 +96,7 @@ class SlackDirectory(CachedDirectory):
         return detect_language(incoming.text) or await self.cached_language(incoming.thread.team, incoming.user)
 
     async def find_person(self, team: str, user: str, *, fresh: bool = False) -> Person:
-        """Return an account as seen from here. Raises ``DeliveryFailed`` if Slack is down or refuses the lookup."""
+        """Return an account as this workspace sees it. Raises ``DeliveryFailed`` if Slack is down or refuses it."""
         async with self._asking.setdefault(user, asyncio.Lock()):
             if not fresh and (cached := await self.cached_person(team, user)):
                 return cached

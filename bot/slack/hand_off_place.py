@@ -61,7 +61,7 @@ class HandOffPlace:
 
 
 async def find_fault(calls: SlackCalls, name: str, setting: str = "ORION_HANDOFF") -> tuple[str, str] | None:
-    """Return the fault of the place in this setting and its fix, or None. Raises ``DeliveryFailed``."""
+    """Return what is wrong with the place in this setting and how to fix it, or None. Raises ``DeliveryFailed``."""
     if name.startswith("S"):
         groups = await calls.read("usergroups.list")
         if any(string(group, "id") == name for group in objects(groups, "usergroups")):

@@ -273,7 +273,7 @@ class SlackCalls:
     async def _request(
         self, method: str, arguments: Mapping[str, Any], call: Awaitable[AsyncSlackResponse], timeout_s: float
     ) -> Reply:
-        """Wait for a reply. Note refusals, and warn of a wrong clock."""
+        """Wait for a reply. Record refusals, and log a wrong clock."""
         try:
             reply = await await_reply(method, call, timeout_s)
         except DeliveryFailed as failure:

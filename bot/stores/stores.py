@@ -159,7 +159,7 @@ class Served(_Records):
     """The latest threads and direct chats in which Orion was asked something, by time."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
-        """Record a place of a question. For a message ``ts`` that opens a thread in a direct chat, record the chat."""
+        """Record where a question was asked. If message ``ts`` opens a thread in a direct chat, record the chat."""
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
         pipe.zadd(self.key("served"), {str(thread): self.clock()})

@@ -96,9 +96,10 @@ class TurnTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """The engine: ``run`` is one turn. ``mcp`` has the tools of MCP servers, ``audiences`` are theirs.
+    """Everything that a turn needs. ``run`` runs one turn. ``mcp`` has the tools of MCP servers.
 
-    ``shared``: the index is a database that several machines use. ``meaning`` lets it rank by meaning too.
+    ``audiences`` are those of the MCP servers. ``shared``: several machines use the index, which is a database.
+    ``meaning`` lets it rank by meaning too.
     """
 
     model: Model
@@ -119,7 +120,7 @@ class Engine:
         """Names of all current tools, and of the one that only a question from Slack has."""
         return frozenset((*self.tools, *(self.mcp.by_name() if self.mcp else ()), SLACK_SEARCH))
 
-    async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
+    async def run(  # noqa: PLR0913 - the inputs of one question, each named at the call
         self,
         question: Question,
         state: ThreadState,

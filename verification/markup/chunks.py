@@ -166,7 +166,7 @@ def _code_lines(body: str, room: int) -> Iterator[str]:
 
 
 def _cut_prose(text: str, limit: int) -> Iterator[str]:
-    """Split a paragraph, list or Markdown table at line ends, and a long line at sentences or words."""
+    """Split a paragraph, list or Markdown table at line endings, and a long line at sentences or words."""
     lines = text.split("\n")
     is_table = len(lines) > 2 and is_delimiter(lines[1]) and len(lines[0]) + len(lines[1]) < limit // 2  # noqa: PLR2004 - header, rule, rows
     header = f"{lines[0]}\n{lines[1]}\n" if is_table else ""

@@ -181,7 +181,7 @@ class Brackets:
             self._clean_label(place.label, tail[0])
 
     def _clean_label(self, start: int, end: int) -> None:
-        """Remove line ends, pipes and raw angle brackets from a token's label, even in code."""
+        """Remove line endings, pipes and raw angle brackets from a token's label, even in code."""
         for match in _LINE_END_OR_PIPE.finditer(self._text, start, end):
             self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
         while self.codes and self.codes[-1][0] >= start:

@@ -88,7 +88,7 @@ def is_serialised(text: str) -> bool:
 
 
 def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
-    """Return the one text of a serialised value with real line ends and letters."""
+    """Return the one text of a serialised value with real line endings and letters."""
     count = 0
     for _ in range(_MAX_DEPTH):
         texts = _texts(text.strip())
@@ -273,7 +273,7 @@ _CODE_HERE = "\x00"  # never in a repaired text
 
 
 def find_control_characters(text: str) -> tuple[list[Edit], list[FormFault]]:
-    """Return edits that unify line ends and remove control characters and lone surrogates."""
+    """Return edits that unify line endings and remove control characters and lone surrogates."""
     page = MarkupPage(text)
     for match in _UNWANTED.finditer(text):
         char = match[0][0]

@@ -1,10 +1,10 @@
-"""The one scanner, and the edits of a text: fence, inline code, ``<…>`` token, then text, from left to right.
+"""Scans a text from left to right for fences, inline code, ``<…>`` tokens and other text, and applies edits.
 
-Repair, rules, chunks and claims all use it to find code. Inline code never crosses a line end, as in Slack. A fence is
-what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after white space,
-quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
+Repair, rules, chunks and claims all use this scanner to find code. Inline code never crosses a line ending, as in
+Slack. A fence is what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after
+white space, quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
 
-An edit that overlaps an earlier one is skipped. The next pass finds its fault again.
+An edit that overlaps an earlier one is skipped. The next pass over the text makes up for it.
 """
 
 import re
@@ -226,7 +226,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
 
 @lru_cache(maxsize=16)  # several steps ask for the same text
 def prose(text: str) -> str:
-    """The text with spaces in place of fences and inline code: the same length and line ends."""
+    """The text with spaces in place of fences and inline code: the same length and line endings."""
     pieces = ((kind in {"fence", "code"}, text[start:end]) for kind, start, end in segments(text))
     return "".join(re.sub(r"[^\n]", " ", part) if is_code else part for is_code, part in pieces)
 

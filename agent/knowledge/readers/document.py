@@ -133,7 +133,7 @@ def whole(text: str) -> tuple[DocumentPart, ...]:
 
 
 def clean(text: str) -> str:
-    """Return text with plain line ends, without control characters and lone surrogates."""
+    """Return text with plain line endings, without control characters and lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").translate(_CONTROL)
     return text.encode("utf-8", "replace").decode("utf-8")
 

@@ -1,4 +1,4 @@
-"""Reader of Word documents: their text as Markdown, as it looks on paper. The only importer of docx."""
+"""Reader of Word documents: their text as Markdown, as it looks on paper. Only this module imports docx."""
 
 import re
 from collections.abc import Iterable, Iterator

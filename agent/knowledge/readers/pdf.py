@@ -1,4 +1,4 @@
-"""Reader of PDF: the text layer of each page. The only importer of pypdfium2."""
+"""Reader of PDF: the text layer of each page. Only this module imports pypdfium2."""
 
 import re
 from collections.abc import Iterator

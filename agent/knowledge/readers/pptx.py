@@ -1,4 +1,4 @@
-"""Reader of PowerPoint presentations: slides with their titles, tables and notes. The only importer of pptx."""
+"""Reader of PowerPoint presentations: slides with their titles, tables and notes. Only this module imports pptx."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

@@ -85,7 +85,7 @@ class DocumentReader:
         self.close()
 
     def close(self) -> None:
-        """End the process, even while it reads."""
+        """End the process, even in the middle of a read."""
         self._closed.set()
         if child := self._child:
             child.process.kill()

@@ -1,4 +1,4 @@
-"""Readers of tables: Excel workbooks and CSV, as Markdown tables under their headers. The only importer of openpyxl."""
+"""Readers of Excel workbooks and CSV, as Markdown tables under their headers. Only this module imports openpyxl."""
 
 import csv
 import io

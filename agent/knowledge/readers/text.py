@@ -205,7 +205,7 @@ def _utf16_without_mark(data: bytes) -> str:
     sample = data[:_SAMPLE]
     if b"\0" not in sample or len(data) % 2:
         return ""
-    most, best = 0, ""  # text has line ends or spaces
+    most, best = 0, ""  # text has line endings or spaces
     for encoding in ("utf-16-le", "utf-16-be"):
         text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
         count = sum(character.isascii() for character in text)

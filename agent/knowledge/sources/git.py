@@ -29,7 +29,7 @@ SAFE: Final = (
     *("-c", "log.showSignature=false", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false", "-c", "color.ui=false"),
 )
-# Neither Orion's environment, which contains tokens, nor the host's git settings.
+# Git gets neither Orion's environment, which contains tokens, nor the host's git settings.
 ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",

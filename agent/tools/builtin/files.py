@@ -124,7 +124,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any]) -> FileExcerpt:
-    if (mark := file.read(2)) in _UTF16:  # line ends have two bytes: count lines in the part that is read at once
+    if (mark := file.read(2)) in _UTF16:  # line endings have two bytes: count lines in the part that is read at once
         file.seek(max(2, (size - MAX_READ_BYTES) // 2 * 2 if "tail" in arguments else 0))
         data = _decode(mark + file.read(MAX_READ_BYTES)).encode()
         excerpt = _read_excerpt(BytesIO(data), len(data), arguments)

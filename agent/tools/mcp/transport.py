@@ -53,7 +53,7 @@ class ChildServer:
         self._unrequested = 0
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield each line without its end, until the process closes its output or sends too much."""
+        """Yield each line without its line ending, until the process closes its output or sends too much."""
         out = self._process.stdout
         while out is not None:
             try:

@@ -80,7 +80,7 @@ class Call:
         return channel
 
     def own_channel(self, name: str = "channel") -> Channel:
-        """A channel that the app is a member of."""
+        """The channel named by the argument. Raises ``ApiError`` if the app is not a member of it."""
         channel = self.channel(name)
         if BOT_USER not in channel.members:
             raise ApiError(error="not_in_channel")

@@ -1,6 +1,6 @@
 """Numbered updates of the workspace, for the page's sockets and for tests.
 
-A watcher that returns with the last number it saw misses nothing, or has to start over.
+A watcher that returns with the last number it saw misses nothing, or has to reload.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ Found = TypeVar("Found")
 
 @dataclass(slots=True)
 class UpdateFeed:
-    """A numbered list of updates, and the watchers of the next one. Pages of an older run id start over."""
+    """A numbered list of updates, and the queues of its watchers. A page from an earlier run has to reload."""
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))
     seq: int = 0
-    # A watcher that was away for longer has to start over.
+    # A watcher that missed more than these has to reload.
     _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))
     _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
     _wakers: set[asyncio.Event] = field(default_factory=set)
@@ -42,7 +42,7 @@ class UpdateFeed:
             waker.set()
 
     def since(self, run: str, seq: str) -> list[Json]:
-        """The updates after number ``seq``, or an order to start over if some are no longer known."""
+        """The updates after number ``seq``, or an order to reload if some are no longer stored."""
         known = run == self.run and seq.isdecimal() and self.seq - len(self._kept) <= int(seq) <= self.seq
         return [update for update in self._kept if update["seq"] > int(seq)] if known else [{"type": "reset"}]
 
