@@ -243,6 +243,7 @@ def drawn_rows(body: str) -> list[list[str]]:
 _WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
 _MAX_WRAPPED_WIDTH: Final = 100  # of wrapped text
 _OPEN_LABEL: Final = re.compile(r"\[[^\[\]]{1,300}\Z")  # of a link that was wrapped
+_CODE_INDENT: Final = 4
 _LABEL_END: Final = re.compile(r"[^\[\]]{1,300}\](?:\(|\[)")
 _ENDED: Final = re.compile(r"(?:[.!?:;|。！？…][\"'”’)\]*_]*| {2}|\\)\Z")
 _BEGUN: Final = re.compile(rf"{ITEM.pattern}|\s*(?:[#|>]|<\w|`{{3}}|~{{3}}|-{{3}}|={{3}}|\*\*|__)")
@@ -261,11 +262,24 @@ def source_lines(source: Source) -> tuple[str, ...]:
             # Outside code, a sentence that was wrapped for paper is one line again.
             is_full = width <= _MAX_WRAPPED_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
             goes_on = words[:1].islower() or (is_full and not _ENDED.search(above))
-            is_label = above.strip() and _OPEN_LABEL.search(lines[-1]) and _LABEL_END.match(line)
-            if (is_label or (goes_on and len(above) >= _WRAPPED_CHARS)) and not is_code and not _BEGUN.match(line):
+            goes_on = goes_on and len(above) >= _WRAPPED_CHARS
+            is_hard = not above.strip() or above.endswith(("  ", "\\"))
+            is_below = not is_hard and (_continues_item(lines[-1], line) or _closes_label(lines[-1], line))
+            if (goes_on or is_below) and not is_code and not _BEGUN.match(line):
                 lines[-1] += f" {words}"
             elif words:
                 lines.append(line)
             is_code ^= words.startswith(("```", "~~~"))
             above = line
     return tuple(lines)
+
+
+def _continues_item(item: str, line: str) -> bool:
+    """Return True if a line has the indentation of a list item's text (CommonMark, 5.2)."""
+    marker = ITEM.match(item)
+    return marker is not None and 0 <= len(line) - len(line.lstrip()) - marker.end() < _CODE_INDENT
+
+
+def _closes_label(above: str, line: str) -> bool:
+    """Return True if the label of a link begins in the line above and ends in this one."""
+    return bool(_OPEN_LABEL.search(above) and _LABEL_END.match(line))

@@ -77,11 +77,26 @@ def test_sentence_wrapped_for_paper_is_one_line_and_a_list_is_not() -> None:
     )
     log = "2026-11-27 08:00:01 INFO the service of the north has started\n2026-11-27 08:00:02 INFO it waits"
     assert len(source_lines(Source(id=1, title="Log", text=f"{log}\n{'x' * 120}"))) == 4
-    label = "1. Choose [Kiln\n   doors](https://x.example/d).\n2. Tick [ ] or [x\n- y](https://x.example/y)"
-    assert source_lines(Source(id=1, title="Label", text=label))[1:] == (
+    items = (
+        "1. Choose [Kiln\n   doors](https://x.example/d).\n   - Door A\n\n     The red one.\n"
+        "2. Tick [ ] or [x\n- y](https://x.example/y)\n"
+        "3. Wait\n   one day,\n   Monday too.  \n   Ask Ann.\n\n   And Bo.\n"
+        "4. Run\n       make\n\n(a\nlone line)\nSee [the\nplan](p.md)"
+    )
+    assert source_lines(Source(id=1, title="Items", text=items))[1:] == (
         "1. Choose [Kiln doors](https://x.example/d).",
+        "   - Door A",
+        "     The red one.",
         "2. Tick [ ] or [x",
         "- y](https://x.example/y)",
+        "3. Wait one day, Monday too.",
+        "   Ask Ann.",
+        "   And Bo.",
+        "4. Run",
+        "       make",
+        "(a",
+        "lone line)",
+        "See [the plan](p.md)",
     )
 
 
