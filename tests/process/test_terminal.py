@@ -54,8 +54,7 @@ def test_a_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> None:
     assert "Read everything in it?" in at_terminal(folder, "index", "/", said="n\n")[1]
     shown = at_terminal(folder, "docs")[1]
     assert max(map(len, shown.splitlines())) <= max(COLUMNS, len(str(folder)) + len("folder /dinner"))
-    names = "".join(line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│"))
-    assert names == "a-rather-long-name-of-a-document-about-dinner.md"
+    assert "a-rather-long-name-of-a-document-about-dinner.md" in shown.splitlines()  # not folded: it can be copied
 
 
 def test_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
@@ -75,4 +74,5 @@ def test_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
 def test_a_person_without_documents_is_told_so(tmp_path: Path) -> None:
     code, said = at_terminal(tmp_path, "ask", "When does the canteen open?")
     assert code == 3
-    assert "orion ask … --docs DIR" in said
+    assert "I don't have any documents to answer from yet" in said
+    assert "orion index DIR" in said
