@@ -144,7 +144,7 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
         return Ignored(reason=refusal)
     # The person gets a notice. What they wrote must not be stored.
-    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), action_token="")
+    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
 
 
 def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:

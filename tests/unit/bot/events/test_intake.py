@@ -321,11 +321,12 @@ def test_a_message_survives_storage(text: str, ts: str, ids: list[str]) -> None:
 def test_a_person_without_access_gets_a_notice_and_their_text_is_not_stored(
     said: dict[str, Any], *, told: bool
 ) -> None:
-    telling = parse_event(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))
+    given = {**said, "action_token": "xact-1", "files": [{"id": "F1", "name": "plans.md"}]}
+    telling = parse_event(envelope(given), OWN, Access(deny_users=frozenset({"UANN"})))
     if told:
         assert isinstance(telling, Incoming)
-        kept = (telling.refused, telling.text, telling.mentioned, telling.action_token)
-        assert kept == ("user_refused", "", frozenset(), "")
+        kept = (telling.refused, telling.text, telling.mentioned, telling.attached, telling.action_token)
+        assert kept == ("user_refused", "", frozenset(), (), "")
         assert Incoming.from_json(telling.to_json()) == telling
     else:
         assert telling == Ignored(reason="user_refused")
