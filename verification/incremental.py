@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from verification.markup.lines import ITEM, ends_in_colon
+from verification.markup.mrkdwn import begins_value
 from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
@@ -61,6 +62,9 @@ def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
 def _cuts(text: str) -> Iterator[int]:
     """Yield the positions where a block certainly ends. Linear in the text, since this runs for each new line."""
     start = 0
+    first = _GAP.search(text)
+    if first and begins_value(text[: first.start()]):
+        return  # only the whole value can be unwrapped
     fence, is_list = "", False
     for gap in _GAP.finditer(text):
         piece, start = text[start : gap.start()], gap.end()

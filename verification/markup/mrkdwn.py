@@ -36,6 +36,7 @@ _NOT_SHOWN: Final = frozenset(LEAKED_TAGS) - _ANSWERS  # reasoning, in any notat
 _CONTROL: Final = frozenset({"action", "tool"})  # a message to the program is not an answer
 _EMPTY: Final = frozenset({"null", "none", "nil", "undefined", "nan", "true", "false"})
 _PAIRS: Final = {"{": "}", "[": "]", "(": ")"}
+_PREFIXES: Final = frozenset({"b", "f", "r", "u"})
 _STATEMENT: Final = frozenset({"const", "let", "var", "return"})
 _CODE_TOKEN: Final = re.compile(
     r"(?P<string>(?:\b(?P<raw>[bfru]{1,2}))?(?P<quote>\"{3}|'{3}|[\"'`])(?P<inner>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote))"
@@ -85,6 +86,23 @@ def is_serialised(text: str) -> bool:
     if (quotation and (quotation["inner"] or "").strip()) or _ELEMENT.fullmatch(text):  # tags are other faults
         return False
     return _texts(text) is not None or bool(_OPENED.match(text))
+
+
+def begins_value(text: str) -> bool:
+    """Return True if the text may be the beginning of a serialised value whose end is missing."""
+    before, depth = None, 0
+    for token in _CODE_TOKEN.finditer(text):
+        if token["blank"]:
+            continue
+        is_prefix = before and token["prose"] and before[0] in _PREFIXES
+        if before and _are_words(before, token) and not is_prefix:
+            depth = 0
+            break
+        if token["prose"]:
+            return token[0] in "\"'`\\&" or (token[0] == "“" and depth > 0)
+        before, sign = token, token["sign"] or " "
+        depth += (sign in _PAIRS) - (sign in ")]}")
+    return depth > 0 or bool(_ENTRY.match(text))
 
 
 def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:

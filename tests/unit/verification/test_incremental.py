@@ -56,6 +56,12 @@ def test_no_block_is_shown_that_the_rules_reject(text: str) -> None:
 def test_lines_that_belong_together_form_one_block() -> None:
     for text, blocks in [
         ("One.\n\nTwo.", ["One."]),
+        ('{"answer": "One.\n\nTwo."}', []),
+        ('["One.\n\nTwo.', []),
+        ("Answer(text=b'One.\n\nTwo.", []),
+        ("{answer: “One.\n\nTwo.", []),
+        ("confidence: high\n\nanswer: Two.", []),
+        ('"One" is it.\n\nTwo.', ['"One" is it.']),
         ("One.\n\n", []),
         ("One.\n\n ", []),
         ("One.\n \n\nTwo", ["One."]),
