@@ -7,7 +7,7 @@ cancellation.
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import structlog
 from redis.asyncio import Redis
@@ -267,8 +267,11 @@ class Facts:
     ``person`` and ``shared`` (other organisations can read the channel) come from a cache and may be missing;
     ``thread_mode`` is missing if Orion was never addressed there. ``stop_ts`` is the ts of a stop after the message.
     ``resumed`` is the end of the last pause, in seconds since 1970. ``has_notice``: its author was shown its place in
-    the queue, less than ``bot.turn.status.NOTICE_AGAIN_S`` ago. ``exhausted`` names an exhausted budget. ``outbox`` and
-    the fields after it are the marks that earlier tries of the turn left (``Mailbox.mark``).
+    the queue, less than ``bot.turn.status.NOTICE_AGAIN_S`` ago. ``exhausted`` names an exhausted budget.
+
+    The last five are marks of earlier tries of the turn (``Mailbox.mark``): the decided answer, the time in seconds
+    since 1970 at which a service first failed, that a stream was begun, the ts of that stream, and the conversation
+    as read from Slack.
     """
 
     state: ThreadState = field(default_factory=ThreadState)
@@ -284,10 +287,10 @@ class Facts:
     token: str = ""
     exhausted: Holder | None = None
     outbox: str | None = None
-    waits: str | None = None
-    streams: str | None = None
-    stream: str | None = None
-    thread: str | None = None
+    failed_since: str | None = None
+    stream_begun: str | None = None
+    stream_ts: str | None = None
+    conversation: str | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -328,12 +331,13 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_i
     for name, read in (("person", person), ("outbox", read_entry(values["outbox"]))):
         if values[name] and read is None:
             log.warning("damaged_value_ignored", key=keys[name])
-    marks: dict[str, Any] = {name: values[name] for name in get_args(MarkName)}
     return Facts(
         state=state, state_schema=schema, thread_mode=values["thread_mode"], token=values["token"] or "",
         exhausted=stores.budgets.find_exhausted(incoming, used) if budgeted else None,
         is_deleted=values["gone"] is not None, stop_ts=stop_after(values["stop"], incoming),
         pause=read_pause(values["paused"]), resumed=parse_number(values["resumed"]),
         has_notice=values["notice"] is not None, person=person,
-        shared=None if values["shared"] is None else values["shared"] == "1", **marks,
+        shared=None if values["shared"] is None else values["shared"] == "1",
+        outbox=values["outbox"], failed_since=values["waits"], stream_begun=values["streams"],
+        stream_ts=values["stream"], conversation=values["thread"],
     )  # fmt: skip

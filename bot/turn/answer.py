@@ -241,7 +241,7 @@ class Answering:
             # what was said earlier in the direct chat.
             context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.at.stores)
             job = replace(job, context=context)
-            earlier = await load_earlier(job.incoming, state, self.at.delivery.reader, job.facts.thread)
+            earlier = await load_earlier(job.incoming, state, self.at.delivery.reader, job.facts.conversation)
             job = replace(job, read=earlier.read)
             files = await self.at.read_files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)

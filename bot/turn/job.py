@@ -215,14 +215,14 @@ class Job:
     def waiting_since(self) -> float:
         """When a service first failed for this question, in seconds since 1970; 0.0 if none has."""
         # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
-        return max(parse_number(self.facts.waits), self.claimed.enqueued_at) if self.facts.waits else 0.0
+        return max(parse_number(self.facts.failed_since), self.claimed.enqueued_at) if self.facts.failed_since else 0.0
 
     @property
     def earlier_stream(self) -> StreamedMessage:
         """The message that an earlier try of the turn streamed."""
-        if self.facts.streams is None:
+        if self.facts.stream_begun is None:
             return STREAM_UNKNOWN if self.claimed.tries > 1 else NOT_STREAMED
-        return StreamedMessage("begun", self.facts.stream) if self.facts.stream else STREAM_UNKNOWN
+        return StreamedMessage("begun", self.facts.stream_ts) if self.facts.stream_ts else STREAM_UNKNOWN
 
     @property
     def language(self) -> str | None:
@@ -238,7 +238,7 @@ class Job:
     def may_have_posted(self) -> bool:
         """True if an earlier try may have posted: answers and streams are recorded before they show."""
         asks_nothing = self.incoming.kind not in {"question", "edit"}
-        return bool(asks_nothing or self.facts.outbox or self.facts.streams)
+        return bool(asks_nothing or self.facts.outbox or self.facts.stream_begun)
 
     @property
     def gate_wait_s(self) -> float:

@@ -48,9 +48,9 @@ async def test_waiting_for_the_model_begins_with_its_first_failure(tmp_path: Pat
         assert abs(again.waiting_since - time.time()) < 60
         queued = replace(job, claimed=replace(claimed, enqueued_at=time.time() - 7_200))
         assert (retry_delay_s(queued, DOWN, PATIENT), queued.waiting_since) == (2.0, 0.0), "the queue takes nothing"
-        asked = replace(queued, facts=Facts(waits=str(time.time() - 90)))
+        asked = replace(queued, facts=Facts(failed_since=str(time.time() - 90)))
         assert 29 < (retry_delay_s(asked, DOWN, PATIENT) or 0) < 35
-        asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
+        asked = replace(asked, facts=Facts(failed_since=str(time.time() - 179)))
         assert retry_delay_s(asked, DOWN, PATIENT) is None
         resumed = replace(asked, claimed=replace(claimed, enqueued_at=time.time() - 3))
         assert retry_delay_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
