@@ -204,7 +204,7 @@ async def test_the_page_does_not_jump_while_an_answer_grows(place: Place) -> Non
     ],
     ids=["375 pixels in the dark", "200 percent"],
 )
-async def test_it_can_be_used_narrow_enlarged_and_in_the_dark(place: Place, context: dict[str, Any]) -> None:
+async def test_the_page_works_narrow_enlarged_and_in_the_dark(place: Place, context: dict[str, Any]) -> None:
     async with place.page(**context) as page:
         await ask(page, LIMIT)
         await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests")

@@ -104,7 +104,7 @@ async def test_the_inspector_shows_how_an_answer_was_made(stage: Stage) -> None:
     assert stage.workspace.messages(HELP, ts)[1]["metadata"]["event_payload"]["turn_id"] == "turn-1"
 
 
-async def test_cut_connection_loses_no_message(stage: Stage) -> None:
+async def test_an_interrupted_connection_loses_no_message(stage: Stage) -> None:
     page = await stage.open("/#/C0GENERAL")
     feed = stage.workspace.workspace.feed
     feed.close()

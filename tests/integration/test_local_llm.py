@@ -64,7 +64,7 @@ async def test_plain_generation_reports_the_servers_usage(model: OpenAIModel) ->
     assert not usage.estimated
 
 
-async def test_whole_turn_streams_and_shows_nothing_unverified(model: OpenAIModel) -> None:
+async def test_a_whole_turn_streams_and_shows_nothing_unverified(model: OpenAIModel) -> None:
     listener = Listener()
     outcome, state = await run_turn(
         question("How many requests may each key send a minute?"), ThreadState(), model=model,

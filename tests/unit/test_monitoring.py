@@ -31,7 +31,7 @@ def queries() -> Iterator[str]:
         yield from (target["expr"] for target in panel["targets"])
 
 
-def test_dashboard_and_alerts_ask_for_metrics_that_exist() -> None:
+def test_dashboard_and_alerts_use_metrics_that_exist() -> None:
     asked = set(re.findall(r"\borion_\w+", ALERTS + "".join(queries())))
     assert len(asked) > 15
     assert asked <= exposed()

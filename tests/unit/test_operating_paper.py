@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.paths import ROOT
 
 
-def test_image_contains_no_secret_and_no_history() -> None:
+def test_the_image_contains_no_secret_and_no_history() -> None:
     ignored = set((ROOT / ".dockerignore").read_text().splitlines())
     assert {".env", ".env.*", ".git", ".orion", ".venv"} <= ignored
 

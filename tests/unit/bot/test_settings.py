@@ -45,7 +45,7 @@ def test_an_empty_variable_is_unset_but_an_empty_switch_is_off(monkeypatch: pyte
     assert (unset.home, unset.port, unset.slack_api_url) == (Path(".orion"), 3000, "https://slack.com/api/")
 
 
-def test_dotenv_file_is_read(tmp_path: Path) -> None:
+def test_the_dotenv_file_is_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=4000\n")
     settings = load_settings(port=5000)
     assert settings.general == "refuse"
@@ -91,7 +91,7 @@ def test_a_web_address_is_accepted(text: str, monkeypatch: pytest.MonkeyPatch) -
     "text",
     ["host", "127.0.0.1:80", "ftp://host", "http://", "http:///v1", "http://host:99999", "http://[::1", "http://a b"],
 )
-def test_invalid_web_address_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_web_address_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", text)
     with pytest.raises(WrongUse, match="OPENAI_BASE_URL must be a web address such as http://127"):
         load_settings()

@@ -88,7 +88,7 @@ def test_a_length_shows_its_text_only_in_debug(stream: io.StringIO) -> None:
     assert TEXT not in f"{length} {length!r}"
 
 
-def test_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.StringIO) -> None:
+def test_secrets_are_redacted_in_every_field_and_long_texts_are_cut(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     structlog.get_logger().error("fact", url=f"https://a/{TOKEN}", nested={"k": [TOKEN]}, token="t", odd="y" * 999)
     (line,) = lines(stream)

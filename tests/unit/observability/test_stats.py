@@ -112,7 +112,7 @@ def shown(summary: Summary, by: By, prices: str, folder: Path) -> list[list[str]
     return [line.split() for line in out.getvalue().splitlines()]
 
 
-async def test_figures_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
+async def test_figures_are_given_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
     stats = Stats(redis_client)
     used = {"m-1": (1_000_000, 400_000, 100_000), "m-2": (10, 0, 5)}
     await stats.record(replace(FIRST, channel="C1", tokens=used), now=NOON)

@@ -27,7 +27,7 @@ def drafts(text: str) -> list[Draft]:
     ]
 
 
-def test_source_address_of_another_scheme_is_shown_as_code() -> None:
+def test_a_source_address_of_another_scheme_is_shown_as_code() -> None:
     for dialect in DIALECTS:
         verdict = check(Draft(text="Clone ssh://git@acme.test/repo [1].", sources=(SOURCE,), dialect=dialect))
         assert (verdict.passed, verdict.text) == (True, "Clone `ssh://git@acme.test/repo` [1].")

@@ -27,7 +27,7 @@ def rules_of(verdict: Verdict) -> list[str]:
 
 
 @pytest.mark.parametrize("repair", [True, False])
-def test_right_answer_passes(*, repair: bool) -> None:
+def test_a_right_answer_passes(*, repair: bool) -> None:
     verdict = check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, repair=repair))
     assert verdict.passed
     assert verdict.violations == ()
@@ -36,7 +36,7 @@ def test_right_answer_passes(*, repair: bool) -> None:
     assert len(verdict.chunks) == 1
 
 
-def test_right_answer_passes_in_each_language() -> None:
+def test_a_right_answer_passes_in_each_language() -> None:
     for question, text, source in [
         (
             "Wie lange dauert eine Rückerstattung?",
@@ -172,7 +172,7 @@ def test_line_endings_and_tabs_are_kept() -> None:
 
 
 @pytest.mark.parametrize("hidden", ["\x01\u200b", "\u200b\x01", "\x01\u200b\x01\ufeff"])
-def test_control_character_does_not_shield_a_hidden_letter(hidden: str) -> None:
+def test_a_control_character_does_not_protect_a_hidden_letter(hidden: str) -> None:
     assert remove_unsendable(f"1{hidden}5")[0] == "15"
 
 

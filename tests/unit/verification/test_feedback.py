@@ -88,7 +88,7 @@ def test_a_point_of_feedback_truncates_words_and_ends_sentences(length: int, sho
     assert lines[1] == f'1. "{shown}": d. Do it!'
 
 
-def test_eleven_errors_are_ten_and_one_more_and_three_warnings_follow() -> None:
+def test_of_eleven_errors_ten_are_listed_and_then_three_warnings() -> None:
     errors = [Violation(rule="mrkdwn", severity="error", words=f"e{n}", detail="d", remedy="r") for n in range(11)]
     warnings = [Violation(rule="coherent", severity="warning", words=f"w{n}", detail="d", remedy="r") for n in range(5)]
     text = retry_text(Verdict(passed=False, text="", violations=(*errors, *warnings)), ())

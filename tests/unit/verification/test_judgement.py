@@ -59,7 +59,7 @@ def test_lines_of_a_source_are_numbered_after_its_title_and_date() -> None:
     assert source_lines(SOURCES[1])[0] == "Door, updated 2026-01-02"
 
 
-def test_sentence_wrapped_for_paper_is_one_line_and_a_list_is_not() -> None:
+def test_a_hard_wrapped_sentence_is_one_line_and_a_list_is_not() -> None:
     wrapped = (
         "a) Fire it slowly to the temperature that the cones of the kiln show,\nwhich takes a night.\nb) Let it cool."
     )
@@ -105,7 +105,7 @@ def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
     assert open_claims(verdict_of("The door stays shut while the kiln is hot [2].")) == ()
 
 
-def test_judgement_by_lines_that_exist_settles_a_claim() -> None:
+def test_a_judgement_with_existing_lines_settles_a_claim() -> None:
     before, settled = verdict_of(), after(yes((1, 3)), yes((2, 0), (1, 1)))
     assert settled.passed
     assert [(claim.supported, claim.settled_by) for claim in settled.claims] == [("yes", "judge")] * 2

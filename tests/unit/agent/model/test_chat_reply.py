@@ -29,7 +29,7 @@ def test_any_json_is_a_reply_or_a_model_error(value: object) -> None:
             check(reply)
 
 
-def test_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
+def test_arguments_may_be_an_object_and_ids_may_be_missing() -> None:
     call = {"function": {"name": "a", "arguments": {"x": 1}}}
     reply = Reply()
     reply.read({"choices": [{"message": {"content": [{"type": "text", "text": "hi"}], "tool_calls": [call]}}]})
@@ -61,7 +61,7 @@ TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".
 
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
-def test_it_does_not_matter_where_the_stream_is_cut(text: str, cuts: list[int]) -> None:
+def test_the_chunks_of_a_stream_make_no_difference(text: str, cuts: list[int]) -> None:
     assert typed(text, cuts) == typed(text) == typed(text, list(range(len(text))))
 
 
@@ -146,7 +146,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_hostile_megabyte_takes_linear_time_and_little_memory() -> None:
+def test_a_hostile_megabyte_takes_linear_time_and_little_memory() -> None:
     """Whole megabytes, and a tenth of one in pieces of seven characters. Quadratic work would take hours."""
     began = time.process_time()
     for piece in HOSTILE:

@@ -89,7 +89,7 @@ def test_hostile_json_takes_little_time() -> None:
 
 
 @pytest.mark.parametrize("plan", ['["look"]', '"look"', '[{"step": "look"}]', '{"steps": []}'])
-def test_tool_call_next_to_an_unreadable_plan_is_made(plan: str) -> None:
+def test_a_tool_call_next_to_an_unreadable_plan_is_made(plan: str) -> None:
     made = ToolCalls(calls=(ToolCall(call_id="call_1", tool="a", input={}),), plan=())
     assert read_json(f'{{"action": "tool_call", "tool": "a", "input": {{}}, "plan": {plan}}}') == made
 

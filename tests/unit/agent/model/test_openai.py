@@ -271,7 +271,7 @@ async def test_max_tokens_is_sent_under_its_new_name_if_the_old_one_is_refused()
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
-async def test_server_elsewhere_is_reached_through_the_hosts_proxy(
+async def test_a_remote_server_is_reached_through_the_hosts_proxy(
     name: str, open_model: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as proxy:
@@ -284,7 +284,7 @@ async def test_server_elsewhere_is_reached_through_the_hosts_proxy(
 
 
 @pytest.mark.parametrize("path", ["", "/openai/deployments/m"])
-async def test_azure_is_asked_by_deployment_version_and_key(path: str, open_model: OpenModel) -> None:
+async def test_azure_is_called_with_deployment_version_and_key(path: str, open_model: OpenModel) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as server:
         url = server.url.removesuffix("/v1") + path
         model = open_model(url, azure_api_version="2024-10-21")
@@ -320,14 +320,14 @@ async def test_name_and_password_in_the_address_are_a_basic_login(open_model: Op
 
 
 @pytest.mark.parametrize("address", [("http://[::1",), ("http://127.0.0.1:9/v1", "sk-ü\n")])
-async def test_address_or_key_that_cannot_be_sent_is_a_model_error(
+async def test_an_address_or_key_that_cannot_be_sent_is_a_model_error(
     address: tuple[str, ...], open_model: OpenModel
 ) -> None:
     with pytest.raises(ModelError):
         await open_model(*address).decide(DECIDE)
 
 
-async def test_stopped_stream_closes_its_connection_and_is_counted() -> None:
+async def test_a_stopped_stream_closes_its_connection_and_is_counted() -> None:
     never = asyncio.Event()
     async with asking(drafts=[says("half", before_end=never), says("whole")], timeouts=Timeouts()) as (server, model):
         stream = model.write(WRITE)
@@ -446,7 +446,7 @@ async def test_two_models_that_refuse_each_others_options_are_distinguished() ->
     assert refused == 3
 
 
-async def test_all_clients_share_what_a_model_refused(open_model: OpenModel) -> None:
+async def test_all_clients_remember_what_a_model_refused(open_model: OpenModel) -> None:
     picky, known = Picky(m=no_effort), defaultdict[str, Learned](Learned)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         for _ in range(2):
@@ -465,7 +465,7 @@ async def test_a_model_that_accepts_tools_only_without_reasoning_gets_no_reasoni
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, True), (14_000, False)])
-async def test_truncated_prompt_is_reported_once(read: int, *, told: bool) -> None:
+async def test_a_truncated_prompt_is_reported_once(read: int, *, told: bool) -> None:
     long = replace(WRITE, sources=(replace(SOURCE, text="Each key may send 120 requests. " * 2_000),))
     async with asking(drafts=lambda _: says("<answer>120 [1]</answer>", usage=(read, 5))) as (_, model):
         with capture_logs() as logs:

@@ -109,7 +109,7 @@ def test_a_model_that_reasons_by_itself_is_not_told_to_think() -> None:
     assert "<answer>" in silent
 
 
-def test_without_sources_general_knowledge_is_asked_for() -> None:
+def test_without_sources_the_model_is_asked_for_general_knowledge() -> None:
     user = write_messages(replace(WRITE, sources=()))[1]["content"]
     assert "There are no sources" in user
 

@@ -218,7 +218,7 @@ async def test_a_long_section_gives_a_short_excerpt_that_says_so_and_no_metadata
     assert "Ann Lee" in await answer("Who is the owner of the travel page?", (page,))
 
 
-async def test_channel_language_applies_to_the_lines_above_passages() -> None:
+async def test_the_channels_language_applies_to_the_lines_above_passages() -> None:
     context = write_context("What does SEV2 mean?", (SEVERITIES,))
     text = await write(replace(context, question=replace(context.question, language="de")))
     assert text.startswith("Zitiert aus Severity:")
@@ -267,7 +267,7 @@ async def test_the_thread_is_quoted_only_if_no_document_has_the_answer() -> None
     )
 
 
-async def test_code_alone_is_cited_below_it_and_fenced_safely() -> None:
+async def test_a_code_only_answer_is_cited_below_and_fenced_safely() -> None:
     code = source(1, "Snippet", "````\nfrobnicate ``` quickly\n````\n")
     text = await answer("frobnicate quickly", (code,))
     assert text == "Quoted from Snippet:\n\n````\nfrobnicate ``` quickly\n````\n[1]"
@@ -285,7 +285,7 @@ async def test_a_row_of_several_sentences_is_cited_for_all_of_them() -> None:
     assert verdict(text, question, sources).passed
 
 
-async def test_it_cannot_generate_text_and_says_what_to_do() -> None:
+async def test_the_quoting_model_generates_no_text_and_says_what_to_do() -> None:
     with pytest.raises(ModelError) as caught:
         await MODEL.generate("Write", max_tokens=5, temperature=0.5)
     assert caught.value.kind == "ConfigurationError"

@@ -76,7 +76,7 @@ def test_a_person_counts_only_in_a_direct_chat() -> None:
 
 
 @pytest.mark.parametrize("said", [None, [], "C0HR", ["#hr"], ["hr"], [1], ["C0HR", "public"], {"a": 1}, ["C0HR,U0X"]])
-def test_invalid_audience_is_refused(said: object) -> None:
+def test_an_unknown_audience_is_refused(said: object) -> None:
     assert parse_audience(said) is None
 
 

@@ -54,7 +54,7 @@ json_values = st.recursive(
 
 
 @given(states)
-def test_state_survives_json(state: ThreadState) -> None:
+def test_a_state_survives_json(state: ThreadState) -> None:
     assert from_json(to_json(state)) == state
 
 

@@ -58,7 +58,7 @@ async def test_saved_state_is_loaded_by_team_channel_and_thread(store: ThreadSto
         assert await store.load(other) == ThreadState()
 
 
-async def test_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis) -> None:
+async def test_using_a_key_refreshes_its_ttl(store: ThreadStore, redis_client: Redis) -> None:
     await store.save(KEY, FULL)
     assert TTL_S - 60 < await redis_client.ttl(store.key(KEY)) <= TTL_S
     await redis_client.expire(store.key(KEY), 100)

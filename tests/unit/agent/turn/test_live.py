@@ -274,7 +274,7 @@ async def test_an_exception_of_the_stage_is_raised_unchanged() -> None:
         await turn(ScriptedModel([draft(ONE, TWO)]), Broken(), judge=Judging())
 
 
-async def test_deadline_or_a_refusal_leaves_what_was_shown() -> None:
+async def test_a_deadline_or_a_refusal_keeps_the_shown_part() -> None:
     late, refusing = Shown(), Shown()
     outcome = await turn(Slow([draft(ONE, TWO)[:-20]]), late, budget=replace(Budget(), deadline_s=0.3))
     assert isinstance(outcome, Partial)

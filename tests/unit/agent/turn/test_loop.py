@@ -48,7 +48,7 @@ class Story:
         return [e.verdict.passed for e in self.listener.events if isinstance(e, Verification)]
 
 
-async def test_easy_question_costs_one_decision_and_one_write() -> None:
+async def test_an_easy_question_costs_one_decision_and_one_write() -> None:
     model = ScriptedModel([GOOD])
     story = Story(model)
     outcome = await story.ask()
@@ -386,7 +386,7 @@ async def test_failure_to_save_is_logged_and_the_turn_continues(failure: type[Ex
     }  # fmt: skip
 
 
-async def test_another_time_out_does_not_count_as_the_turns_deadline() -> None:
+async def test_an_unrelated_time_out_does_not_count_as_the_turns_deadline() -> None:
     class Model(ScriptedModel):
         async def decide(self, context: DecideContext) -> Decision:
             raise TimeoutError(context.mission)

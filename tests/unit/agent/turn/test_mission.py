@@ -116,7 +116,7 @@ async def test_an_edit_of_the_persons_answer_finds_the_same_save() -> None:
     assert isinstance(await story.ask("In Ulm", "1060.1"), Answered)
 
 
-async def test_second_question_back_does_not_make_documents_fresh() -> None:
+async def test_a_second_clarifying_question_does_not_make_documents_fresh() -> None:
     story = Story(decisions=[looks_up("web"), BACK, BACK, Respond()])
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
@@ -180,7 +180,7 @@ async def test_a_deleted_messages_file_is_removed_from_the_findings() -> None:
     assert [source.origin for source in found.sources] == ["document"]
 
 
-async def test_deleted_opening_file_does_not_come_back_by_an_edit() -> None:
+async def test_an_edit_does_not_bring_back_a_deleted_opening_file() -> None:
     story = Story(decisions=[looks_up("llm_generate"), BACK, Respond()], state=ThreadState(opened_with_files=True))
     log = AttachedFile(name="a.log", text="The walrus failed.", opening=True)
     await story.ask("What does tea cost?", "1000.1", files=(log,))

@@ -104,7 +104,7 @@ class FindsNoAnswer:
 
 
 @pytest.mark.parametrize("failure", [AWAY, RuntimeError("a bug")])
-async def test_failed_search_is_not_reported_as_finding_nothing(failure: Exception) -> None:
+async def test_a_failed_search_is_not_reported_as_without_results(failure: Exception) -> None:
     search: Tool = Away("documents", failure, name="search")
     other: Tool = PassageTool(page("Office", origin="tool:wiki"), name="elsewhere")
     silent = "The pages keep silent about the weather [1]."

@@ -215,7 +215,7 @@ async def test_a_whole_answer_is_not_lost(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN_STREAMS)
-async def test_half_an_answer_is_never_shown_and_asked_for_again(name: str) -> None:
+async def test_half_an_answer_is_never_shown_and_is_requested_again(name: str) -> None:
     timeouts = HASTE if name == "half, then silence" else PATIENCE
     drafts = [BROKEN_STREAMS[name], says(f"<answer>{SECOND}</answer>")]
     outcome, server = await outcome_of(drafts, timeouts=timeouts)

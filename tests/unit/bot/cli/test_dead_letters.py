@@ -52,7 +52,7 @@ def test_an_operator_sees_reasons_and_times_but_no_texts(terminal: Terminal, red
     assert "diamonds" not in listed.out
 
 
-def test_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str) -> None:
+def test_a_dead_letter_is_retried_once_and_the_command_says_so(terminal: Terminal, redis_url: str) -> None:
     in_redis(redis_url, bury=2)
     newest = terminal.orion("dead-letters").out.split()[0]
     first = terminal.orion("dead-letters", "retry", newest)

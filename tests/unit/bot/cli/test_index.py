@@ -31,7 +31,7 @@ def test_unread_files_are_counted_by_suffix_with_a_remedy(terminal: Terminal) ->
     assert sorted(map(tuple, folder["skipped"])) == [("", 1), (".odt", 2), (".png", 1)]
 
 
-def test_web_site_is_read_by_index_and_listed_by_docs(terminal: Terminal) -> None:
+def test_a_web_site_is_read_by_index_and_listed_by_docs(terminal: Terminal) -> None:
     with LocalSite() as site:
         site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", etag='"1"')
         terminal.set(

@@ -88,7 +88,7 @@ def test_a_faulty_dotenv_is_reported(content: str | bytes, said: str, terminal: 
 
 
 @pytest.mark.parametrize("command", [["stats"], ["ask", QUESTION, "--thread", "t"]])
-def test_redis_outage_is_reported_without_the_password(command: list[str], terminal: Terminal) -> None:
+def test_a_redis_outage_is_reported_without_the_password(command: list[str], terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://:hunter2@127.0.0.1:9")
     done = terminal.orion(*command)
     assert done.code == 1
@@ -145,7 +145,7 @@ def test_a_closed_output_prints_no_traceback(tmp_path: Path) -> None:
         assert running.wait() == 1
 
 
-def test_index_contains_exactly_the_named_sources_and_says_so(terminal: Terminal) -> None:
+def test_the_index_contains_exactly_the_named_sources_and_lists_them(terminal: Terminal) -> None:
     other = terminal.folder / "other"
     other.mkdir()
     (other / "o.md").write_text("# Other\n\nSomething else.")

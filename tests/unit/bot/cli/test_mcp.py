@@ -95,7 +95,7 @@ async def test_a_person_can_ask_over_standard_streams(tmp_path: Path) -> None:
         assert verdicts[1]["claims"]
 
 
-async def test_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) -> None:
+async def test_the_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) -> None:
     async with agent_over(tmp_path, redis_url) as agent, over_http(agent) as url:
         seen = {}
         for user, token in TOKENS.items():

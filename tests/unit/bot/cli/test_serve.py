@@ -283,7 +283,7 @@ async def test_a_workspace_without_a_given_port_takes_a_free_one() -> None:
         assert first.url != second.url
 
 
-async def test_signal_while_starting_ends_the_start(
+async def test_a_signal_during_the_start_ends_it(
     workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict]
 ) -> None:
     home = tmp_path / "home"
@@ -296,7 +296,7 @@ async def test_signal_while_starting_ends_the_start(
     assert "orion_started" not in events(log)
 
 
-async def test_second_signal_ends_at_once_and_gives_the_question_back(
+async def test_a_second_signal_ends_at_once_and_gives_the_question_back(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     never = asyncio.Event()

@@ -29,7 +29,7 @@ def turns(url: str, port: int | None, count: int) -> None:
     asyncio.run(run())
 
 
-def test_figures_are_those_of_what_serves_slack_or_of_a_local_workspace(terminal: Terminal, redis_url: str) -> None:
+def test_figures_come_from_the_serving_orion_or_a_local_workspace(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, None, 1)
     turns(redis_url, 8765, 3)
     assert terminal.orion("stats", "--json").json["of"] == "workspaces served"

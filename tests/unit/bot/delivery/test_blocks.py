@@ -155,7 +155,7 @@ def test_more_sources_than_fit_are_counted() -> None:
         ("", ""),
     ],
 )
-def test_age_is_shown_in_words(updated_at: str, words: str) -> None:
+def test_an_age_is_shown_in_words(updated_at: str, words: str) -> None:
     assert age(updated_at, TODAY) == words
 
 

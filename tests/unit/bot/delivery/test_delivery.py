@@ -20,7 +20,7 @@ async def test_the_answer_is_in_the_thread_with_its_metadata(slack: Slack) -> No
     assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
 
 
-async def test_second_delivery_of_the_same_turn_posts_nothing(slack: Slack) -> None:
+async def test_a_second_delivery_of_the_same_turn_posts_nothing(slack: Slack) -> None:
     place, ts = slack.ask()
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
     first = await slack.delivery.post_answer(place, answer(*LONG), answer_key)
@@ -126,7 +126,7 @@ async def test_block_types_that_a_server_does_not_know_are_left_out(error: str, 
     assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
 
 
-async def test_thread_or_channel_that_is_gone_is_a_typed_failure(slack: Slack) -> None:
+async def test_a_deleted_thread_or_channel_is_a_typed_failure(slack: Slack) -> None:
     for place in (
         ThreadKey(team="T0LOCAL", channel="C0NOWHERE", thread_ts="1.1"),
         ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001"),

@@ -200,11 +200,11 @@ async def test_a_thread_that_is_read_again_contains_the_streamed_answer(tmp_path
         "**`make`:**Text", "นี่**「สำคัญ」**มาก", "これは~~「旧」~~です", "これは**[「規定」](https://x.test)**です",
     ],
 )  # fmt: skip
-def test_emphasis_next_to_letters_is_one_for_commonmark(words: str) -> None:
+def test_emphasis_next_to_letters_is_recognised_as_in_commonmark(words: str) -> None:
     html = MarkdownIt("commonmark").enable("strikethrough").render(join_emphasis(words))
     assert re.search("<(?:strong|em|s)>", html)
     assert not re.search("[*~]", html)
 
 
-def test_bold_marks_in_code_stay() -> None:
+def test_bold_marks_in_code_are_kept() -> None:
     assert join_emphasis("`a**!b**c` **ok**") == "`a**!b**c` **ok**"

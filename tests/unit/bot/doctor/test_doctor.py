@@ -117,7 +117,7 @@ async def test_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
     assert "ORION_DOCS" in found["Knowledge"].remedy
 
 
-async def test_unreachable_shared_index_is_reported(tmp_path: Path) -> None:
+async def test_an_unreachable_shared_index_is_reported(tmp_path: Path) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
     found = (await checks(settings_in(tmp_path, "", knowledge_url=address)))["Knowledge"]
     assert (found.ok, "cannot be used" in found.detail) == (False, True)
@@ -192,7 +192,7 @@ async def test_a_wrong_key_a_wrong_folder_and_a_server_that_is_not_slack_are_rep
     assert "sk-abc" not in str(found)
 
 
-async def test_redis_that_can_lose_questions_is_reported(tmp_path: Path, redis_url: str) -> None:
+async def test_a_redis_that_can_lose_questions_is_reported(tmp_path: Path, redis_url: str) -> None:
     found = await checks(settings_in(tmp_path, redis_url))
     assert "can lose questions" in found["Redis"].detail
     assert "appendfsync" in found["Redis"].remedy

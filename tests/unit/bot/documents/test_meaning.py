@@ -59,7 +59,9 @@ async def server() -> AsyncIterator[ScriptedOpenAI]:
         ({"embed_base_url": "http://e/v1", "embed_model": "e"}, "http://e/v1", "e"),
     ],
 )
-def test_embedding_server_follows_the_settings(tmp_path: Path, given: dict[str, object], url: str, model: str) -> None:
+def test_the_embedding_server_follows_the_settings(
+    tmp_path: Path, given: dict[str, object], url: str, model: str
+) -> None:
     found = embedding_address(settings_in(tmp_path, "", **given))
     assert found is not None
     assert (found[0].base_url, found[1]) == (url, model)

@@ -175,7 +175,7 @@ def test_a_crash_is_reported_without_its_text() -> None:
     assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]
 
 
-def test_sources_are_due_when_the_first_of_them_is() -> None:
+def test_sources_are_due_when_the_first_one_is() -> None:
     states = {"a": SourceState(tried=100.0), "b": SourceState(tried=50.0)}
     assert due_at(states, ["a", "b"], 10.0) == 60.0
     assert due_at(states, ["a", "new"], 10.0) == 0.0

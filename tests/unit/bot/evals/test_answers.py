@@ -55,7 +55,7 @@ def test_each_expected_reply_counts_as_right(
     assert EvalReply(asked=asked(expect), outcome=outcome, text=text).as_expected is right
 
 
-def test_citations_marks_escapes_and_line_ends_do_not_count() -> None:
+def test_citations_marks_escapes_and_line_endings_do_not_count() -> None:
     assert plain("*A* [1]\n• _b_ &amp; `c` [2, 3].") == "a • b & c."
 
 

@@ -85,7 +85,7 @@ def test_the_command_shows_both_and_says_with_its_exit_code_whether_anything_got
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "hello", '[{"rows": 1}]'])
-def test_file_other_than_a_report_is_refused(content: str, terminal: Terminal) -> None:
+def test_a_file_other_than_a_report_is_refused(content: str, terminal: Terminal) -> None:
     report = terminal.write("a.json", json.dumps(ANSWERS))
     done = terminal.orion("eval", "compare", report, terminal.write("b.json", content))
     assert done.code == 2

@@ -91,7 +91,7 @@ def test_labels_are_neither_guessed_nor_overwritten(terminal: Terminal, redis_ur
     assert (wrong.code, "--outcome must be one of" in wrong.err) == (2, True)
 
 
-def test_redis_outage_leaves_no_file(terminal: Terminal) -> None:
+def test_a_redis_outage_leaves_no_file(terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://127.0.0.1:9")
     done = terminal.orion("eval", "from-traces", "out.jsonl")
     assert (done.code, "cannot be reached" in done.err) == (1, True)

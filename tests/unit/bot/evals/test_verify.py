@@ -103,7 +103,7 @@ def test_bytes_other_than_text_get_no_verdict(content: bytes, said: str, tmp_pat
         read_text(str(tmp_path / "t.md"))
 
 
-async def test_stream_answers_every_row_under_its_id(tmp_path: Path) -> None:
+async def test_the_stream_answers_every_row_under_its_id(tmp_path: Path) -> None:
     good = {"id": "a", "text": "Each API key may make 600 requests [1].", "question": "How many?", "sources": [SOURCE]}
     bad = {"id": 7, "text": "Each API key may make 900 requests [1].", "question": None, "sources": [SOURCE]}
     source, out = rows(tmp_path, json.dumps(good), "", json.dumps(bad))
@@ -161,7 +161,7 @@ def test_any_text_gets_a_verdict_in_json(text: str, *, markdown: bool, repair: b
     ],
     ids=["agrees", "refutes", "is away"],
 )
-async def test_judge_settles_what_the_rules_leave_open(
+async def test_the_judge_settles_claims_that_the_rules_leave_open(
     tmp_path: Path, reply: Scripted | None, settled: list[tuple[str, str]]
 ) -> None:
     text = "Each API key may make 600 requests [1]. Any key has room for 600 of them [1]."

@@ -60,7 +60,7 @@ def test_a_direct_message_opens_its_own_thread() -> None:
     assert threaded.thread.thread_ts == "1600000000.000001"
 
 
-def test_group_direct_message_counts_when_it_mentions_orion() -> None:
+def test_a_group_direct_message_counts_if_it_mentions_orion() -> None:
     found = incoming(message(channel="G1", channel_type="mpim", text="<@UORION> hello?"))
     assert (found.addressed, found.thread.thread_ts) == ("mention", "1700000009.000200")
     assert reason(message(channel="G1", channel_type="mpim")) == "not_addressed"

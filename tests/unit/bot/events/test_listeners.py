@@ -308,7 +308,7 @@ def speaking(running: Running, locale: str) -> None:
         (RedisConnectionError("hunter2"), {"cause": "Redis cannot be reached: is it up, and is REDIS_URL right?"}),
     ],
 )
-async def test_failing_listener_logs_its_kind_and_no_text(
+async def test_a_failing_listener_logs_its_kind_and_no_text(
     opened: Opened, error: Exception, cause: dict[str, str]
 ) -> None:
     with capture_logs() as lines:

@@ -117,7 +117,7 @@ async def test_a_shared_channel_is_refused_and_its_text_is_not_stored(redis_clie
     assert await redis_client.keys("*zebra*") == []
 
 
-async def test_used_up_budget_is_reported_with_its_renewal_and_not_applied_to_admins(
+async def test_a_used_up_budget_is_reported_with_its_renewal_and_does_not_apply_to_admins(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[DRAFT] * 3) as server:

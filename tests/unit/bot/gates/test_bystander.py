@@ -36,7 +36,7 @@ async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting,
             yield setting, server, root
 
 
-async def test_bystander_neither_answers_the_open_question_nor_is_lost(
+async def test_a_bystanders_message_does_not_answer_the_open_question_and_is_not_lost(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with asked_back(tmp_path, redis_url) as (setting, server, root):

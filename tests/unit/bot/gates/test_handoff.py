@@ -90,7 +90,7 @@ async def test_a_click_by_a_person_who_has_become_a_guest_asks_no_one(tmp_path: 
         assert handed(setting) == []
 
 
-async def test_shortcut_of_a_person_who_became_a_guest_is_refused(tmp_path: Path, redis_url: str) -> None:
+async def test_a_shortcut_by_a_person_who_became_a_guest_is_refused(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
         await refused(setting)
         question = setting.workspace.post("U0ONCALL", CHANNEL, "How many requests per minute may one API key send?")

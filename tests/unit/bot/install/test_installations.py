@@ -61,7 +61,7 @@ COPIED = json.dumps({**asdict(ONE), "team": "T2"})  # of another team
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"team": "T1"}', "7", "[" * 100_000, COPIED])
-async def test_invalid_installation_counts_as_an_outage(redis_client: Redis, text: str) -> None:
+async def test_an_invalid_installation_counts_as_an_outage(redis_client: Redis, text: str) -> None:
     store = installations(redis_client)
     await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
     for read in (store.find, store.delete):
@@ -124,7 +124,7 @@ def test_invalid_keys_are_refused_without_showing_them(keys: tuple[str, ...]) ->
     assert not any(key in str(failure.value) for key in keys)
 
 
-def test_changed_text_is_not_opened() -> None:
+def test_an_encrypted_text_that_was_changed_is_not_opened() -> None:
     seal = Seal([OLD])
     sealed = seal.close("text")
     assert seal.open(sealed) == "text"

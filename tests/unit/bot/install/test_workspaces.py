@@ -159,7 +159,7 @@ async def test_questions_stored_under_a_wrong_key_are_answered_once_it_is_correc
         assert len(answers(place.slack.workspaces[ONE], ts, ts)) == 1
 
 
-async def test_two_workspaces_install_and_each_is_served_as_itself(
+async def test_two_workspaces_install_orion_and_each_is_served_separately(
     tmp_path: Path, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -238,7 +238,7 @@ async def test_a_workspace_that_is_not_installed_or_no_longer_listed_is_not_serv
         assert await _empty(place)
 
 
-async def test_state_works_once_and_in_its_own_browser_only(place: Served) -> None:
+async def test_an_oauth_state_works_once_and_only_in_its_own_browser(place: Served) -> None:
     for cookies in ({}, {"Cookie": f"{COOKIE}=somebody-elses"}):
         params = {"state": await place.begin(), "code": place.slack.grants.code(ONE)}
         place.browser.cookie_jar.clear()
@@ -504,7 +504,7 @@ async def test_a_wrong_key_is_refused_even_before_a_workspace_installs_orion(
             raise AssertionError
 
 
-def test_bot_token_means_one_workspace(tmp_path: Path) -> None:
+def test_a_bot_token_means_one_workspace(tmp_path: Path) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
     assert settings.many_workspaces
     assert not settings.model_copy(update={"slack_bot_token": SecretStr("xoxb-1")}).many_workspaces

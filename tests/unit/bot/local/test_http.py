@@ -48,7 +48,7 @@ async def test_every_request_is_signed_and_retries_say_so() -> None:
         assert numbers == [(None, None), ("1", "http_error"), ("2", "http_error")]
 
 
-async def test_redirects_time_outs_and_closed_ports_have_their_reasons() -> None:
+async def test_redirects_time_outs_and_closed_ports_are_explained() -> None:
     async def away(request: web.Request) -> web.Response:
         raise web.HTTPFound(location="/elsewhere")
 

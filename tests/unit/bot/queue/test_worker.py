@@ -319,7 +319,7 @@ async def test_a_turn_is_interrupted_when_another_worker_took_its_thread(redis_c
     await mailbox.aclose()
 
 
-async def test_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
+async def test_a_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = waiting_stage()
     await put(mailbox, "q")

@@ -99,7 +99,7 @@ async def test_a_closed_port_is_an_outage_for_every_kind_of_call(nobody: Cluster
     await pubsub.aclose()
 
 
-async def test_transaction_that_a_cluster_refuses_raises_its_error(server: Node) -> None:
+async def test_a_transaction_that_a_cluster_refuses_raises_its_error(server: Node) -> None:
     async with Cluster(nodes=[("127.0.0.1", server.port)], decode_responses=True) as client:
         pipe = client.pipeline(transaction=True)
         pipe.set("a", "b")

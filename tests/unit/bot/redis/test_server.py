@@ -59,7 +59,7 @@ def old_server() -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
-async def test_redis_below_6_2_is_refused_with_what_to_do(old_server: Path, tmp_path: Path) -> None:
+async def test_a_redis_below_6_2_is_refused_with_a_remedy(old_server: Path, tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path, f"unix://{old_server}", slack_api_url="http://127.0.0.1:9/api/", slack_bot_token=SecretStr("xoxb-1")
     )
@@ -181,7 +181,7 @@ async def test_the_server_survives_a_killed_parent_and_is_found_again(home: Path
         assert await redis.get("users") == "1"
 
 
-async def test_full_disk_refuses_questions_until_there_is_room(home: Path) -> None:
+async def test_a_full_disk_refuses_questions_until_there_is_room(home: Path) -> None:
     """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
@@ -257,7 +257,9 @@ async def test_a_home_folder_that_cannot_be_written_gives_a_clear_error(tmp_path
             pass
 
 
-async def test_redis_url_is_used_and_nothing_is_started(redis_url: str, redis_client: Redis, tmp_path: Path) -> None:
+async def test_the_redis_url_is_used_and_no_server_is_started(
+    redis_url: str, redis_client: Redis, tmp_path: Path
+) -> None:
     async with open_redis(settings_in(tmp_path / "home", redis_url)) as redis:
         await redis.set("a", "b")
     assert await redis_client.get("a") == "b"

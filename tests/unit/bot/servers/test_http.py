@@ -170,7 +170,7 @@ async def test_a_signature_is_valid_for_five_minutes(age_s: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["+{}", "-{}", " {}", "{} ", "{}.0", "{}_0", "0x{}", "{}e0", "", "９{}"])
-def test_timestamp_is_digits_alone(form: str) -> None:
+def test_a_timestamp_has_only_digits(form: str) -> None:
     assert not has_valid_signature(SECRET, headers(b"x", stamp=form.format(int(time.time()))), b"x")
 
 

@@ -85,7 +85,7 @@ def opened(slack: Slack) -> int:
     return slack.made("apps.connections.open")
 
 
-async def test_without_a_free_socket_slack_is_asked_ever_more_slowly(redis_client: Redis) -> None:
+async def test_without_a_free_socket_slack_is_asked_less_and_less_often(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         with capture_logs() as logs:
             async with listening(slack, redis_client, Ledger()) as front:

@@ -92,7 +92,7 @@ async def test_a_person_unknown_to_slack_counts_as_external(redis_client: Redis,
 
 
 @pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
-async def test_failed_lookup_is_not_guessed(redis_client: Redis, error: str, *, permanent: bool) -> None:
+async def test_a_failed_lookup_is_not_replaced_by_a_guess(redis_client: Redis, error: str, *, permanent: bool) -> None:
     async with local_slack(patience_s=0.05) as slack:
         people = people_of(slack, redis_client)
         for method, look in (("users.info", people.find_person), ("conversations.info", people.is_shared)):

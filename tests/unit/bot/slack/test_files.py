@@ -138,7 +138,7 @@ async def test_files_listed_in_an_event_are_read_without_fetching_the_message(sl
     assert read.name == "a.txt", "an id alone is looked up"
 
 
-async def test_files_of_a_question_in_a_thread_come_before_those_at_its_top(slack: Slack) -> None:
+async def test_files_of_the_question_come_before_those_of_the_threads_first_message(slack: Slack) -> None:
     first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))
     root = slack.server.post(VISITOR, CHANNEL, "look", files=[first])
     reply = slack.server.post(VISITOR, CHANNEL, f"{MENTION} and?", root, files=[second])

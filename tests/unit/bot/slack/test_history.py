@@ -109,6 +109,6 @@ async def test_an_endless_thread_is_read_up_to_a_limit_and_nothing_twice() -> No
 
 
 @given(st.tuples(st.integers(0, 2_000_000_000), st.integers(0, 999_999)), st.text())
-def test_timestamps_order_exactly(parts: tuple[int, int], noise: str) -> None:
+def test_timestamps_are_ordered_exactly(parts: tuple[int, int], noise: str) -> None:
     assert sort_key(f"{parts[0]}.{parts[1]:06}") == parts
     assert len(sort_key(noise)) == 2

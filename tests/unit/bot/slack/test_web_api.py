@@ -44,7 +44,7 @@ async def test_slacks_own_errors_are_waited_out(error: str, status: int, slack: 
     assert slack.made("chat.postMessage") == 4
 
 
-async def test_final_error_is_not_repeated(slack: Slack) -> None:
+async def test_a_permanent_error_is_not_retried(slack: Slack) -> None:
     with pytest.raises(DeliveryFailed) as failed:
         await slack.calls.write("chat.postMessage", {"channel": "C0NOWHERE", "text": "hello"})
     assert (failed.value.reason, failed.value.permanent) == ("channel_not_found", True)
@@ -203,7 +203,7 @@ async def test_nonsense_in_slacks_name_counts_as_an_outage(method: str) -> None:
         assert await calls.read(method)
 
 
-async def test_reply_longer_than_any_of_slacks_counts_as_an_outage() -> None:
+async def test_an_impossibly_long_reply_from_slack_counts_as_an_outage() -> None:
     body = json.dumps({**WHOLE, "ok": True, "pad": "x" * 50_000_000})
     async with answering(body, 200, "application/json") as (calls, _):
         for call, arguments in ((calls.read, ()), (calls.write, ({},)), (calls.call_once, ({},))):

@@ -64,7 +64,7 @@ async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
         (Limits(), None),
     ],
 )
-async def test_used_up_budget_is_named(
+async def test_a_used_up_budget_is_named(
     redis_client: Redis, no_leaked_keys: list[str], limits: Limits, holder: Holder | None
 ) -> None:
     purse = budgets(redis_client, limits)
@@ -200,7 +200,7 @@ async def test_a_reservation_lasts_until_the_tokens_of_its_turn_are_counted(redi
     assert await used_up(redis_client, purse, incoming()) == "user"
 
 
-async def test_redis_outage_does_not_end_a_turn(tmp_path: Path) -> None:
+async def test_a_redis_outage_does_not_end_a_turn(tmp_path: Path) -> None:
     async with Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
         purse = budgets(nobody, Limits(user=1))
         with capture_logs() as logs:
@@ -234,7 +234,7 @@ async def test_pause_applies_to_everyone_until_it_is_ended(redis_client: Redis) 
 
 
 @pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])
-async def test_unreadable_pause_still_applies(redis_client: Redis, stored: str) -> None:
+async def test_an_unreadable_pause_still_applies(redis_client: Redis, stored: str) -> None:
     pausing = Pausing(redis_client)
     await redis_client.set(pausing.key(), stored)
     assert (await pausing.current() is not None) == bool(stored)

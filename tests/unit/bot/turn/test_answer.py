@@ -121,7 +121,7 @@ async def test_a_stop_interrupted_by_a_redis_outage_counts_when_slack_resends_it
     assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
 
-async def test_slack_outage_uses_up_no_tries(redis_client: Redis, at: TeamBot) -> None:
+async def test_an_outage_of_slack_uses_up_no_tries(redis_client: Redis, at: TeamBot) -> None:
     at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
     place, _ = await at.ask()
     at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
@@ -286,7 +286,7 @@ async def test_a_dead_workers_status_is_cleared_when_the_question_is_withdrawn(a
 
 
 @pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "give_back")])
-async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
+async def test_a_recheck_that_slack_refuses_is_repeated_if_that_may_help(
     error: str, verb: str, monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
     await at.ask()

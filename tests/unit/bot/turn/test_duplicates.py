@@ -275,7 +275,7 @@ async def test_the_status_of_another_running_question_is_not_touched(at: TeamBot
 PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")
 
 
-async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
+async def test_orion_waits_for_a_redis_that_fails_over(tmp_path: Path) -> None:
     async with node(tmp_path) as server, server.client() as client:
         mailbox = Mailbox(client)
         server.kill()

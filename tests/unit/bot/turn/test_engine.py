@@ -38,7 +38,7 @@ def docs_in(folder: Path, text: str = LIMITS) -> Path:
     return folder
 
 
-async def test_engine_answers_from_its_documents(tmp_path: Path) -> None:
+async def test_the_engine_answers_from_its_documents(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", docs=(docs_in(tmp_path / "docs"),), docs_url="https://wiki.example")
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     async with open_engine(settings, corpus_of(settings)) as engine:

@@ -111,7 +111,7 @@ async def test_an_outage_of_slack_stops_no_turn() -> None:
         assert slack.server.messages(CHANNEL)
 
 
-async def test_cancelled_turn_clears_its_status(slack: Slack) -> None:
+async def test_a_cancelled_turn_clears_its_status(slack: Slack) -> None:
     place, ts = slack.ask()
 
     async def turn() -> None:
@@ -235,7 +235,7 @@ async def test_message_other_than_a_question_is_not_reported(on: Scene) -> None:
     assert shown(on.slack) == []
 
 
-async def test_slack_outage_delays_no_one(on: Scene) -> None:
+async def test_an_outage_of_slack_delays_no_one(on: Scene) -> None:
     await on.asked()
     await on.asked()
     on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)

@@ -105,7 +105,7 @@ async def test_secrets_are_masked_wherever_they_are() -> None:
         assert secret.encode() not in receiver.raw
 
 
-async def test_repeated_turn_replaces_its_root_and_keeps_its_parts() -> None:
+async def test_a_repeated_turn_replaces_its_root_and_keeps_its_parts() -> None:
     async with LangfuseReceiver() as receiver:
         for draft in ("first", "second"):  # two workers
             async with tracer_to(receiver.url) as tracer:
@@ -166,7 +166,7 @@ async def test_variables_of_the_sdk_are_honoured(monkeypatch: pytest.MonkeyPatch
     assert root.attributes["langfuse.release"] == "r7"
 
 
-async def test_half_an_emoji_and_a_great_number_arrive() -> None:
+async def test_half_an_emoji_and_a_very_large_number_are_sent() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await tracer.turn("t", thread="T:C:1", user="U1", question="caf\ud83d")
         trace.tool_start("1", tool="git_log", arguments={"rows": 2**70})

@@ -50,7 +50,7 @@ async def judge_turn(
         await wait_until(sent, "Langfuse has the rest")  # closing the tracer ends what is under way
 
 
-async def test_first_dislike_is_queued_and_a_saved_answer_is_the_corrected_output(redis_client: Redis) -> None:
+async def test_the_first_dislike_is_queued_and_a_saved_answer_is_the_corrected_output(redis_client: Redis) -> None:
     async with LangfuseReceiver() as receiver:
         await judge_turn(redis_client, receiver, items=2, answer="It is 14 weeks.", queue="To review")
     assert [(item["objectId"], item["objectType"]) for item in receiver.queued] == [(TRACE, "TRACE")]

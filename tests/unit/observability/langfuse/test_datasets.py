@@ -94,7 +94,7 @@ async def test_a_missing_langfuse_is_reported() -> None:
             assert f"cannot be reached (ConnectError): {NOT_PUSHED}" in await push(tracer)
 
 
-async def test_silent_langfuse_delays_no_one_longer_than_its_limit() -> None:
+async def test_a_silent_langfuse_delays_no_one_longer_than_its_limit() -> None:
     async with LangfuseReceiver(hang=True) as receiver, tracer_to(receiver.url) as tracer:
         began = time.monotonic()
         assert await push(tracer, timeout_s=0.2) == f"{receiver.url} did not answer in time: {NOT_PUSHED}"

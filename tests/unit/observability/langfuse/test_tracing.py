@@ -172,7 +172,7 @@ async def test_feedback_goes_to_the_same_trace_and_a_second_click_replaces_the_f
     assert receiver.scores[0]["id"] == receiver.scores[1]["id"]
 
 
-def test_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
+def test_a_turn_id_of_the_right_form_is_the_trace_id() -> None:
     turn_id = hashlib.sha256(b"T1:C1:1.1").hexdigest()[:32]
     assert trace_id_of(turn_id) == turn_id
     for other in ("turn-1", "", "0" * 32, turn_id.upper(), turn_id + "0"):
@@ -202,7 +202,7 @@ async def test_open_observations_are_closed_at_the_end_and_long_ids_hashed() -> 
     assert root["level"] == "ERROR"
 
 
-async def test_failing_model_call_is_marked() -> None:
+async def test_a_failing_model_call_is_marked() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await turn_of(tracer)
         trace.model_start(phase="write")
@@ -268,7 +268,7 @@ def closed_port() -> str:
 
 
 @pytest.mark.parametrize("host", ["refused", "hanging"])
-async def test_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: str) -> None:
+async def test_a_dead_or_hanging_host_delays_neither_the_turn_nor_the_shutdown(host: str) -> None:
     async with LangfuseReceiver(hang=True) as receiver:
         url = receiver.url if host == "hanging" else closed_port()
         tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=url))

@@ -42,7 +42,7 @@ def test_code_that_no_source_has_is_an_error(code: str, form: str) -> None:
     assert all(verdict.text[error.start : error.end].startswith(error.words[:20]) for error in verdict.errors)
 
 
-def test_code_without_any_citation_is_a_claim_without_one() -> None:
+def test_code_without_a_citation_is_an_uncited_claim() -> None:
     assert [error.rule for error in check(draft("```\ndbctl restart --wait\n```")).errors] == ["cites_sources"]
 
 

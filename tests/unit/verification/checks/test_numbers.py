@@ -109,7 +109,7 @@ def test_working_days_are_not_weeks() -> None:
     assert violations_of(source, "Der Antrag ist mindestens fünf Wochen vorher zu stellen") != []
 
 
-def test_wrong_calculation_gives_one_finding() -> None:
+def test_a_wrong_calculation_gives_one_finding() -> None:
     day, stay = (Source(id=n, title="", text=text) for n, text in ((1, "A day costs €75."), (2, "14 days at most.")))
     asked, text = "What do three days cost?", "Three days cost 3 × €75 = €235 [1][2]."
     verdict = check(Draft(text=text, question=asked, sources=(day, stay)))

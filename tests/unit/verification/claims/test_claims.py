@@ -27,7 +27,7 @@ def test_citations_before_and_after_the_full_stop_belong_to_the_sentence() -> No
 
 
 @pytest.mark.parametrize("written", ["[1][2]", "[1, 2]", "[1] [2]", "[1-2]"])
-def test_several_sources_in_every_spelling(written: str) -> None:
+def test_several_sources_are_read_in_every_spelling(written: str) -> None:
     assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 

@@ -87,7 +87,7 @@ Keys are made for one service and one environment, and expire after
 """
 
 
-def test_row_read_out_and_a_sentence_over_two_lines_are_quotations() -> None:
+def test_a_row_in_words_and_a_sentence_over_two_lines_are_quotations() -> None:
     def settled(*claims: str) -> list[str]:
         text = "\n".join(f"- {claim} [1]" for claim in claims)
         source = Source(id=1, title="Plans", url="", text=PLANS)

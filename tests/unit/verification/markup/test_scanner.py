@@ -43,7 +43,7 @@ def test_other_angle_brackets_are_plain_text() -> None:
         assert kinds(text) == [("text", text)]
 
 
-def test_inline_code_never_crosses_a_line_end() -> None:
+def test_inline_code_never_crosses_a_line_ending() -> None:
     assert kinds("a `b\nc` d") == [("text", "a `b\nc` d")]
 
 

@@ -202,7 +202,7 @@ def test_placeholder_or_plain_word_is_not_a_secret() -> None:
         ("w7eB2q9X", "Deploy with `curl -u deploy:w7eB2q9X https://ci.test/run`.", True),
     ],
 )
-def test_simple_password_of_a_cited_example_is_not_a_secret(password: str, source: str, *, is_secret: bool) -> None:
+def test_a_simple_password_in_a_cited_example_is_not_a_secret(password: str, source: str, *, is_secret: bool) -> None:
     sources = (Source(id=1, title="Deploy", text=source), Source(id=2, title="Other", text="curl -u deploy:web2023"))
     answer = f"Deploy with `curl -u deploy:{password} https://ci.test/run` [1]."
     assert ("no_secrets" in {each.rule for each in check(Draft(text=answer, sources=sources)).errors}) == is_secret

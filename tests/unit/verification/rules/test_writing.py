@@ -79,7 +79,7 @@ def test_windows_line_endings_around_code_are_not_a_fault() -> None:
         assert not violations("one\r\n\r\n```\r\nx = 1\r\n```\r\n\r\ntwo\r\n", dialect)
 
 
-def test_too_long_for_a_block_is_reported_once() -> None:
+def test_a_text_too_long_for_a_block_is_reported_once() -> None:
     (found,) = violations("word " * 700)
     assert (found.start, found.end, found.detail.partition(":")[0]) == (3000, 3500, "length")
     assert violations("word " * 700, limit=0) == ()

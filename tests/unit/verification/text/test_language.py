@@ -124,7 +124,7 @@ def test_an_unknown_language_counts_every_stem() -> None:
     assert content_stems("Refund duration") & content_stems("The refund is paid after a duration of days.", "en")
 
 
-def test_single_han_character_is_its_own_stem() -> None:
+def test_a_single_han_character_is_its_own_stem() -> None:
     assert content_stems("税") == frozenset({"税"})
 
 

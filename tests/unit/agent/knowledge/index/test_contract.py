@@ -85,7 +85,7 @@ def test_a_number_is_never_reused(index: KnowledgeIndex, docs: Path) -> None:
     assert before.isdisjoint(number for number, _ in index.by_words("canteen opens", 9))
 
 
-def test_killed_builder_leaves_its_batches_and_no_lock(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
+def test_a_killed_builder_leaves_its_batches_and_no_lock(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
     for n in range(100, 200):
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
     with other_process(BUILDER, place, docs) as builder:

@@ -69,7 +69,7 @@ def test_a_fault_that_no_version_explains_is_not_reinterpreted(index: SqliteInde
 
 
 @pytest.mark.parametrize("place", [0, 200, 4_096, 5_000, 12_288, -4_096, -2_000])
-def test_index_damaged_at_any_place_is_rebuilt(tmp_path: Path, docs: Path, place: int) -> None:
+def test_an_index_damaged_anywhere_is_rebuilt(tmp_path: Path, docs: Path, place: int) -> None:
     path = tmp_path / "k.db"
     with closing(SqliteIndex.open(path)) as index:
         index.index([docs])

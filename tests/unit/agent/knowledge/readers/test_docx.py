@@ -228,7 +228,7 @@ def test_strict_open_xml_and_a_missing_picture_are_not_damage() -> None:
     assert "A hotel may cost 140 euros a night." in text_of(package_of(entries))
 
 
-def test_table_inside_a_cell_is_read_with_it() -> None:
+def test_a_table_inside_a_cell_is_read_with_it() -> None:
     document = Document()
     cell = document.add_table(rows=1, cols=1).cell(0, 0)
     cell.text = "Bern"

@@ -103,7 +103,7 @@ def test_slides_have_titles_tables_and_notes() -> None:
     assert document.parts[1].text == "## Prices\n\nNine euros\n\n| a | b |\n| --- | --- |\n\nNotes: Say it twice."
 
 
-def test_sheets_have_their_names_and_values_as_they_are_shown() -> None:
+def test_sheets_have_their_names_and_displayed_values() -> None:
     table = "| Plan | Price | Share |\n| --- | --- | --- |\n| Team | 3 | 15% |\n| Forty seats |  |  |\n"
     assert parse_document("prices.xlsx", SAMPLES["Excel"]).text == f"## Plans\n\nPrice list\n\n{table}"
 
@@ -198,7 +198,7 @@ def test_sheets_are_read_as_they_look() -> None:
     assert "Old" not in text
 
 
-def test_cell_merged_across_rows_counts_below_an_empty_row_too() -> None:
+def test_a_cell_merged_across_rows_also_counts_below_an_empty_row() -> None:
     workbook = Workbook()
     sheet = workbook.worksheets[0]
     for row in (["Region", "Plan"], ["North", "Team"], ["", ""], ["", "Solo"], ["South", "Team"]):

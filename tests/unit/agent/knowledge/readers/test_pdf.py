@@ -91,7 +91,7 @@ def test_unevenly_placed_letters_are_joined_into_words() -> None:
     assert parse_document("a.pdf", by_hand(dancing, courier)).text == words
 
 
-def test_scanned_or_locked_pdf_is_named(tmp_path: Path) -> None:
+def test_a_scanned_or_locked_pdf_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="has no text"):
         read_document(pdf(tmp_path / "s.pdf", "", ""))
     made = FPDF()

@@ -80,7 +80,7 @@ def test_a_slow_file_is_refused_once_and_the_next_one_is_read() -> None:
         assert "Forty seats" in reader.read(FileToRead("a.docx", word()))[0].text
 
 
-def test_files_that_share_a_time_limit_are_read_until_it_is_used_up() -> None:
+def test_files_are_read_until_their_shared_time_limit_is_used_up() -> None:
     with DocumentReader(ATTACHMENT_LIMITS) as reader:
         left = TimeLeft(1.0)
         with pytest.raises(ReadError, match="takes more than 1 s"):

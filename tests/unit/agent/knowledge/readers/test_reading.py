@@ -96,7 +96,7 @@ def test_markdown_loses_struck_out_text_and_keeps_exponents_apart() -> None:
     assert text == " 40 for 10⁶,  new. `~~code~~` H~2~O ~~~\n\nA ~~ b ~~ c"
 
 
-def test_template_code_and_comments_are_not_text_outside_of_code() -> None:
+def test_template_code_and_comments_outside_code_are_not_text() -> None:
     text = "<!-- a --> Left.\n\n{% include x.md %}{{ site.url }}{{< note >}}Kept {{ name }}.\n\n```\n{% raw %}\n```\n"
     kept = read("a.md", text).text
     assert "Left." in kept

@@ -70,7 +70,7 @@ def test_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None:
     assert "Tree" not in stretch.text
 
 
-def test_sub_section_is_not_merged_without_what_its_section_says_first(find: Find) -> None:
+def test_a_subsection_is_not_merged_without_its_sections_beginning(find: Find) -> None:
     claim = "Upload the receipt. " * 20
     meals = "Breakfast costs 9 pounds at most. " * 27
     text = (

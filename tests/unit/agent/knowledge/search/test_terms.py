@@ -101,7 +101,7 @@ def test_chinese_japanese_and_thai_are_split_into_pairs() -> None:
     assert words_of("休暇") == ["休暇"]
 
 
-def test_identifiers_are_looked_for_whole_and_in_parts() -> None:
+def test_identifiers_are_searched_whole_and_in_parts() -> None:
     assert words_of("FH-2002") == ["fh 2002", "fh", "2002"]
     assert words_of("state-of-the-art") == ["state of", "of the", "the art", "state", "art"]
     assert set(impacts("", "", "see (FH-2002), not FH/2003.")) == {

@@ -117,7 +117,7 @@ async def test_another_process_sees_the_stored_vectors(index: KnowledgeIndex, do
             assert await other.embed_question(" \n") is None
 
 
-async def test_changed_prefix_of_passages_makes_new_vectors(
+async def test_a_changed_passage_prefix_makes_new_vectors(
     index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with embedding_server() as server, ranker_of(index, server.url) as ranker:
@@ -329,7 +329,7 @@ WORDS = st.dictionaries(st.integers(1, 30), st.floats(0.1, 40), max_size=20).map
 COSINES = st.dictionaries(st.integers(1, 30), st.floats(-1, 1), max_size=20)
 
 
-def test_both_scores_count_by_their_shares() -> None:
+def test_both_scores_are_weighted_by_their_shares() -> None:
     found = fuse_scores([(7, 10.0), (8, 5.0)], {7: 0.2, 8: 0.8, 9: 0.6})
     share = MEANING_SHARE
     assert [number for number, _ in found] == [8, 7, 9]

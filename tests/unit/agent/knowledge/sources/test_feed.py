@@ -38,7 +38,7 @@ def titles(index: KnowledgeIndex) -> dict[str, str]:
     return {document.title: document.audience for document in index.documents()}
 
 
-def test_documents_arrive_with_link_date_and_audience(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_documents_have_their_link_date_and_audience(index: KnowledgeIndex, tmp_path: Path) -> None:
     file = "open('hours.html', 'w').write('<title>Hours</title><h1>Hours</h1><p>Open from 9 to 5.</p>')"
     hours = {"key": "3", "path": "hours.html", "audience": ["ann@acme.example+C0HR"]}
     lunch = LUNCH | {"url": "https://wiki.example/1", "updated": "2026-03-04T10:00:00Z"}

@@ -348,7 +348,7 @@ def test_endless_oversized_and_broken_pages_are_reported(index: KnowledgeIndex, 
     }
 
 
-def test_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_sitemaps_that_name_themselves_or_too_much_are_cut_off(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/p"] = html("Page.")
     here = f"<sitemap><loc>{site.url}/sitemap.xml</loc></sitemap><sitemap><loc>{site.url}/big.xml</loc></sitemap>"
     site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{here}</sitemapindex>".encode(), kind="text/xml")

@@ -78,7 +78,7 @@ async def test_git_show_returns_the_changes(work: Work) -> None:
     assert (source.origin, source.title.partition(": ")[2]) == ("tool:git_show", "Raise tea to 4")
 
 
-async def test_show_of_a_merge_shows_what_it_brought_in(work: Work) -> None:
+async def test_git_show_of_a_merge_shows_the_merged_changes(work: Work) -> None:
     work.git("checkout", "-q", "-b", "side", "HEAD~1")
     work.commit("Paint it", at="2026-11-13T09:00:00+00:00", name="paint.txt")
     work.git("checkout", "-q", "main")

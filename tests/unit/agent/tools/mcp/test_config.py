@@ -46,7 +46,7 @@ def test_a_tool_that_changes_something_needs_its_whole_name_on_the_allow_list() 
     assert [bare.allows("anything", reads=reads) for reads in (True, False, None)] == [True, False, False]
 
 
-def test_variables_come_from_the_environment_and_an_unset_one_is_named() -> None:
+def test_variables_are_read_from_the_environment_and_an_unset_one_is_named() -> None:
     (server,) = read(a={"command": "x", "env": {"KEY": "Bearer ${TOKEN}"}, "args": ["${TOKEN}"]})
     assert (server.env, server.args) == ({"KEY": "Bearer secret-token"}, ("secret-token",))
     assert server.without_secrets("401 for secret-token") == "401 for …"

@@ -110,7 +110,7 @@ def test_failures_sent_as_results_are_failures(text: str) -> None:
     assert failure_in(text)
 
 
-def test_fields_of_the_record_itself_name_it_before_those_inside() -> None:
+def test_a_records_own_fields_name_it_before_nested_ones() -> None:
     issue = {
         "key": "OPS-12",
         "summary": "Gift cards fail",

@@ -18,7 +18,7 @@ async def test_the_status_shows_until_the_app_speaks_in_the_thread() -> None:
     assert not workspace.threads.status_payloads()
 
 
-async def test_status_and_its_session_are_one_state_which_only_their_thread_ends() -> None:
+async def test_status_and_session_are_one_state_that_only_their_thread_ends() -> None:
     workspace = idle()
     ts = PersonActions(workspace).post(YOU, CHAT, "question")
     where = {"channel_id": CHAT, "thread_ts": ts}
@@ -48,7 +48,7 @@ async def test_a_status_disappears_by_itself_or_when_set_empty() -> None:
     lasting.threads.close()
 
 
-def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread() -> None:
+def test_suggested_prompts_apply_to_the_chat_and_are_ignored_for_a_thread() -> None:
     workspace = idle()
     prompts = [{"title": "Try", "message": "How?"}]
     method = "assistant.threads.setSuggestedPrompts"

@@ -23,7 +23,7 @@ def test_markdown_text_becomes_a_markdown_block_and_blocks_get_ids() -> None:
     assert block["block_id"]
 
 
-def test_update_changes_what_is_given_and_keeps_the_rest() -> None:
+def test_an_update_changes_the_given_parts_and_keeps_the_rest() -> None:
     workspace = idle()
     metadata = {"event_type": "orion_answer", "event_payload": {"turn_id": "1"}}
     blocks = [{"type": "divider"}]

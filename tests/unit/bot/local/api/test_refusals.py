@@ -93,7 +93,7 @@ def test_a_faulty_piece_of_a_stream_is_refused(stream: str, arguments: dict[str,
 
 
 @pytest.mark.parametrize("prompts", [[PROMPT] * 5, [{"title": "x"}], []])
-def test_suggested_prompts_are_refused(prompts: list[dict[str, str]]) -> None:
+def test_invalid_suggested_prompts_are_refused(prompts: list[dict[str, str]]) -> None:
     method = "assistant.threads.setSuggestedPrompts"
     assert refused(idle(), method, channel_id=CHAT, prompts=prompts) == "invalid_arguments"
 

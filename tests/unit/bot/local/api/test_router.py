@@ -14,7 +14,7 @@ async def refused(client: AsyncWebClient, method: str, **arguments: object) -> S
     return caught.value
 
 
-async def test_tokens_are_asked_for_with_slacks_names() -> None:
+async def test_tokens_are_requested_by_slacks_names() -> None:
     async with LocalWorkspace() as workspace, aiohttp.ClientSession() as session:
         async with session.post(f"{workspace.api_url}auth.test") as answer:
             assert (answer.status, await answer.json()) == (200, {"ok": False, "error": "not_authed"})

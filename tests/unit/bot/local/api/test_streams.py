@@ -21,7 +21,7 @@ def task(number: int, status: str, **more: str) -> dict[str, str]:
     return {"type": "task_update", "id": f"t{number}", "title": f"Task {number}", "status": status, **more}
 
 
-def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
+def test_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     workspace = idle()
     ts = started(workspace, chunks=[text("**Hel")])
     message = workspace.log.get(CHAT, ts)

@@ -69,7 +69,7 @@ def test_each_block_limit_is_refused_with_the_place_of_its_fault(block: dict[str
     assert message.endswith(f"[json-pointer:/blocks{at}]")
 
 
-def test_fifty_blocks_one_table_and_so_much_text_to_a_message() -> None:
+def test_a_message_may_have_fifty_blocks_one_table_and_a_limited_text() -> None:
     half, one_table = {"type": "markdown", "text": "x" * 6_001}, table([cell("x")])
     check_blocks([{"type": "divider"}] * 50)
     check_blocks([section("x" * 3_000)] * 4)

@@ -159,7 +159,7 @@ async def test_the_page_learns_when_the_app_connects_and_disconnects() -> None:
             assert (await updates(socket, 1))[0]["connected"] is False
 
 
-async def test_stopping_sends_the_pages_home() -> None:
+async def test_stopping_closes_the_pages() -> None:
     async with aiohttp.ClientSession() as session:
         workspace = workspace_with_page()
         async with workspace:

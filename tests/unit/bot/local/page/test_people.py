@@ -65,7 +65,7 @@ async def test_an_endless_wait_times_out() -> None:
         await LocalWorkspace().wait_for(lambda: False, 0.01)
 
 
-def test_events_from_places_the_app_is_not_in_stay_unsent() -> None:
+def test_events_from_channels_without_the_app_are_not_sent() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0ORION")
     PersonActions(workspace).post(YOU, HELP, f"{MENTION} hello")
