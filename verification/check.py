@@ -88,7 +88,7 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     removed = (Repair(kind="control", count=count),) if count else ()
     text, repairs = _repair_text(clean, wall)
     reading, unsupported, moved = _check_against_sources(clean, text, wall)
-    broken = [each for name, rule in RULES.items() for each in wall.around(name, lambda of: [*of(reading)], rule) or ()]
+    broken = [each for name, rule in RULES.items() for each in wall.around(name, _apply, rule, reading) or ()]
     if removed and not draft.repair:
         detail = "The text holds control characters or halves of characters."
         broken.append(replace(reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text."), words=""))
@@ -118,6 +118,10 @@ def is_better(a: Verdict, b: Verdict) -> bool:
 def _clean_source(source: Source) -> Source:
     clean = remove_unencodable
     return replace(source, title=clean(source.title), url=clean(source.url), text=clean(source.text))
+
+
+def _apply(rule: Callable[[Reading], Iterator[Violation]], reading: Reading) -> list[Violation]:
+    return list(rule(reading))
 
 
 def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
@@ -150,13 +154,15 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     moved, repairs = wall.around("claim_supported", fix_citations, basis, text, movable) or (text, ())
     if repairs:
         other, other_findings = _read_draft(draft, moved, basis, wall)
-        before, after = (
-            (sum(1 for each in found if each.severity == "error"), len(claims))
-            for found, claims in ((findings, doubts), (other_findings, _doubtful_claims(other, other_findings)))
-        )
-        if after < before:  # else citations moved to pages with the same numbers
+        other_doubts = _doubtful_claims(other, other_findings)
+        # Otherwise citations moved to pages with the same numbers.
+        if (_count_errors(other_findings), len(other_doubts)) < (_count_errors(findings), len(doubts)):
             return other, other_findings, repairs
     return reading, findings, ()
+
+
+def _count_errors(violations: Violations) -> int:
+    return sum(1 for each in violations if each.severity == "error")
 
 
 def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:

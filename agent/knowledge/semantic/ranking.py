@@ -94,7 +94,7 @@ class SemanticRanker:
             if not await asyncio.to_thread(lock.enter_context, self._index.alone("vectors")):
                 log.info("vectors_made_elsewhere")
                 return 0
-            for numbers in parts(await asyncio.to_thread(self._store.missing, space), _BATCH):
+            for numbers in parts(await asyncio.to_thread(self._store.begin, space), _BATCH):
                 places, texts = await asyncio.to_thread(self._store.texts, space, numbers)
                 vectors = await self._embedder.embed_passages([*texts.values()]) if texts else ()
                 await asyncio.to_thread(self._store.put, space, places, dict(zip(texts, vectors, strict=True)))

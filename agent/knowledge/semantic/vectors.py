@@ -135,8 +135,8 @@ class VectorStore:
         ((having, every, stored),) = self._rows(_COUNTS)
         return bool(having == every == stored and (self.space() == space or not every))
 
-    def missing(self, space: str) -> list[int]:
-        """Return the passages without a vector. Detach all if their vectors are of another space."""
+    def begin(self, space: str) -> list[int]:
+        """Detach passages from the vectors of another space, and return those without a vector."""
         if self.space() != space:
             with self._index.session(write=True) as session:
                 session.execute("DELETE FROM passage_vectors")
