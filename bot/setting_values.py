@@ -77,6 +77,11 @@ def address(example: str) -> AfterValidator:
     return accept(is_web_address, f"a web address such as {example}")
 
 
+def server(example: str) -> AfterValidator:
+    """Return a check for addresses of servers. Nothing after # reaches a server, but it would be printed."""
+    return accept(lambda text: is_web_address(text) and "#" not in text, f"a web address such as {example}, without #")
+
+
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
 Names = Annotated[frozenset[str], NoDecode, BeforeValidator(split_names)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(split_folders)]
@@ -106,10 +111,10 @@ SearxngUrl = Annotated[  # a login would be logged
 Environment = Annotated[  # Langfuse silently drops any other
     str, match(r"(?!langfuse)[a-z0-9_-]{1,40}", "at most 40 of a-z, 0-9, - and _, and must not start with langfuse")
 ]
-SlackUrl = Annotated[str, address("https://slack.com/api/")]
-ServerUrl = Annotated[str, address("http://127.0.0.1:11434/v1")]
-AzureUrl = Annotated[str, address("https://my-resource.openai.azure.com")]
-LangfuseUrl = Annotated[str, address("https://cloud.langfuse.com")]
+SlackUrl = Annotated[str, server("https://slack.com/api/")]
+ServerUrl = Annotated[str, server("http://127.0.0.1:11434/v1")]
+AzureUrl = Annotated[str, server("https://my-resource.openai.azure.com")]
+LangfuseUrl = Annotated[str, server("https://cloud.langfuse.com")]
 # this and the next ones, because Slack links nothing else
 PagesUrl = Annotated[str, address("https://wiki.example.com/")]
 CommitsUrl = Annotated[str, address("https://git.example.com/{repository}/commit/{commit}")]

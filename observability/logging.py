@@ -7,6 +7,7 @@ libraries are logged from WARNING on, each of them once a minute, and their text
 import logging
 import re
 import sys
+import time
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Sized
 from json import dumps
 from pathlib import PurePath
@@ -30,6 +31,7 @@ MAX_IN_DEBUG = 100
 MAX_VALUE = 300  # maximum characters of a field: no fact needs more, and it truncates texts under unknown names
 MAX_FRAMES = 6  # the innermost frames show the fault; all of them would fill the log with frameworks
 REPEAT_INTERVAL_S = 60.0
+FROM_ANYONE = frozenset({"slack_signature_refused", "connection_refused"})  # without a signature: one line a second
 MAX_LINES = 1_000  # library lines to remember: a library that generates its lines must not fill the memory
 # The meaning of library lines for an operator, who does not see their text.
 _NOTES = {
@@ -59,7 +61,7 @@ def configure(
     ]
     lowest = logging.DEBUG if debug else logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
-        processors=[*shared, _renderer(json=json)],
+        processors=[_Repeats(1.0).limit, *shared, _renderer(json=json)],
         wrapper_class=structlog.make_filtering_bound_logger(lowest),
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,
@@ -68,7 +70,7 @@ def configure(
     # Libraries that lower their own level would log texts. The SDK does so only for LANGFUSE_DEBUG.
     handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name == "langfuse")
     handler.setFormatter(_LibraryFormatter([*shared, _renderer(json=json)], debug=debug))
-    handler.addFilter(_Repeats())
+    handler.addFilter(_Repeats(REPEAT_INTERVAL_S).admit)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -144,25 +146,38 @@ def _exception(*, debug: bool) -> Processor:
     return describe
 
 
-class _Repeats(logging.Filter):
-    """Lets each line of a library's source through once a minute, and says how many were held back before it."""
+class _Repeats:
+    """Lets each line through once per ``interval_s``, and counts those held back before it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._shown: dict[tuple[str, str, int], tuple[float, int]] = {}
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._shown: dict[object, tuple[float, int]] = {}
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Decide whether a record is shown, and set its ``held_back``."""
-        line = (record.name, record.pathname, record.lineno)
-        then, held = self._shown.get(line, (record.created - REPEAT_INTERVAL_S, 0))
-        if 0 <= record.created - then < REPEAT_INTERVAL_S:
+    def count_before(self, line: object, at: float) -> int | None:
+        """Return how many were held back before this line, or None if it is held back too."""
+        then, held = self._shown.get(line, (at - self._interval_s, 0))
+        if 0 <= at - then < self._interval_s:
             self._shown[line] = (then, held + 1)
-            return False
+            return None
         if len(self._shown) >= MAX_LINES:
             self._shown.clear()
-        self._shown[line] = (record.created, 0)
+        self._shown[line] = (at, 0)
+        return held
+
+    def admit(self, record: logging.LogRecord) -> bool:
+        """Decide whether a library's record is shown, and set its ``held_back``."""
+        held = self.count_before((record.name, record.pathname, record.lineno), record.created)
         record.held_back = held
-        return True
+        return held is not None
+
+    def limit(self, _: Any, __: str, event: EventDict) -> EventDict:
+        """Drop an event that anyone can cause many times a second, or add its ``held_back``."""
+        if event["event"] in FROM_ANYONE:
+            held = self.count_before(event["event"], time.time())
+            if held is None:
+                raise structlog.DropEvent
+            event["held_back"] = held
+        return event
 
 
 class _LibraryFormatter(logging.Formatter):

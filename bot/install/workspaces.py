@@ -152,9 +152,7 @@ class InstalledWorkspaces(Workspaces):
 
     async def of(self, team: str) -> TeamBot:
         """Return the team's bot with its stored token. Raises ``DeliveryFailed`` (``not_installed``, no refresh)."""
-        # a team may have been taken off the list
-        allowed = team and (not self.allowed_teams or team in self.allowed_teams)
-        found = await self.installations.find(team) if allowed else None
+        found = await self.installations.find(team) if team and self._allows(team) else None
         if found is None:
             # The bot of a workspace that uninstalled must not keep its token.
             self._team_bots.pop(team, None)
@@ -167,8 +165,11 @@ class InstalledWorkspaces(Workspaces):
         return team_bot
 
     async def teams(self) -> Sequence[str]:
-        """Return the workspaces that installed Orion."""
-        return await self.installations.teams()
+        """Return the workspaces that installed Orion and are allowed."""
+        return [team for team in await self.installations.teams() if self._allows(team)]
+
+    def _allows(self, team: str) -> bool:  # a team may have been taken off the list since it installed Orion
+        return not self.allowed_teams or team in self.allowed_teams
 
     async def _with_fresh_token(self, found: Installation) -> Installation:
         """Return the installation with a token that is valid for a while."""

@@ -52,8 +52,9 @@ def find_document(roots: Sequence[Path], path: str) -> Path | None:
         return None
     for candidate, root in _candidates([root.expanduser().resolve() for root in roots], path):
         real = candidate.resolve()  # check this first: a link inside a folder must not lead out of it
-        if real.is_relative_to(root) and real.is_file():
-            return real
+        with suppress(OSError):  # a name that is too long
+            if real.is_relative_to(root) and real.is_file():
+                return real
     return None
 
 

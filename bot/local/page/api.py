@@ -114,7 +114,13 @@ class PageApi:
             return web.json_response({"ok": False, "error": refusal.error}, status=400)
         except NotAcknowledged as failure:
             return web.json_response({"ok": False, "error": failure.reason}, status=504)
-        except (KeyError, TypeError, ValueError, RecursionError):  # a missing field, or a value of another form
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RecursionError,
+        ):  # a missing field, or a value of another form
             return web.json_response({"ok": False, "error": "bad_request"}, status=400)
         return web.json_response({"ok": True, **(answer or {})})
 

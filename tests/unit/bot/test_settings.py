@@ -68,6 +68,8 @@ def test_the_dotenv_file_is_read(tmp_path: Path) -> None:
         ),
         ("ORION_LINK_HOSTS", "*.example.com", "ORION_LINK_HOSTS must be hosts such as"),
         ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
+        ("SLACK_API_URL", "https://slack.test/api/#hunter22", "SLACK_API_URL must be a web address such as"),
+        ("LANGFUSE_BASE_URL", "https://x.test/#hunter22", "LANGFUSE_BASE_URL must be a web address such as"),
         ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
     ],
 )
@@ -79,6 +81,7 @@ def test_a_wrong_value_names_the_variable_in_plain_words(
         load_settings()
     assert f"  {said}" in str(refused.value)
     assert "Value error" not in str(refused.value)
+    assert "hunter22" not in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["http://127.0.0.1:11434/v1", "https://user:pw@host.example", "http://[::1]:8000"])

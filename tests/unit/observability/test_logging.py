@@ -183,6 +183,18 @@ def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO)
     assert {line["note"] for line in told} == {"the connection to Slack; /readyz says if it is up"}
 
 
+def test_events_that_anyone_can_cause_log_one_line_a_second(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(json=True, debug=False, stream=stream)
+    for moment in (100.0, 100.2, 100.9, 101.0, 101.1, 90.0):
+        monkeypatch.setattr("observability.logging.time.time", lambda moment=moment: moment)
+        structlog.get_logger().warning("slack_signature_refused")
+        structlog.get_logger().warning("turn_started")
+    assert [line.get("held_back", 0) for line in lines(stream) if line["event"] != "turn_started"] == [0, 2, 1]
+    assert len(lines(stream)) == 3 + 6
+
+
 def test_the_memory_of_repeated_log_lines_is_bounded(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("somebody")

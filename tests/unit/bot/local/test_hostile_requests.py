@@ -20,15 +20,17 @@ DEEP = '{"a":' * 100_000
     [
         ("/docs/%00", None, 404),
         ("/docs/a%00.md", None, 404),
+        ("/docs/" + "a/" * 3_000, None, 404),
         ("/ui/post", DEEP, 400),
         ("/ui/post", '{"channel": {}, "text": "x"}', 400),
         ("/ui/post", '{"channel": "C0HELP\\u0000", "text": "x"}', 400),
         ("/ui/upload", '{"name": "\\u0000", "content": 7}', 400),
         ("/ui/click", "[]", 400),
+        ("/ui/stop", '{"channel": 7, "thread_ts": "1.1"}', 400),
         ("/api/chat.postMessage", DEEP, 200),
         ("/api/chat.postMessage", '{"blocks": "' + DEEP.replace('"', '\\"') + '"}', 200),
     ],
-    ids=range(9),
+    ids=range(11),
 )
 async def test_a_malformed_request_is_refused_and_the_workspace_keeps_running(
     path: str, body: str | None, status: int, tmp_path: Path
