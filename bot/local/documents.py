@@ -4,6 +4,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import Template
 from typing import Final
