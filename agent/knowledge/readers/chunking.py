@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from agent.knowledge.readers.document import ReadDocument, one_line
+from agent.knowledge.readers.document import HEADING_ATTRIBUTES, ReadDocument, one_line
 from agent.knowledge.types import PATH
 from agent.texts.catalogue import truncate
 
@@ -101,10 +101,13 @@ def _sections(text: str) -> Iterator[_Section]:
         if token.type == "heading_open":
             yield _Section(tuple(trail.values()), anchor, blocks)
             (inline,) = _INLINE.parseInline(tokens[index + 1].content)
-            title = " ".join("".join(child.content for child in inline.children or ()).split())
+            whole = " ".join("".join(child.content for child in inline.children or ()).split())
+            given = HEADING_ATTRIBUTES.search(whole)
+            title = whole[: given.start()] if given else whole
+            anchor = (given and given["id"]) or slug(title)
             trail = {depth: text for depth, text in trail.items() if depth < int(token.tag[1])}
             trail[int(token.tag[1])] = title
-            anchor, before = slug(title), seen[slug(title)]
+            before = seen[anchor]
             seen[anchor] += 1
             anchor += f"-{before}" if before else ""  # hosts call the second heading of the same name ``name-1``
             blocks = []

@@ -48,6 +48,7 @@ _SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸
 _SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
 _NOTE_MARK: Final = re.compile(r"(?<=[^\W\d_]{4})(?=[⁰¹²³⁴-⁹])")  # and not in km², H₂O
 _INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
+HEADING_ATTRIBUTES: Final = re.compile(r"\s*\{:?[ ]*(?:#(?P<id>[\w-]+)|\.)[^{}\n]*\}$")  # ``## Leave {#time-off}``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,21 @@ _OPTIONS: Final = ConversionOptions(
     preprocessing=PreprocessingOptions(enabled=True, remove_forms=False, remove_navigation=False),
     max_depth=400,
     exclude_selectors=[
-        *("script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "del", "s", "strike"),
+        *(
+            "script",
+            "style",
+            "nav",
+            "footer",
+            "template",
+            "noscript",
+            "svg",
+            "iframe",
+            "video",
+            "audio",
+            "del",
+            "s",
+            "strike",
+        ),
         *("button", "select", "textarea", "[hidden]", "[style*=line-through]"),
         *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs next to headings that documentation builders add
     ],
@@ -47,6 +61,9 @@ _BULKY: Final = (
     (re.compile(r"<script\b.*?</script>", re.DOTALL), "</script>"),
     (re.compile(r"<style\b.*?</style>", re.DOTALL), "</style>"),
 )
+_EMPTY_ELEMENT: Final = re.compile(
+    r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE
+)
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
 _MAX_ROWS: Final = 100  # maximum rows that one cell covers
@@ -60,6 +77,8 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
     """Read a page. Its ``<title>`` and the dates of its ``<meta>`` elements are fields."""
     declared = _CHARSET.search(data[:_HEAD])
     page = decode(data, declared[1].decode("ascii") if declared else "")
+    if page.lstrip().startswith("<?xml"):  # HTML has no empty elements but those of its own
+        page = _EMPTY_ELEMENT.sub(r"<\1\2></\1>", page)
     title = _TITLE.search(page[:_HEAD])
     shown = page
     most, most_tags = limits.max_chars + _MAX_MARKUP, _MAX_TAGS + limits.max_chars // _TAG_CHARS

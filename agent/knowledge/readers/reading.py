@@ -13,8 +13,17 @@ from datetime import UTC, date, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
-from agent.knowledge.readers.document import IN_PART, Content, Form, ReadDocument, ReadLimits, one_line
+from agent.knowledge.readers.document import (
+    HEADING_ATTRIBUTES,
+    IN_PART,
+    Content,
+    Form,
+    ReadDocument,
+    ReadLimits,
+    one_line,
+)
 from agent.knowledge.readers.text import strip_template_code
 from agent.knowledge.types import ReadError
 from verification.values.dates import moments
@@ -60,7 +69,7 @@ FORMATS: Final = (
     Format(name="Markdown", suffixes=(".md", ".markdown"), reader="text:read_markdown",
            types=("text/markdown", "text/x-markdown")),
     Format(name="MDX", suffixes=(".mdx",), reader="text:read_mdx"),
-    Format(name="HTML", suffixes=(".html", ".htm"), reader="html:read_html",
+    Format(name="HTML", suffixes=(".html", ".htm", ".xhtml"), reader="html:read_html",
            types=("text/html", "application/xhtml+xml")),
     Format(name="Word", suffixes=(".docx",), reader="docx:read_docx", packed=True,
            types=(f"{_OFFICE}wordprocessingml.document",)),
@@ -115,12 +124,12 @@ _AGES: Final = (
     r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于"
 )
 _CREATED: Final = (
-    r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-](?:on|at))?|published(?:[ _-](?:on|at))?|pub[ _-]?date"
+    r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-](?:on|at))?|published(?:[ _-](?:on|at))?|(?:pub|rev)[ _-]?date"
 )
 _LABELS: Final = (re.compile(_AGES, re.IGNORECASE), re.compile(_CREATED, re.IGNORECASE))
 # A label is at the start of a line or after another fact: "Owner: Sales. Last updated: 2024-01-10".
 _HEAD_DATE: Final = re.compile(
-    rf"(?:^|(?<=[.;·•–—][ \t]))[*_>#\- \t(]{{0,6}}(?:(?:{_AGES})|(?:{_CREATED})(?=[*_ ]{{0,3}}[:：]))"
+    rf"(?:^|(?<=[.;·•–—][ \t]))[*_>#\- \t(:+]{{0,6}}(?:(?:{_AGES})|(?:{_CREATED})(?=[*_ ]{{0,3}}[:：]))"
     r"[*_]{0,2}[ \t]*[:：]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -172,6 +181,7 @@ def _iso(text: str) -> str:
         return ""
 
 
+_EXPORT_ID: Final = re.compile(r"[ _-][0-9a-f]{32}$")  # after the title in the names of Notion's exports
 # A level-one heading, or a block of code, in which a comment looks like a heading.
 _HEADING: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^[ \t]*(?P=fence)|\Z)"
@@ -239,9 +249,15 @@ def parse_document(
     if len(text) > limits.max_chars:
         parts, limits.cut = (replace(parts[0], text=text[: limits.max_chars]),), IN_PART
     headings = _HEADING.finditer(text) if known.form == "markdown" else ()
-    heading = next(filter(None, ((found["text"] or "").rstrip(" \t#") or found["under"] for found in headings)), "")
+    heading = next(
+        filter(
+            None,
+            (HEADING_ATTRIBUTES.sub("", found["text"] or "").rstrip(" \t#") or found["under"] for found in headings),
+        ),
+        "",
+    )
     own = "" if _AUTOMATIC_TITLE.fullmatch(content.title) else content.title
-    words = re.sub(r"[-_\s]+", " ", stem).strip()
+    words = re.sub(r"[-_\s]+", " ", _EXPORT_ID.sub("", unquote(stem))).strip()
     from_name = (not known.name_is_title and words[:1].upper() + words[1:]) or name
     return ReadDocument(
         title=one_line(content.fields.get("title") or heading or own)[:MAX_TITLE_CHARS] or from_name,

@@ -24,10 +24,19 @@ from agent.knowledge.types import ReadError
 
 MAX_FIELDS: Final = 100  # maximum characters of front matter
 MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell
-_FRONT_MATTER: Final = re.compile(r"\A\s*---[ \t]*\n(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_FRONT_MATTER: Final = re.compile(
+    r"\A\s*---[ \t]*\n(?![ \t]*\n)(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+)
 _TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
-_FIELD: Final = re.compile(r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>.*)$", re.MULTILINE)
+_JSON_MATTER: Final = re.compile(r"\A\s*(?P<fields>\{[ \t]*\n(?:.*\n){0,200}?\})[ \t]*(?:\n|\Z)")
+_FIELD: Final = re.compile(
+    r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>[>|][+-]?[ \t]*(?:\n[ \t]+.*)+|.*)$", re.MULTILINE
+)
+_QUOTED: Final = re.compile(r"(?P<quote>[\"'])(?P<text>.*)(?P=quote)[ \t]*(?:#.*)?")
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
+_TEXT_TITLE: Final = re.compile(
+    r"\A\s*(?:(?://|:|#\+(?!title:))[^\n]*\n\s*)*(?:=|#\+title:)[ \t]+(?P<text>[^\n=]+)", re.IGNORECASE
+)
 _TITLE_WITHIN: Final = 4_000
 _BOMS: Final = (
     *((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
@@ -37,7 +46,8 @@ _SAMPLE: Final = 4_096
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text with more is in another encoding
 _ZERO_SHARE: Final = 0.001  # share of zero bytes: browsers and editors ignore a stray one
 _CODE: Final = re.compile(
-    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
+    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)"
+    r"|(?P<label>(?<!`)`[^`\n]+`(?=[^\[\]`\n]*\]\())|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
 # Comments and code of static site generators, which a reader of the page never sees, each with its closing characters.
@@ -66,12 +76,18 @@ _MDX_CODE: Final = (
     (
         re.compile(
             r"^(?:import[ \t]+(?:[\w$*{},\s]{1,1000}?\bfrom[ \t]*)?[\"'][^\"'\n]*[\"'][^\n]*\n?"
-            r"|export[ \t]+(?:const|let|var|function|class|async|default|\{|\*)[^\n]*\n?)",
+            r"|export[ \t]+(?:const|let|var|function|class|async|default|\{|\*)[^\n]*"
+            r"(?:(?<=[{(\[])\n(?:(?![})\]]).*\n){0,500}[})\]][^\n]*)?\n?)",
             re.MULTILINE,
         ),
         "",
     ),
-    (re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>"), ""),
+    (re.compile(r"</?[A-Z][\w.]*(?:\s(?:[^<>{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?/?>|</?>"), ""),
+)
+# Properties that a component shows: ``<Card title="Team plan">``.
+_SHOWN: Final = re.compile(
+    r"\s(?:title|label|description|summary|heading|header|caption|question|answer|text|alt)="
+    r"(?:\{?([\"'`])([^\"'`{}<>\n]{1,500})\1)"
 )
 _RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
 _RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
@@ -87,8 +103,10 @@ Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
 def read_text(data: bytes, _: ReadLimits) -> Content:
-    """Read plain text or a program."""
-    return Content(parts=whole(decode(data)))
+    """Read plain text or a program. AsciiDoc and Org name their title at the top."""
+    text = decode(data)
+    titled = _TEXT_TITLE.match(text[:_TITLE_WITHIN])
+    return Content(title=titled["text"].strip() if titled else "", parts=whole(text))
 
 
 def read_rst(data: bytes, _: ReadLimits) -> Content:
@@ -106,13 +124,32 @@ def read_mdx(data: bytes, limits: ReadLimits) -> Content:
 def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
     """Read Markdown without front matter, comments, template code and ``unseen``. Line numbers stay true."""
     text, fields = decode(data), {}
-    if front := _FRONT_MATTER.match(text) or _TOML_MATTER.match(text):
-        pairs = list(_FIELD.finditer(front["fields"]))[:MAX_FIELDS]
-        fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' \t") for m in pairs}
+    front = next(filter(None, (form.match(text) for form in (_FRONT_MATTER, _TOML_MATTER, _JSON_MATTER))), None)
+    # Without fields it is text between two rules.
+    if front and ((fields := _fields_in(front["fields"])) or not front["fields"].strip()):
         text = "\n" * front[0].count("\n") + text[front.end() :]
     code: tuple[Unseen, ...] = (_TEMPLATE_COMMENT, *_TEMPLATE_CODE, *unseen)
     text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *code))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
+
+
+def _fields_in(front: str) -> dict[str, str]:
+    """Return the fields of front matter in YAML, TOML or JSON."""
+    if front.startswith("{"):
+        try:
+            pairs = [(name, value) for name, value in json.loads(front).items() if isinstance(value, str)]
+        except ValueError:
+            pairs = []
+    else:
+        pairs = [(field["name"], _scalar(field["value"])) for field in _FIELD.finditer(front)]
+    return {name.lower().replace("-", "_").replace(" ", "_"): value for name, value in pairs[:MAX_FIELDS]}
+
+
+def _scalar(value: str) -> str:
+    """Return a value of front matter on one line, without quotes and comment."""
+    if quoted := _QUOTED.fullmatch(value.strip()):
+        return quoted["text"].replace('\\"', '"').strip()
+    return " ".join(re.sub(r"^[>|][+-]?(?=\s)|(?:^|\s)#.*", "", value).split())
 
 
 def read_notebook(data: bytes, _: ReadLimits) -> Content:
@@ -128,7 +165,11 @@ def read_notebook(data: bytes, _: ReadLimits) -> Content:
                 continue
             blocks.append(f"```{language}\n{source}\n```")
             for output in cell.get("outputs", ()):
-                printed = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+                shown = output.get("data", {})
+                if formatted := "".join(shown.get("text/markdown", "")).strip():
+                    blocks.append(outside_code(clean(formatted)[:MAX_OUTPUT_CHARS], _visible))
+                    continue
+                printed = "".join(output.get("text") or shown.get("text/plain") or output.get("evalue", ""))
                 if printed.strip():
                     blocks.append(f"```\n{clean(printed)[:MAX_OUTPUT_CHARS].rstrip()}\n```")
     return Content(parts=whole("\n\n".join(blocks)))
@@ -142,13 +183,14 @@ def strip_template_code(data: bytes) -> bytes:
     return text.encode("latin-1")
 
 
-def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """Apply ``change`` to Markdown except its code."""
+def outside_code(text: str, change: Callable[[str], str], *, in_labels: bool = False) -> str:
+    """Apply ``change`` to Markdown except its code; with ``in_labels`` also to code in the labels of links."""
     pieces = []
     at = 0
     for code in _CODE.finditer(text):
-        pieces += [change(text[at : code.start()]), code[0]]
-        at = code.end()
+        if not (in_labels and code["label"]):
+            pieces += [change(text[at : code.start()]), code[0]]
+            at = code.end()
     return "".join([*pieces, change(text[at:])])
 
 
@@ -156,8 +198,15 @@ def _visible(text: str, *unseen: Unseen) -> str:
     """Return Markdown without comments, struck-out text and matches of ``unseen``, on the same lines."""
     every: tuple[Unseen, ...] = (_COMMENT, _STRUCK, *unseen)
     for pattern, *closings in every:
-        text = replace_closed(pattern, lambda found: "\n" * found[0].count("\n"), text, *closings)
+        text = replace_closed(pattern, _remains, text, *closings)
     return part_note_marks(apply_raised_tags(text)) if "</su" in text.lower() else text
+
+
+def _remains(unseen: re.Match[str]) -> str:
+    """Return the words that a component shows, and the line ends."""
+    is_component = unseen[0][:1] == "<" and unseen[0][1:2].isupper()
+    words = ": ".join(shown[2] for shown in _SHOWN.finditer(unseen[0])) if is_component else ""
+    return (f"{words} " if words else "") + "\n" * unseen[0].count("\n")
 
 
 def apply_raised_tags(text: str) -> str:
@@ -215,14 +264,19 @@ def _utf16_without_mark(data: bytes) -> str:
 
 
 _DEFINITION: Final = re.compile(
-    r"^ {0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:[ \t]*<?(?P<url>[^\s<>]{1,2000})>?(?:[ \t]+[\"'(][^\n]{0,300})?[ \t]*$",
+    r"^ {0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:[ \t]*(?P<url><[^<>\n]{1,2000}>|[^\s<>]{1,2000})"
+    r"(?:[ \t]+[\"'(][^\n]{0,300})?[ \t]*$",
     re.MULTILINE,
 )
 _LINK: Final = re.compile(
     r"(?P<image>!?)(?<!\\)\[(?P<label>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,100}\]){0,500})\]"
-    r"(?:\([ \t]*<?(?P<url>[^\s()<>]{0,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,500})?)>?"
+    r"(?:\([ \t]*(?P<url><[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,500})?)"
     r"(?:\s+[\"'][^\n]{0,300}?[\"'])?\s*\)"
     r"|[ ]?\[(?P<reference>[^\[\]\n]{0,200})\])?"
+)
+_IMAGE: Final = re.compile(r"!\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
+_WIKI_LINK: Final = re.compile(  # of Obsidian and wikis: ``[[Page|label]]``
+    r"!?\[\[(?=[^\]\n]{0,300}?[^\W\d_])(?:[^\[\]|\n]{1,300}\|)?(?P<label>[^\[\]|\n]{1,300})\]\]"
 )
 _ABSOLUTE: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\\?\[?(\d{1,4})\\?\]?")
@@ -243,13 +297,15 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
             label = f"({number[1]})"
         if target is None:
             return label if number else found[0]
-        if found["image"] or not target:  # its target was template code, which was removed above
+        target = target.strip("<>").replace(" ", "%20")
+        if found["image"] or not target or not label.strip():  # its target was template code, which was removed above
             return label
         absolute = target if _ABSOLUTE.match(target) else urljoin(url, target) if url else ""
         return f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label
 
     def change(prose: str) -> str:
-        return _LINK.sub(replace_link, _DEFINITION.sub("", prose))
+        prose = _WIKI_LINK.sub(r"\g<label>", _IMAGE.sub(r"\1", _DEFINITION.sub("", prose)))
+        return _LINK.sub(replace_link, prose)
 
-    parts = tuple(replace(part, text=outside_code(part.text, change)) for part in document.parts)
+    parts = tuple(replace(part, text=outside_code(part.text, change, in_labels=True)) for part in document.parts)
     return replace(document, parts=parts)

@@ -256,6 +256,8 @@ def test_a_file_that_is_being_written_waits_until_it_is_stable(tmp_path: Path) -
         ("最終更新日：2026年1月5日", "2026-01-05"),
         ("最后更新：2026年1月5日", "2026-01-05"),
         ("Last updated: 03/04/2026", "2024-10-04"),
+        (":revdate: 2026-01-05", "2026-01-05"),
+        ("#+DATE: 2026-01-05", "2026-01-05"),
         ("Updated by Ann in 2026", "2024-10-04"),
     ],
 )
@@ -283,6 +285,20 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("x-y.htm", "<p>Text</p>", "X y"),
         ("a.html", "<title>Microsoft Word - x.doc</title><p>x</p>", "A"),
         ("install-guide.html.erb", "<% x %><p>Text</p>", "Install guide"),
+        ("Leave 1f0c2ab0c9d3804fb9c1f2f0a4f8a7d1.md", "Text", "Leave"),
+        ("a%20b.md", "Text", "A b"),
+        ("a.md", "# Leave {#time-off .wide}\n\nText", "Leave"),
+        ("a.md", "---\ntitle: >-\n  Long\n  title\nowner: Ann\n---\n\nText", "Long title"),
+        ("a.md", '---\ntitle: "The \\"x\\" plan" # draft\n---\n\nText', 'The "x" plan'),
+        ("a.md", "---\ntitle: The plan # draft\n---\n\nText", "The plan"),
+        ("a.md", '{\n  "title": "Given",\n  "weight": 3\n}\n\n# Other\n', "Given"),
+        ("a.adoc", "// a comment\n:toc:\n= The guide\n\nText", "The guide"),
+        ("a.org", "#+AUTHOR: Ann\n#+title: The guide\n\nText", "The guide"),
+        (
+            "a.xhtml",
+            "<?xml version='1.0'?><html><head><title/></head><body><h1>The guide</h1></body></html>",
+            "The guide",
+        ),
         ("a.mdx", "export const x = 1\n\n# Cards\n\n<Card>Text</Card>", "Cards"),
         ("a.md", '+++\ntitle = "Given"\n+++\n\n# Other\n', "Given"),
         ("a.md", "---\ntitle: Logging in &amp; Networks\n---\n\nText.\n", "Logging in & Networks"),
@@ -329,6 +345,10 @@ def resolve(text: str, url: str = BASE) -> str:
         ("`[a](b.md)` is code", "`[a](b.md)` is code"),
         ("As in [2](https://x.example/) and [3].", "As in [(2)](https://x.example/) and (3)."),
         ("- [ ] open\n- [x] done [^1]", "- [ ] open\n- [x] done [^1]"),
+        ("[`a` now](b.md), `[c](d.md)`", "[`a` now](https://docs.example/guide/b.md), `[c](d.md)`"),
+        ("[a](<b c.md>)", "[a](https://docs.example/guide/b%20c.md)"),
+        ("[![Build](https://ci.example/b.svg)](b.md)", "[Build](https://docs.example/guide/b.md)"),
+        ("See [[Leave]] and [[x/Leave#Days|the days]], not [[1]].", "See Leave and the days, not (1)."),
     ],
 )
 def test_links_work_or_are_text(text: str, expected: str | None) -> None:
@@ -343,3 +363,14 @@ def test_without_an_address_of_its_own_a_document_shows_no_paths() -> None:
     assert resolve("Read [the guide](../guide.md) and [mail](mailto:a@b.example).", "") == (
         "Read the guide and [mail](mailto:a@b.example)."
     )
+
+
+def test_text_between_two_rules_is_no_front_matter() -> None:
+    assert "Seats: forty." in read("a.md", "---\n\nSeats: forty.\n\n---\n\nMore.\n").text
+    assert "Welcome" in read("a.md", "---\nWelcome to the team.\n---\n\nMore.\n").text
+
+
+def test_component_shows_its_words_and_no_code() -> None:
+    text = '<Card\n  title="Team plan"\n  onClick={() => go()}\n  description={"40 seats"}\n>\nBody\n</Card>\n'
+    text += "export const meta = {\n  size: 3,\n}\n\nEnd.\n"
+    assert read("a.mdx", text).text == "Team plan: 40 seats \n\n\n\n\nBody\n\n\n\n\n\nEnd.\n"
