@@ -11,7 +11,8 @@ from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import context, dialog, escape, join_lines, plain_text, section, short_id, source_line
 from bot.delivery.rich_text import Block
-from bot.stores.turn_records import MAX_PASSAGES, sources_of
+from bot.stores.passages import MAX_PASSAGES
+from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
 from verification.rules.secrets import mask_secrets
 

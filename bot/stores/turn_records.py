@@ -1,4 +1,4 @@
-"""The outbox of answers, and records of turns with the passages behind each claim, which people look at later.
+"""The outbox of answers, and records of turns, which people look at later.
 
 An answer is in the outbox before it is posted, so that after a crash only the delivery is repeated, not the turn.
 Records contain texts, so never log them.
@@ -7,13 +7,11 @@ Records contain texts, so never log them.
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent.json_data import compact_json, compress, decompress, mapping, objects, parse_json, string
 from agent.outcome import OutcomeName, TurnOutcome
@@ -21,123 +19,17 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only, without_slack_text
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
-from verification.evidence.verbatim import (
-    MAX_PASSAGE,
-    Span,
-    highlight_shared_words,
-    is_quoted,
-    shorten_row,
-    text_as_read,
-    without_citations,
-)
-from verification.judgement import Line
-from verification.markup.lines import is_delimiter, source_lines, split_cells, strip_marks
-from verification.markup.scanner import segments
-from verification.types import Answer, Claim, Repair, Source, Violation
+from bot.stores.passages import passages_of
+from verification.evidence.verbatim import without_citations
+from verification.types import Answer, Repair, Source, Violation
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
 
 RECORD_TTL_S: Final = 30 * 86_400  # kept as long as a thread's state
 MAX_LISTED: Final = 200  # maximum turns on a list for admins
-MAX_PASSAGES: Final = 4
-_MIN_ROW: Final = 120  # characters to show of a row at least
-_MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
-_ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
-_PAIRED: Final = re.compile(r"\*\*|(?<!\w)__(?=\w)|(?<=\S)__(?!\w)")
-# The chunks of a table with long rows have each row as "column: cell; column: cell".
-_FACT: Final = re.compile(r"(?:^|; )([^;:\n]{1,80}): (.*?)(?=; [^;:\n]{1,80}: |$)")
-_BLANKS: Final = re.compile(r"(?<=\S)[ \t]{2,}")
 _FAILED: Final = frozenset({"failed", "out_of_budget"})
 UNANSWERED: Final = _FAILED | {"refused"}
-
-
-class NamedPassage(NamedTuple):
-    """Lines of a source, and the spans of words that they share with the claim (``marks`` in stored records)."""
-
-    source: int
-    text: str
-    highlights: tuple[Span, ...]
-
-
-def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
-    """Return the passages behind a claim, at most ``MAX_PASSAGES``; a table row comes with the table's head."""
-    pages = {source.id: source_lines(source) for source in sources}
-    words = text_as_read(without_citations(claim.text))  # the claim is a part of the chunk that Slack gets
-    named = _ADDRESS.findall(claim.text) if claim.settled_by == "judge" else ()
-    lines: Iterable[Line] = claim.lines if claim.settled_by == "judge" else ()
-    if claim.settled_by == "quotation":
-        lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()))]
-    known = sorted({(source, line) for source, line in lines if 0 <= line < len(pages.get(source, ()))})
-    heads = {(source, line): _head_of(pages[source], line) for source, line in known}
-    above_rows = {(source, head) for (source, _), head in heads.items() if head}
-    runs: list[list[Line]] = []
-    for source, line in known:
-        text, head = pages[source][line], heads[source, line]
-        if is_delimiter(text) or (source, text) in above_rows:
-            continue
-        before = runs[-1][-1] if runs else (0, 0)
-        joins = source == before[0] and heads[before] == head and (head or (before[1] == line - 1 and line > 1))
-        if joins:
-            runs[-1].append((source, line))
-        else:
-            runs.append([(source, line)])
-    return [_passage(words, named, run, pages[run[0][0]], heads[run[0]]) for run in runs[:MAX_PASSAGES]]
-
-
-def _head_of(page: Sequence[str], line: int) -> str:
-    """Return the head of the table that a line is a row of, or "". Parts of a long table follow each other."""
-    above = line
-    while above > 1 and "|" in page[above] and not is_delimiter(page[above]):
-        above -= 1
-    is_row = 1 < above < line and is_delimiter(page[above]) and not any(map(is_delimiter, page[line + 1 : line + 2]))
-    return page[above - 1] if is_row else ""
-
-
-def _passage(words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str], head: str) -> NamedPassage:
-    """Return the lines as a page shows them, rows with their head; a long row has its columns' names in it instead.
-
-    A link that the claim names is shown with its address.
-    """
-    text = "\n".join(page[line] for _, line in run)
-    for address in named:
-        text = text.replace(f"]({address})", f"]({address}) ({address})")
-    lines = text.split("\n")
-    if head:
-        columns, *rows = ([_cell_as_read(cell) for cell in split_cells(line)] for line in (head, *lines))
-        text = "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, *rows))
-        facts = [list(zip_longest(columns, cells, fillvalue="")) for cells in rows]
-    else:
-        text = _as_read(text)
-        facts = [[(name, _cell_as_read(cell)) for name, cell in _FACT.findall(line)] for line in lines]
-    if len(text) > MAX_PASSAGE and all(len(row) > 1 for row in facts):
-        room = max(MAX_PASSAGE // len(facts), _MIN_ROW)
-        text = "\n".join(shorten_row(words, row, room) for row in facts)
-    highlighted = highlight_shared_words(words, text)
-    return NamedPassage(run[0][0], highlighted.text, highlighted.spans)
-
-
-def _as_read(text: str) -> str:
-    """Return the text as a page shows it, without marks of emphasis and of code."""
-    text = text_as_read(text)
-    parts = ((kind, text[start:end].replace("`", "")) for kind, start, end in segments(text))
-    shown = (strip_marks(_PAIRED.sub("", part)) if kind == "text" else part for kind, part in parts)
-    return _BLANKS.sub(" ", "".join(shown))
-
-
-def _cell_as_read(text: str) -> str:
-    return _as_read(f"|{text}").replace("\n", " ").removeprefix("|")  # a ">" or "#" at its beginning is no mark
-
-
-def _quoted_lines(words: str, page: Sequence[str]) -> range:
-    """Return the numbers of the lines that contain the quoted words; a row of a drawn table matches by its cells."""
-    parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
-    for count in range(1, _MAX_QUOTED_LINES + 1):
-        for first in range(1, len(page) - count + 1):
-            place = text_as_read(" ".join(page[first : first + count]))
-            if all(is_quoted(part, [place], exactly=False) for part in parts):
-                return range(first, first + count)
-    return range(0)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,164 @@
+"""Passages under "Why trust this?" are the lines that the verdict names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.stores.passages import MAX_PASSAGES, passages_of
+from verification.markup.lines import source_lines
+from verification.types import Claim, Source
+
+TABLE = "Limits by plan\n\n| Plan | Requests | Price |\n|---|---|---|\n| Free | 60 | 0 |\n| Pro | 600 | 9 |\n"
+POLICY = Source(
+    id=2, title="Leave", updated_at="2026-11-01",
+    text="Parental leave is six weeks.\n\nAfter six years notice is three months.\n\nAsk\nyour lead about it.",
+)  # fmt: skip
+PLANS = Source(id=1, title="Plans", text=TABLE)
+
+
+def claim(text: str, **fields: Any) -> Claim:
+    return Claim(text=text, start=0, end=len(text), **{"cited": (2,), "settled_by": "judge", **fields})
+
+
+def shown(one: Claim) -> list[tuple[int, str]]:
+    return [(passage.source, passage.text) for passage in passages_of(one, (PLANS, POLICY))]
+
+
+def test_the_judged_line_is_shown_and_not_the_one_that_shares_more_words() -> None:
+    one = claim("Six weeks or years of leave: notice is 3 months [2].", lines=((2, 2),))
+    assert shown(one) == [(2, "After six years notice is three months.")]
+    (passage,) = passages_of(one, (POLICY,))
+    assert [passage.text[start:end] for start, end in passage.highlights] == ["six years notice", "months"]
+
+
+def test_a_table_row_is_shown_with_its_header() -> None:
+    one = claim("Pro costs 9 [1].", cited=(1,), lines=((1, 5),))
+    assert shown(one) == [(1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")]
+    (passage,) = passages_of(one, (PLANS,))
+    assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
+
+
+LEVEL_HEAD = "| Category | Writer (L1) | Editor (L2) | Chief (L3) |"
+LEVELS = (
+    f"{LEVEL_HEAD}\n|---|---|---|---|\n"
+    f"| *Scope* | Writes single pages. {'Asks a colleague for help. ' * 9}| Owns a whole chapter. {'Is asked. ' * 9}"
+    f"| Owns the book. {'Decides what is printed. ' * 9}|\n| *Skill* | Spells. | Edits. | Plans. |\n"
+)
+WORDED = f"Need: A person leaves; Who decides?: The lead{', who asks the team' * 30}; Who is told?: The person<br/>HR"
+LISTED = (
+    "1. Gifts:\n\n    | Gift | Who |\n    |--|--|\n    | >£500 | Ann<br/>**Bo** |\n\n2. Say __no__ *first*, `a*b*c`."
+)
+
+
+WRITER = f"Writer (L1): Writes single pages.{' Asks a colleague for help.' * 9}"
+HEAD = "| Plan | Requests | Price |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "words", "passages"),
+    [
+        (TABLE, (2, 3, 5), "Pro costs 9", f"{HEAD}| Pro | 600 | 9 |"),  # the head and its rule are named too
+        (f"{TABLE}| Team | 90 | 3 |", (4, 6), "90 > 60", f"{HEAD}| Free | 60 | 0 |\n| Team | 90 | 3 |"),
+        (TABLE, (2,), "It has a price", HEAD.strip()),
+        (LISTED, (4, 5), "Above £500 Bo decides", "| Gift | Who |\n| >£500 | Ann Bo |\n\n2. Say no first, a*b*c."),
+        (LEVELS, (3,), "A writer (L1) writes pages", f"Scope · {WRITER} · …"),
+        (
+            LEVELS,
+            (3,),
+            "A writer (L1) writes pages, L3 owns the book",
+            f"Scope · {WRITER} · … · Chief (L3): Owns the book. …",
+        ),
+        (LEVELS, (4,), "Edits", f"{LEVEL_HEAD}\n| Skill | Spells. | Edits. | Plans. |"),
+        (
+            WORDED,
+            (1,),
+            "Three things",
+            f"A person leaves · Who decides?: The lead{', who asks the team' * 23}, who asks… · …",
+        ),
+        (WORDED, (1,), "HR is told", "A person leaves · … · Who is told?: The person HR"),
+    ],
+)
+def test_rows_are_shown_with_what_their_columns_are(
+    text: str, lines: tuple[int, ...], words: str, passages: str
+) -> None:
+    one = claim(words, cited=(1,), lines=tuple((1, line) for line in lines))
+    assert "\n\n".join(each.text for each in passages_of(one, (Source(id=1, title="T", text=text),))) == passages
+
+
+@pytest.mark.parametrize(
+    ("quoted", "cited", "place"),
+    [
+        ("After six years *notice* is three months [2].", (2,), (2, "After six years notice is three months.")),
+        ("Ask your lead about it. [2]", (2,), (2, "Ask\nyour lead about it.")),
+        ("Plan: Pro; Requests: 600; Price: 9 [1]", (1,), (1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")),
+        ("Pro | 600 | 9", (1,), (1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")),
+    ],
+)
+def test_a_quotation_is_shown_in_its_place(quoted: str, cited: tuple[int, ...], place: tuple[int, str]) -> None:
+    assert shown(claim(quoted, cited=cited, settled_by="quotation")) == [place]
+
+
+def test_lines_of_two_sources_are_two_passages_and_a_date_is_the_titles_line() -> None:
+    one = claim("Both [1][2].", cited=(1, 2), lines=((2, 0), (1, 4), (1, 9), (7, 1)))
+    assert [source for source, _ in shown(one)] == [1, 2]
+    assert shown(one)[1] == (2, "Leave, updated 2026-11-01")
+
+
+def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
+    text = "- A key is [made\n  here](https://x.example/k) **once**.\n- Ask [Ann](mailto:ann@x.example) first.\n\n"
+    text += "The list of all regions in which a key may be used is long, so it comes in\ntwo parts that need time."
+    page = Source(id=2, title="Keys", text=text)
+    quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 3),))
+    assert [one.text for one in passages_of(quoted, (page,))] == ["- Ask Ann first."]
+    menu = claim("Choose <https://x.example/s|Settings> &gt; Keys [2].", settled_by="quotation")
+    steps = replace(page, text="1. Choose [Settings](https://x.example/s) > Keys.")
+    assert [one.text for one in passages_of(menu, (steps,))] == ["1. Choose Settings > Keys."]
+    assert [one.text for one in passages_of(judged, (page,))] == [text.partition("\n\n")[2].replace("\n", " ")]
+    late = (
+        f"{'Payroll is made by bank transfer twice a month. ' * 12}Claims are paid by the 25th. {'More follows. ' * 9}"
+    )
+    (end,) = passages_of(claim("Claims are paid by the 25th [2].", lines=((2, 1),)), (replace(page, text=late),))
+    assert end.text == "… Claims are paid by the 25th. …"
+    words = " ".join(f"word{number}" for number in range(200))
+    (cut,) = passages_of(claim("Here is word150 [2].", lines=((2, 1),)), (replace(page, text=words),))
+    assert set(cut.text.strip("…").split()) <= set(words.split())
+    assert (cut.text[0], cut.text[-1]) == ("…", "…")
+    assert [cut.text[start:end] for start, end in cut.highlights] == ["word150"]
+
+
+@pytest.mark.parametrize("settled_by", ["nobody", "rule"])
+def test_a_claim_that_was_not_judged_has_no_passage(settled_by: str) -> None:
+    assert shown(claim("After six years notice is three months [2].", settled_by=settled_by)) == []
+
+
+TEXTS = st.lists(
+    st.sampled_from([*TABLE.split("\n"), *POLICY.text.split("\n"), "x" * 900, f"|{' |' * 300}"]), max_size=9
+).map("\n".join)
+
+
+@given(
+    st.lists(TEXTS, min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 9)), max_size=9),
+    st.sampled_from(["judge", "quotation", "rule", "nobody"]),
+    st.sampled_from(["Pro costs 9.", "After six years notice is three months.", "| Free | 60 | 0 |"]),
+)
+def test_every_passage_is_one_that_the_verdict_names(
+    texts: list[str], lines: list[tuple[int, int]], settled_by: Any, words: str
+) -> None:
+    sources = tuple(Source(id=n, title=f"T{n}", text=text) for n, text in enumerate(texts, 1))
+    pages = {source.id: source_lines(source) for source in sources}
+    one = replace(claim(words, cited=(1,), settled_by=settled_by), lines=tuple(lines))
+    named = {(number, pages[number][line]) for number, line in lines if 0 <= line < len(pages.get(number, ()))}
+    found = passages_of(one, sources)
+    assert len(found) <= MAX_PASSAGES
+    for passage in found:
+        for part in passage.text.strip("…").split("\n"):
+            is_named = any(part in line for number, line in named if number == passage.source)
+            is_head = part == "| Plan | Requests | Price |"
+            is_quoted = settled_by == "quotation" and part in "\n".join(pages[1])
+            assert is_quoted or (settled_by == "judge" and (is_named or is_head))
