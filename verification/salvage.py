@@ -200,19 +200,24 @@ def _orphaned_lists(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:
     """Introductions whose list, table or code right below is dropped, and lists whose introduction is."""
     orphaned: set[int] = set()
     for at, part in enumerate(parts):
-        last = first = at + 1
-        if part.introduces and part.kind == "item":
-            while last < len(parts) and parts[last].kind == "item" and parts[last].indent > part.indent:
-                last += 1
-        elif part.introduces and first < len(parts) and parts[first].kind != "sentence":
-            while last < len(parts) and parts[last].block == parts[first].block:
-                last += 1
-        members = range(first, last)
+        members = _introduced_parts(parts, at) if part.introduces else range(0)
         if at in fallen:
             orphaned.update(members)
         elif members and all(member in fallen or parts[member].kind in {"head", "foot"} for member in members):
             orphaned.update((at, *members))
     return orphaned
+
+
+def _introduced_parts(parts: tuple[Part, ...], at: int) -> range:
+    """The list, table or code right below a sentence or item that ends in a colon."""
+    first = last = at + 1
+    if parts[at].kind == "item":
+        while last < len(parts) and parts[last].kind == "item" and parts[last].indent > parts[at].indent:
+            last += 1
+    elif first < len(parts) and parts[first].kind != "sentence":
+        while last < len(parts) and parts[last].block == parts[first].block:
+            last += 1
+    return range(first, last)
 
 
 def _empty_headings(parts: tuple[Part, ...], fallen: set[int]) -> set[int]:

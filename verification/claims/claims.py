@@ -150,14 +150,6 @@ def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Se
         bare = CITATION.sub("", written) if cited else written
         introduces = end == spans[-1][1] and kind == "text" and ends_in_colon(bare)
         role: Kind = "intro" if introduces else kind
-
-        if role in _TITLES or _is_only_label(bare):
-            states = False
-        elif cited:
-            states = not (bare.rstrip("*_~ ").endswith(("?", "？")) and states_nothing(bare))
-        else:
-            is_talk = states_nothing(bare) or (role not in _LISTED and is_interjection(bare))
-            states = role not in _INTRODUCING and not is_talk
         yield Sentence(
             start=line.content + start,
             end=line.content + end,
@@ -165,7 +157,7 @@ def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Se
             group=group,
             indent=line.indent,
             cited=cited,
-            states=states,
+            states=_is_statement(bare, role, cited=bool(cited)),
             refers=bool(cited) and _is_only_label(_BARE_LINK.sub("", bare)),
         )
 
@@ -186,6 +178,14 @@ def _attach_late_citations(piece: str, spans: list[tuple[int, int]]) -> list[tup
 
 def _is_only_label(bare: str) -> bool:
     return not _TWO_WORDS.search(bare) and bool(_ONLY_LABEL.fullmatch(_MARKS.sub(" ", bare)))
+
+
+def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
+    if kind in _TITLES or _is_only_label(bare):
+        return False
+    if cited:
+        return not (bare.rstrip("*_~ ").endswith(("?", "？")) and states_nothing(bare))
+    return not (kind in _INTRODUCING or states_nothing(bare) or (kind not in _LISTED and is_interjection(bare)))
 
 
 def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:

@@ -67,19 +67,26 @@ def read_run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run
     after = text[end] if end < bounds[1] else " "
     mark, weight = text[start], end - start
     opens, closes = not after.isspace(), not before.isspace()
-    if mark == "*" and _is_operator(before, after):
-        opens = closes = False
-    elif mark == "*":
-        odd_before, odd_after = not before.isalnum(), not after.isalnum()
-        may_open, may_close = weight > 1 and opens, weight > 1 and closes
-        opens, closes = opens and (not odd_after or odd_before), closes and (not odd_before or odd_after)
-        opens = opens or (may_open and (before >= _CJK_FROM or after == "`") and after in _OPENING)
-        closes = closes or (may_close and before in _CLOSING)
+    if mark == "*":
+        opens, closes = _star_flanks(before, after, weight)
     elif mark == "_":
         # CommonMark: an underscore inside a word is part of it, so snake_case stays.
         opens = opens and not (is_latin(before) or before == "_")
         closes = closes and not (is_latin(after) or after == "_")
     return Run(start, end, mark, weight, opens, closes, intraword=is_latin(before) and is_latin(after))
+
+
+def _star_flanks(before: str, after: str, weight: int) -> tuple[bool, bool]:
+    if _is_operator(before, after):
+        return False, False
+    odd_before, odd_after = not before.isalnum(), not after.isalnum()
+    opens = not after.isspace() and (not odd_after or odd_before)
+    closes = not before.isspace() and (not odd_before or odd_after)
+    if weight > 1 and not opens and not after.isspace():
+        opens = (before >= _CJK_FROM or after == "`") and after in _OPENING
+    if weight > 1 and not closes and not before.isspace():
+        closes = before in _CLOSING
+    return opens, closes
 
 
 def _is_operator(before: str, after: str) -> bool:

@@ -164,15 +164,20 @@ class Inline:
             return self._anchor(match, closing=closing)
         if name == "img":
             return self._picture(match)
-        parts = name in _BLOCKS or (closing and name in _HEADINGS)
-        form = "\n" if parts else "" if closing else _BREAKS.get(name, "")
-        if name in _EMPHASIS:
-            form = {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
-        elif form == "\n" and name != "br":  # a line end is added only if it is missing
-            around = {self.text[start - 1 : start], self.text[end : end + 1]}
-            form = form if around.isdisjoint({"", "\n"}) else ""
-        self.page.replace("html", start, end, " " if self.bold and form and name not in _EMPHASIS else form)
+        self.page.replace("html", start, end, self._plain_form(name, match, closing=closing))
         return end
+
+    def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
+        """Return the replacement of a tag. A line ending is added only if it is missing."""
+        if name in _EMPHASIS:
+            return {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
+        parts = name in _BLOCKS or (closing and name in _HEADINGS)
+        lone = "" if closing else _BREAKS.get(name, "")
+        form = "\n" if parts else lone
+        if form == "\n" and name != "br":
+            around = {self.text[match.start() - 1 : match.start()], self.text[match.end() : match.end() + 1]}
+            form = form if around.isdisjoint({"", "\n"}) else ""
+        return " " if self.bold and form else form
 
     def _anchor(self, match: re.Match[str], *, closing: bool) -> int:
         """Remember ``<a href>`` until its end. Remove an end without a start."""

@@ -162,23 +162,24 @@ class Brackets:
         self._page.fault("image" if place.image else "link", place.start, tail[1])
         if _MAIL_ADDRESS.fullmatch(url):
             url = f"mailto:{url}"
-        label = self._text[place.label : tail[0]]
-        head, foot = "", ""
-        if not is_absolute(url):
-            # An address with another scheme stays readable for the citation rule, which knows whether a source has it.
-            shown = url if "`" in url or _LOCATOR.fullmatch(url) else f"`{url}`"
-            foot = "" if not url or url.startswith("#") else f" ({shown})"
-        elif nested or not label.strip():
-            foot = (" " if nested else "") + f"<{quote_url(url)}>"
-        elif not self._page.is_mrkdwn:
-            head, foot = "[", f"]({quote_url(url)})"
-        else:
-            is_number = _CITED.fullmatch(label)
-            head, foot = (f"<{quote_url(url)}|[", "]>") if is_number else (f"<{quote_url(url)}|", ">")
+        head, foot = self._shape(self._text[place.label : tail[0]], url, nested=nested)
         self._page.edit(place.start, place.label, head)
         self._page.edit(tail[0], tail[1], foot)
         if head.startswith("<"):
             self._clean_label(place.label, tail[0])
+
+    def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
+        """Return the text before and after the label."""
+        if not is_absolute(url):
+            # An address with another scheme stays readable for the citation rule, which knows whether a source has it.
+            shown = url if "`" in url or _LOCATOR.fullmatch(url) else f"`{url}`"
+            return "", "" if not url or url.startswith("#") else f" ({shown})"
+        url = quote_url(url)
+        if nested or not label.strip():
+            return "", (" " if nested else "") + f"<{url}>"
+        if not self._page.is_mrkdwn:
+            return "[", f"]({url})"
+        return (f"<{url}|[", "]>") if _CITED.fullmatch(label) else (f"<{url}|", ">")
 
     def _clean_label(self, start: int, end: int) -> None:
         """Remove line endings, pipes and raw angle brackets from a token's label, even in code."""
