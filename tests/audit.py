@@ -2,7 +2,7 @@
 
 Promises: "no known vulnerability" is said only of packages that were answered for. Exit code 0: all of them; 1: there
 are vulnerabilities; 3: some could not be asked about (no network, or an index that does not know them), none is known.
-Make itself ends with 2 whatever failed; its last line shows the code.
+Make itself always exits with 2 on a failure. Its last line shows the code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Audit:
         return VULNERABLE if self.faults else UNKNOWN if self.unanswered else CLEAN
 
     def lines(self) -> list[str]:
-        """What a person is told."""
+        """The lines of the report."""
         told = [f"{self.file}: {fault}" for fault in self.faults]
         if self.unanswered:
             rest = len(self.unanswered) - SHOWN
@@ -57,15 +57,15 @@ def audit(file: str, program: str) -> Audit:
 
 
 def read(file: str, packages: Sequence[dict[str, Any]]) -> Audit:
-    """What pip-audit tells of each package."""
+    """Read pip-audit's report on each package."""
     skipped = [str(each["skip_reason"]) for each in packages if each.get("skip_reason")]
-    faults = tuple(_told(each, fault) for each in packages for fault in each.get("vulns", ()))
+    faults = tuple(_describe(each, fault) for each in packages for fault in each.get("vulns", ()))
     return Audit(file=file, answered=len(packages) - len(skipped), faults=faults, unanswered=tuple(skipped))
 
 
-def _told(package: dict[str, Any], fault: dict[str, Any]) -> str:
-    mended = ", ".join(fault["fix_versions"]) or "no version yet"
-    return f"{package['name']} {package['version']}: {fault['id']}, mended in {mended}"
+def _describe(package: dict[str, Any], fault: dict[str, Any]) -> str:
+    fixed = ", ".join(fault["fix_versions"]) or "no version yet"
+    return f"{package['name']} {package['version']}: {fault['id']}, fixed in {fixed}"
 
 
 def main(files: Sequence[str], program: str = str(Path(sys.executable).with_name("pip-audit"))) -> int:

@@ -1,4 +1,4 @@
-"""What all tests share: a real Valkey on a unix socket, and a guard that keeps every test on this machine.
+"""Fixtures of all tests: a real Valkey on a unix socket, and a hook that keeps every test on this machine.
 
 ``redis_client`` and ``redis_url`` start each test on an empty database; each pytest process has a server of its own.
 ``no_leaked_keys`` is opt-in: it fails a test that leaves keys behind which nothing will ever remove.
@@ -51,17 +51,17 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_collection_finish() -> None:
-    """What the suite has loaded is not walked through by the collector again: tests of linear time would feel it."""
+    """Exempt loaded objects from garbage collection, which would distort tests of linear time."""
     gc.collect()
     gc.freeze()
 
 
 class NetworkForbiddenError(RuntimeError):
-    """A test tried to leave this machine. Deliberately no ``OSError``: no outage handling shall swallow it."""
+    """A test tried to leave this machine. Not an ``OSError``: code for outages would swallow that."""
 
 
 def is_local(host: object) -> bool:
-    """Whether a host stays on this machine. Names other than localhost count as elsewhere."""
+    """Return True if a host is this machine. Names other than localhost count as remote."""
     if isinstance(host, bytes):
         host = host.decode()
     if host in (None, "", "localhost", "0.0.0.0", "::"):  # noqa: S104 (compared with, never bound)
@@ -87,7 +87,7 @@ def forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _network_guard() -> None:
-    # An audit hook stands below asyncio, aiohttp, redis and httpx alike, and replaces no function of anybody.
+    # An audit hook works below asyncio, aiohttp, redis and httpx alike, and replaces no function.
     sys.addaudithook(forbid_network)
 
 

@@ -155,7 +155,7 @@ def _finding(connection: McpConnection, surplus: Sequence[str]) -> Finding:
         )
         return Problem(f"answers, but offers no tool{_names('; left out', connection.left_out)}", remedy)
     if server.audience == NOBODY:
-        return Problem("answers, but nobody may use it", "Give it an 'audience' in ORION_MCP_CONFIG.")
+        return Problem("answers, but no one may use it", "Give it an 'audience' in ORION_MCP_CONFIG.")
     if over := [name for name in surplus if name in names]:
         remedy = f"Models take at most {MAX_ALL_TOOLS} tools of servers: name fewer in 'allow' in ORION_MCP_CONFIG."
         return Problem(f"answers{_names(', but there is no room for', over)}", remedy)

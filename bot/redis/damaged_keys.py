@@ -75,7 +75,7 @@ async def send_mending(
             if not await drop_damaged(redis, error, command):
                 raise
             continue
-        # A claim or a lock that nobody has, because the key is not a text.
+        # A claim or a lock that no one holds, because the key is not a string.
         refused = reply is None and command[0] == "SET" and "NX" in command
         if not (refused and await _drop(redis, str(command[1]), "string")):
             return reply

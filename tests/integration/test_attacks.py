@@ -1,6 +1,6 @@
-"""Attacks of each kind on a running Orion, by each way out: nothing of one reaches Slack in a form that acts.
+"""Attacks of each kind on a running Orion: none reaches Slack in a form that has an effect.
 
-The model obeys whatever it read and repeats the attack; documents, names and messages carry it too.
+The model obeys everything it reads and repeats the attack. Documents, names and messages contain it too.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def evil_configuration(folder: Path) -> AsyncIterator[Path]:
 
 
 def live_parts_sent(setting: Setting) -> dict[str, list[str]]:
-    """What Slack would make live of all that it was sent, by method, but for the documents and messages themselves."""
+    """The parts of everything sent to Slack that Slack would make active, by method, except for Orion's own links."""
     own = re.compile(
         rf"{re.escape(setting.workspace.url)}/(?:docs|archives)/|@(?:{VISITOR}|U0P\d+)$|#{CHANNEL}$|!date\^"
     )

@@ -1,4 +1,4 @@
-"""Where servers listen: on this machine alone, unless somebody says otherwise."""
+"""Servers listen only on this machine unless a setting says otherwise."""
 
 from __future__ import annotations
 

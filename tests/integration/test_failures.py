@@ -1,6 +1,6 @@
-"""The table in docs/failures.md, row by row: the failure is brought about, what the row says is looked for.
+"""Causes each failure in the table of docs/failures.md and checks what its row says.
 
-Far ends only are made to fail: the Slack-compatible server, the OpenAI-compatible one, a Redis and a PostgreSQL.
+Only servers are made to fail: the Slack-compatible server, the OpenAI-compatible one, a Redis and a PostgreSQL.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def rows() -> list[Row]:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """An Orion and the far ends that can be taken away from it."""
+    """An Orion and the servers that a test can stop."""
 
     setting: Setting
     redis: Node | None = None
@@ -80,10 +80,10 @@ async def ask_in_channel(scene: Scene) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """How it is brought about: what the model server sends first, and what goes wrong with Slack.
+    """How to cause a failure: what the model server sends first, and what goes wrong with Slack.
 
-    ``before`` and ``after`` are done round the question. ``needs`` says which far ends are to be taken away, and
-    whether streams are on.
+    ``before`` and ``after`` run before and after the question. ``needs`` says which servers are stopped, and whether
+    streams are on.
     """
 
     decisions: tuple[Scripted, ...] = ()
@@ -312,7 +312,7 @@ def then(first: tuple[Scripted, ...], usual: Scripted) -> Callable[[Mapping[str,
 
 @contextmanager
 def unopened() -> Iterator[str]:
-    """A port at which nobody accepts any more: its queue is full."""
+    """A port that accepts no more connections: its queue is full."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
@@ -334,7 +334,7 @@ def refused() -> str:
 
 
 @asynccontextmanager
-async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncIterator[Scene]:
+async def failing(failure: Failure, home: Path, servers: Servers) -> AsyncIterator[Scene]:
     async with AsyncExitStack() as stack:
         decisions, drafts = then(failure.decisions, RESPOND), then(failure.drafts, GOOD)
         server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
@@ -343,9 +343,9 @@ async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncItera
         if failure.url:
             url = refused() if failure.url == "refused" else stack.enter_context(unopened())
         redis = await stack.enter_async_context(node(home)) if "redis" in failure.needs else None
-        database = stack.enter_context(database_in(far_ends.postgres())) if "knowledge" in failure.needs else None
+        database = stack.enter_context(database_in(servers.postgres())) if "knowledge" in failure.needs else None
         settings = settings_in(
-            home, f"redis://{redis.address}" if redis else far_ends.redis_url, openai_base_url=url,
+            home, f"redis://{redis.address}" if redis else servers.redis_url, openai_base_url=url,
             openai_api_key=SecretStr("sk-test-0123456789"), model="scripted",
             knowledge_url=SecretStr(database.url if database else ""), streams="streams" in failure.needs,
         )  # fmt: skip
@@ -357,7 +357,7 @@ async def failing(failure: Failure, home: Path, far_ends: FarEnds) -> AsyncItera
 
 
 @dataclass(frozen=True, kw_only=True)
-class FarEnds:
+class Servers:
     """What all rows share: an empty Redis, and a PostgreSQL for those that ask for one."""
 
     redis_url: str
@@ -376,9 +376,9 @@ class Seen:
     ids: set[str] = field(default_factory=set)
 
 
-async def seen(failure: Failure, home: Path, far_ends: FarEnds) -> Seen:
+async def seen(failure: Failure, home: Path, servers: Servers) -> Seen:
     with capture_logs() as lines:
-        async with failing(failure, home, far_ends) as scene:
+        async with failing(failure, home, servers) as scene:
             setting, channel = scene.setting, failure.channel
             await failure.before(scene)
             failure.slack(setting.workspace.faults)
@@ -414,8 +414,8 @@ def test_the_table_and_the_failures_are_the_same() -> None:
 async def test_each_failure_has_the_result_in_the_table(
     row: Row, tmp_path: Path, redis_url: str, request: pytest.FixtureRequest
 ) -> None:
-    far_ends = FarEnds(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))
-    found = await seen(FAILURES[row.failure], tmp_path, far_ends)
+    servers = Servers(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))
+    found = await seen(FAILURES[row.failure], tmp_path, servers)
     for status in re.findall(r"`([^`]+)`", row.person):
         assert status in found.statuses
     for name in re.findall(r"`([^`]+)`", row.operator):

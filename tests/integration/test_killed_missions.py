@@ -1,7 +1,7 @@
-"""Missions whose process is killed (kill -9) between a question back and its answer, or between two tools.
+"""Missions whose process is killed (kill -9) between a clarifying question and its answer, or between two tools.
 
-Orion is a process of its own over a real Redis; model and workspace are servers in the test. What happened is
-read from outside: the thread's state as Redis has it, the log of both processes, what stands in Slack. Lists are whole.
+Orion is a separate process over a real Redis; model and workspace are servers in the test. The result is
+read from outside: the thread's state in Redis, the log of both processes, and the messages in Slack.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Scene:
         await wait_until(remembered, f"{answered} answers are remembered", 60)
 
     def events(self) -> list[str]:
-        """What the processes logged of missions and tools, in order."""
+        """The log lines of both processes about missions and tools, in order."""
         lines = [json.loads(line) for one in self.crew.members for line in one.log.read_text().splitlines()]
         return [told(line) for line in lines if line["event"] in OF_MISSIONS]
 

@@ -1,4 +1,4 @@
-"""Listening: an answer that nobody asked for appears only if every claim is certain, and only where it may."""
+"""Listening: Orion answers unasked only if every claim is certain, and only in channels that allow it."""
 
 from __future__ import annotations
 

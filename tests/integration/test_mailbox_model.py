@@ -57,11 +57,11 @@ class Modelled:
 
     queue: list[str] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
-    tried: bool = False  # somebody may be at work on the head: nothing goes before it
+    tried: bool = False  # a worker may have the head: nothing goes before it
     tries: int = 0
     deaths: int = 0
     holder: Claimed | None = None
-    lapsed: bool = False  # the holder's lease ran out; nobody took over yet
+    lapsed: bool = False  # the holder's lease ran out; no worker has taken over yet
     resting: bool = False  # a backoff that has not passed
 
     @property
@@ -85,7 +85,7 @@ class Modelled:
 
 
 class MailboxMachine(RuleBasedStateMachine):
-    """Rules do the same to both; whatever the mailbox answers must be what the model says."""
+    """Each rule does the same to both, and the mailbox must answer as the model does."""
 
     socket: Path
 

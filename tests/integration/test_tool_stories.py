@@ -1,7 +1,7 @@
 """Whole turns with tools, as lists of events: documents listed, commits summarised, the web asked (issue's "Shows").
 
-Everything is real but the far ends: the engine of the settings, an index, a Git repository, a search engine's server, a
-model's server with a script. Each list is compared whole.
+Everything is real except the servers: the engine of the settings, an index, a Git repository, a search engine's server,
+a model's server with a script. Each list is compared whole.
 """
 
 from __future__ import annotations

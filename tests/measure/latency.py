@@ -89,7 +89,7 @@ def _sent(request: Mapping[str, Any]) -> str:
 
 
 def shared(prompts: list[str]) -> float:
-    """The share of all characters sent that stood at the same place in an earlier prompt."""
+    """The share of all characters sent that were at the same place in an earlier prompt."""
     common = sum(
         max((_common(earlier, prompt) for earlier in prompts[:number]), default=0)
         for number, prompt in enumerate(prompts)

@@ -39,7 +39,7 @@ from bot.turn.engine import Engine, TurnTimeouts, open_engine
 from verification.types import Source
 
 Row = dict[str, Any]
-# Whoever plays a model may think for minutes; no time-out of Orion's is measured here.
+# A played model may think for minutes; no time-out of Orion's is measured here.
 PATIENT = Timeouts(reply=3600.0, idle=3600.0, retries=0)
 
 

@@ -152,7 +152,7 @@ async def test_nothing_of_an_injection_reaches_slack(place: Place, group: int) -
 
 
 async def test_the_honest_model_passes_unchanged(place: Place) -> None:
-    """The same hostile sources and a model that does not obey: the fact gets through, whatever stands beside it."""
+    """The same hostile sources and a model that does not obey: the fact gets through, even next to an attack."""
     honest: Sequence[dict[str, Any]] = [{**row, "draft": "{good}"} for row in ROWS[::4]]
     endings = [await place.ask(row) for row in honest]
     answered = {Answered.name, Partial.name}

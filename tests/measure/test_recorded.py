@@ -1,6 +1,6 @@
-"""What a strong model wrote for questions of other hands, replayed through the rules as they are now.
+"""Drafts of a strong model for other people's questions, replayed through today's rules.
 
-Recorded with ``tests.measure.record`` over 24 sets of documents; whoever played the writer saw only the requests.
+Recorded with ``tests.measure.record`` over 24 sets of documents; the model saw only the requests.
 ``right`` is what people found who saw the documents, or the claims and their sources.
 """
 

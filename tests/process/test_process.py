@@ -67,7 +67,7 @@ QUESTIONS = {
     "ocelot": ANSWERABLE,
     "narwhal": ANSWERABLE,
 }
-"""One question for each ending of a turn, known by a word that stands in no document."""
+"""One question for each ending of a turn, identified by a word that is in no document."""
 DRAFTS = {
     "zebrafinch": GOOD,
     "heliotrope": "<answer>Each API key may make 600 requests a minute [1]. A team may make 987654 [1].</answer>",
@@ -91,7 +91,7 @@ def decision(request: Mapping[str, Any]) -> Scripted:
 
 
 async def test_no_log_line_has_a_text_or_a_secret(tmp_path: Path) -> None:
-    """Every ending of a turn, an edit, a deletion and a bad signature: the log has the events, and nobody's words."""
+    """Every ending of a turn, an edit, a deletion and a bad signature: the log has the events, and no one's words."""
     never = asyncio.Event()
 
     def draft(request: Mapping[str, Any]) -> Scripted:
@@ -129,7 +129,7 @@ async def test_no_log_line_has_a_text_or_a_secret(tmp_path: Path) -> None:
 
 
 async def every_ending(opened: LocalWorkspace, log: Path) -> set[str]:
-    """Ask each question, stop one, edit one, delete one. Returns the ids of the turns whose answers stood in Slack."""
+    """Ask each question, stop one, edit one, delete one. Returns the ids of the turns whose answers are in Slack."""
     asked = {
         word: opened.post(VISITOR, CHANNEL, f"{MENTION} {question.format(word=word)}")
         for word, question in QUESTIONS.items()
@@ -150,7 +150,7 @@ async def every_ending(opened: LocalWorkspace, log: Path) -> set[str]:
 
 
 def turn_of(opened: LocalWorkspace, ts: str) -> str:
-    """The id of the turn whose answer stands under this question."""
+    """The id of the turn that answered this question."""
     return str(answers(opened, ts, ts)[0]["metadata"]["event_payload"]["turn_id"])
 
 
@@ -168,7 +168,7 @@ async def port_in(log: Path) -> int:
 
 
 async def unsigned(url: str, body: Mapping[str, str]) -> int:
-    """What somebody who does not know the signing secret is told."""
+    """Return the status that a client without the signing secret gets."""
     headers = {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=badger"}
     async with aiohttp.ClientSession() as attacker, attacker.post(url, json=body, headers=headers) as reply:
         return reply.status

@@ -36,7 +36,7 @@ def thread_of(team: str) -> str:
 
 
 async def _heard(redis: Redis) -> None:
-    """A wish to cancel reaches whoever listens, also if nothing was asked of the cluster before."""
+    """A cancellation reaches all listeners, even as the first command to the cluster."""
     mailbox, listening = Mailbox(redis), asyncio.Event()
     async with asyncio.TaskGroup() as group:
 

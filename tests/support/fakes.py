@@ -1,6 +1,6 @@
-"""Far ends for tests of the agent: a model that says what a test scripts, a tool over fixed passages.
+"""Fakes for tests of the agent: a model that says what a test scripts, a tool over fixed passages.
 
-They stand behind the same seams as the real ones and are shown the same contexts.
+They have the same interfaces as the real ones and get the same contexts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def take_turn(
     emit: Emit | None = None,
     **parts: Any,
 ) -> tuple[TurnOutcome, ThreadState]:
-    """Run one turn. By default it has a search that finds ``LIMITS``, and nobody listens."""
+    """Run one turn. By default it has a search that finds ``LIMITS``, and no listener."""
     return await run_turn(
         question(asked) if isinstance(asked, str) else asked,
         state or ThreadState(),

@@ -45,7 +45,7 @@ class Answerer(Answering):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateScene:
-    """What came through stands in ``through``, who was told that their message died in ``dead``."""
+    """``through`` has the messages that passed, ``dead`` those whose authors were told that they were given up."""
 
     slack: Slack
     mailbox: Mailbox

@@ -1,4 +1,4 @@
-"""The far end of Slack tests: the local workspace on a free port, and Orion's client and calls against it."""
+"""The server of Slack tests: the local workspace on a free port, and Orion's client and calls against it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A whole Orion in a whole workspace: the real Bolt app over the real protocol, in this process or in one of its own.
+"""A whole Orion in a whole workspace: the real Bolt app over the real protocol, in this process or in another one.
 
-Far ends only are ours: the Slack-compatible server, the OpenAI-compatible server, Valkey is real.
+Only the servers are ours: the Slack-compatible one and the OpenAI-compatible one. Valkey is real.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def posts(workspace: LocalWorkspace, channel: str) -> list[dict[str, Any]]:
 
 
 def answers(workspace: LocalWorkspace, ts: str, thread: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
-    """Every first part of an answer that stands in the thread for this question."""
+    """The first parts of all answers to this question in its thread."""
     place = None if channel == thread else thread
     return [m for m in workspace.messages(channel, place) if _answers(m, ts)]
 

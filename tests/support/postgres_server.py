@@ -60,7 +60,7 @@ class Database:
     server_url: str
 
     def shut(self) -> None:
-        """As a server that is away, for whoever uses this database alone."""
+        """Refuse connections to this database only, as a server that is down would."""
         self._do(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(sql.Identifier(self.name)))
         self._do(sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {}").format(self.name))
 

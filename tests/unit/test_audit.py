@@ -32,8 +32,8 @@ def fake_pip_audit(folder: Path, *packages: dict[str, Any], out: str | None = No
 def test_vulnerabilities_are_listed_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], fake_pip_audit(tmp_path, SOUND, FAULTY, SKIPPED)) == VULNERABLE
     out = capsys.readouterr().out
-    assert "faulty 2.0: PYSEC-1, mended in 2.1" in out
-    assert "faulty 2.0: PYSEC-2, mended in no version yet" in out
+    assert "faulty 2.0: PYSEC-1, fixed in 2.1" in out
+    assert "faulty 2.0: PYSEC-2, fixed in no version yet" in out
     assert "NOT AUDITED: strange (3.0)" in out
 
 

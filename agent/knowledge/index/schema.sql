@@ -1,4 +1,4 @@
--- What stands in braces is all that SQLite and PostgreSQL call differently.
+-- The names in braces are all that differs between SQLite and PostgreSQL.
 -- A document's number is the place of its first passage. The place in totals is the next one, and never goes back.
 -- Postings are ordered by block first: a build writes into the last one, whose words then lie together.
 CREATE TABLE documents (

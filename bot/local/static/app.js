@@ -132,7 +132,7 @@ function welcome(channel) {
   const suggested = (direct ? given?.prompts ?? [] : []).filter((one) => !examples.includes(one.message));
   const send = (text) => {
     if (!direct) return mainComposer.insert(`@${orion.name} ${text}`);
-    mainComposer.input.focus(); // the button is gone once the question stands there
+    mainComposer.input.focus(); // the button disappears once the question is there
     return attempt(act("post", { channel: channel.id, text }));
   };
   return el(
@@ -267,7 +267,7 @@ function toLast(box) {
 function drawPane() {
   const open = Boolean(state.thread || state.inspecting);
   byId("pane").hidden = !open;
-  byId("pane").role = NARROW.matches ? "main" : "complementary"; // there it stands in the place of the conversation
+  byId("pane").role = NARROW.matches ? "main" : "complementary"; // there it replaces the conversation
   byId("pane-title").ariaLevel = NARROW.matches ? "1" : null;
   if (!open) return;
   const inspecting = Boolean(state.inspecting);

@@ -21,7 +21,7 @@ export function initials(name) {
 }
 
 export function avatar(member) {
-  // A background and no image: nodes are made anew at each change, and an image would flash each time.
+  // A background, not an image: nodes are recreated at each change, and an image would flash each time.
   if (member?.is_bot && member.name === "Orion") return el("span", { class: "avatar orion", "aria-hidden": "true" });
   const name = member?.name ?? "?";
   return el("span", { class: `avatar tint${(member?.tint ?? 5) % 6}`, "aria-hidden": "true" }, initials(name));
@@ -62,7 +62,7 @@ export function refill(box, ...nodes) {
   if (at >= 0) box.querySelectorAll(FOCUSABLE)[at]?.focus();
 }
 
-// A live region tells whatever is written into it, the same words too.
+// A live region announces every text written into it, even the same words again.
 export function tell(id, text) {
   if (byId(id).textContent !== text) byId(id).textContent = text;
 }

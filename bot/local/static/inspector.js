@@ -58,7 +58,7 @@ function usage(values, model) {
   return list;
 }
 
-// The same order as in "Why trust this?": one claim that nobody read a second time decides.
+// The same order as in "Why trust this?": one claim that was not checked a second time decides.
 function checked(record) {
   const checkers = new Set((record.claims ?? []).map((claim) => claim.settled_by));
   if (!record.verified) return ["", "Not verified"];

@@ -28,7 +28,7 @@ function body(message, actions) {
   return node;
 }
 
-// A list of links that are all called "[1]" tells nobody where they lead: the line below the answer has the titles.
+// A list of links that are all called "[1]" does not say where they lead: the line below the answer has the titles.
 function nameCitations(node) {
   const links = [...node.querySelectorAll("a")];
   for (const link of links) {

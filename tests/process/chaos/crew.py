@@ -48,7 +48,7 @@ class Member:
         self.died_at = time.time()
 
     async def freeze(self, seconds: float) -> None:
-        """Stands still for so long, then goes on as if nothing had been."""
+        """Freeze the process for some seconds, then let it continue."""
         self.signal(signal.SIGSTOP)
         self.frozen.append(time.time())
         await asyncio.sleep(seconds)

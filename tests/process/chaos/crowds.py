@@ -1,7 +1,7 @@
-"""Many questions at once, and an Orion that is asked to end while many are in work.
+"""Many questions at once, and an Orion that is told to end while it works on many.
 
-A crowd asks in one of the two workspaces of one Orion, under Slack's documented limits. Meanwhile somebody asks in a
-direct chat there, and somebody in the other workspace.
+A crowd asks in one of the two workspaces of one Orion, under Slack's documented limits. Meanwhile one
+person asks in a direct chat there, and another in the other workspace.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ async def _warmed_up(*scenes: Scene) -> None:
 
 
 async def _others(busy: Scene, quiet: Scene, what: Crowd) -> tuple[list[float], list[float]]:
-    """Somebody asks in a direct chat, somebody in the other workspace, again and again."""
+    """Ask in a direct chat and in the other workspace, again and again."""
     until = asyncio.get_running_loop().time() + max(what.seconds, what.others_for_s)
     asked: list[tuple[Scene, Asked]] = []
     while asyncio.get_running_loop().time() < until:
@@ -198,7 +198,7 @@ async def two_workspaces(
 
 
 async def _open(at: Scene, slack: TwoTeams, workers: int) -> list[Member]:
-    """A front and its workers, or one process that does both. Nobody is killed here: leases may be long."""
+    """A front and its workers, or one process that does both. No process is killed here, so leases may be long."""
     port = free_port()
     slack.events_at(f"http://127.0.0.1:{port}/slack/events")
     role = Role(name="serve", port=port, concurrency=0 if workers else 50, lease_s=10)

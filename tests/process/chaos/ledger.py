@@ -1,6 +1,6 @@
-"""What stands in the workspace, in the threads' memory and in the logs after a chaos run, held against what was asked.
+"""Compares workspace, thread states and logs after a chaos run with the questions that were asked.
 
-It reads only what everybody can see from outside: Slack's messages and statuses, the saved states, and the log lines.
+It reads only what is visible from outside: Slack's messages and statuses, the saved states, and the log lines.
 """
 
 import json
@@ -20,7 +20,7 @@ from tests.process.chaos.crew import Crew, Member
 from tests.process.chaos.scene import Asked, Scene
 
 SAID = frozenset({"answer_delivered", "turn_outcome", "state_save_failed"})
-"""After these a turn only saves and ends; what dies then may have ended already, and the thread be somebody else's."""
+"""After these a turn only saves and ends. A process that dies then may have ended its turn, and lost the thread."""
 OPEN = frozenset({"pending", "in_progress"})
 
 
@@ -39,7 +39,7 @@ class Ledger:
     at_once: int
     second_posts_deleted: int
     notes: tuple[str, ...]
-    """Where each broken promise was broken: threads, times, what stands there."""
+    """The places of each broken promise: threads, times and messages."""
 
 
 def first_parts(workspace: LocalWorkspace, asked: Asked) -> list[dict[str, Any]]:
@@ -115,7 +115,7 @@ def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, floa
 
 
 def _late(earlier: str, later: str, stored: Mapping[str, float]) -> bool:
-    """Whether Slack brought the earlier question after the later one, because nobody had taken it at first."""
+    """Return True if Slack delivered the earlier question after the later one, because it was not accepted at first."""
     return earlier in stored and later in stored and stored[earlier] > stored[later]
 
 
@@ -131,7 +131,7 @@ def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
 
 
 def _torn(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
-    """Streams that nobody ended, steps left open, and answers of which a part is missing or stands there twice."""
+    """Streams that were not ended, steps left open, and answers with a missing or repeated part."""
     places = {(one.channel, one.thread) for one in asked if one.thread}
     own = [m for channel, thread in places for m in workspace.messages(channel, thread) if m.get("bot_id")]
     streams = [f"stream {m['ts']}" for m in own if "streaming_state" in m or not m.get("metadata")]
@@ -157,7 +157,7 @@ def _said(message: Mapping[str, Any]) -> str:
 async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
     """Threads whose saved history has a question twice, or in another order than they were answered in.
 
-    That would be the work of somebody who had lost the thread and could save all the same. A question without an
+    A worker that had lost the thread could have saved that. A question without an
     answer, still in work or read from Slack, has no place in that order.
     """
     wrong: list[str] = []
@@ -209,7 +209,7 @@ def spans_of(member: Member) -> list[Span]:
             running[thread] = (Span(thread=thread, began=when, ended=when), what)
             spans.append(running[thread][0])
         elif what in {"turn_ended", "turn_lost"}:
-            # This line is written after the mailbox took the ending: the thread may be somebody else's by then.
+            # This line is written after the mailbox took the ending: another worker may have the thread by then.
             running.pop(thread, None)
         elif what in {"frozen", "died"}:
             for span, last in running.values():

@@ -21,7 +21,7 @@ SHARDS = 16
 
 
 class Mortal(Protocol):
-    """A Redis of whatever shape that can be struck."""
+    """A Redis of any kind that a test can stop."""
 
     @property
     def url(self) -> str:

@@ -35,7 +35,7 @@ Hangs = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One question that stands in the workspace; ``thread`` is None in a direct chat without threads."""
+    """One question in the workspace. ``thread`` is None in a direct chat without threads."""
 
     channel: str
     thread: str | None
@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """One workspace with whoever works in it."""
+    """One workspace and the processes that serve it."""
 
     workspace: LocalWorkspace
     settings: Settings
@@ -54,7 +54,7 @@ class Scene:
     asked: list[Asked] = field(default_factory=list)
 
     def ask(self, channel: str = "C0HELP", thread: str | None = None, text: str = QUESTION) -> Asked:
-        """Somebody mentions Orion: the mention arrives as two events. The message opens a thread, in a chat too."""
+        """Mention Orion: the mention arrives as two events. The message opens a thread, in a direct chat too."""
         direct = channel.startswith("D")
         ts = self.workspace.post(VISITOR, channel, text if direct else f"{MENTION} {text}", thread)
         self.asked.append(Asked(channel=channel, thread=thread or ts, ts=ts))

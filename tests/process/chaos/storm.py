@@ -25,8 +25,8 @@ SETTLES_S = 180.0
 class Weather:
     """How bad it gets, and for how long. Times in seconds.
 
-    Workers are killed until all is answered, ``kills`` are made or ``rages_s`` is over; ``patience_s`` more is then
-    given to whoever lives.
+    Workers are killed until all is answered, ``kills`` are made or ``rages_s`` is over; The processes that
+    are alive then get ``patience_s`` more.
     """
 
     questions: int = 500
@@ -103,7 +103,7 @@ class Storm:
                 self.start_worker(victim)
 
     async def freeze_some(self) -> None:
-        """Now and then a worker stands still for longer than its lease; if it is not killed meanwhile, it wakes."""
+        """Freeze a worker now and then for longer than its lease. It wakes unless it is killed meanwhile."""
         for _ in range(self.weather.freezes):
             await self._pause(self.weather.ask_for_s / (self.weather.freezes + 1))
             if not self.over.is_set():

@@ -36,7 +36,7 @@ class Scribe:
             os.kill(os.getpid(), signal.SIGSTOP)
         await asyncio.sleep(3600 if what == "slow" and claimed.tries == 1 and sys.argv[4] != "0" else 0.05)
         lease.require()
-        # The one effect that may happen only once: whoever marks it first did it.
+        # The one effect that may happen only once: the first worker to mark it caused it.
         if await self.mailbox.mark(claimed, claimed.id, claimed.fence.token) == claimed.fence.token:
             # With the attempt's token: a command whose reply a dead server owes is sent again, and may stand twice.
             await self.redis.rpush("effects", f"{claimed.thread} {number} {claimed.fence.token}")

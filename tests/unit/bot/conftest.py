@@ -1,4 +1,4 @@
-"""The far end that most tests of the bot share."""
+"""The server that most tests of the bot share."""
 
 from collections.abc import AsyncIterator
 

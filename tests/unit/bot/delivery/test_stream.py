@@ -1,4 +1,4 @@
-"""A whole Orion whose answers can be seen while they grow: Slack, Redis and the model's server are real far ends."""
+"""A whole Orion whose answers can be seen while they grow: Slack, Redis and the model are real servers."""
 
 import asyncio
 import re

@@ -47,7 +47,7 @@ async def test_each_working_tool_is_listed(tmp_path: Path) -> None:
         "Web search": (True, f"web_search: {engine.url} answers"),
         "MCP shop": (True, f"answers: shop_many, shop_stock; left out: {rest}"),
         "MCP none": (False, f"answers, but offers no tool; left out: stock, many, {rest}"),
-        "MCP nobody": (False, "answers, but nobody may use it"),
+        "MCP nobody": (False, "answers, but no one may use it"),
     }
 
 

@@ -134,7 +134,7 @@ def test_a_run_ends_with_the_process_that_started_it(corpus: Corpus, site: Local
 
 
 class AwayIndex(SqliteIndex):
-    """A far end that does not answer."""
+    """An index that cannot be reached."""
 
     def states(self) -> dict[str, SourceState]:
         raise KnowledgeAwayError

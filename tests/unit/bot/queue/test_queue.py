@@ -240,7 +240,7 @@ async def test_a_retried_dead_letter_is_put_at_the_end_of_its_thread_once(
         assert await mailbox.finish(claimed[0], "ok")
     assert [c.body for c in bodies] == ["asked since", "first line\nsecond line"]
     assert (bodies[1].id, bodies[1].tries) == (first.id, 1)
-    assert bodies[1].enqueued_at > first.enqueued_at  # its patience with far ends begins anew
+    assert bodies[1].enqueued_at > first.enqueued_at  # its time limits for services start again
     assert await letters.newest() == []
 
 

@@ -1,6 +1,6 @@
 """Files fetched from Slack over real HTTP: what is read, what is refused, and what a person is told.
 
-The far end is the local workspace, or a small server that misbehaves as Slack and networks do.
+The server is the local workspace, or a small server that misbehaves as Slack and networks do.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.orion_running import DIRECT, MENTION, Setting, running, settings_in, shown
 from tests.support.waiting import wait_until
 
-TOKEN = "xoxb-far-end"
+TOKEN = "xoxb-file-server"
 LETTER = Incoming(
     kind="question", thread=ThreadKey(team="T1", channel="C1", thread_ts="5.000001"), user="U1", ts="5.000001",
     addressed="mention", files="unknown",
@@ -40,7 +40,7 @@ PAGE = b"<html><body>Please sign in to Slack to see this file, it is not the fil
 
 
 @dataclass(kw_only=True)
-class FarEnd:
+class FileServer:
     """A server with one message; each of its files is answered by what a test puts there."""
 
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -67,8 +67,8 @@ class FarEnd:
 
 
 @asynccontextmanager
-async def far_end(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[FarEnd, Attachments]]:
-    there = FarEnd()
+async def file_server(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[FileServer, Attachments]]:
+    there = FileServer()
     app = web.Application()
     app.add_routes([web.get("/api/conversations.replies", there.message), web.get("/files/{name}", there.file)])
     async with TestServer(app) as server:
@@ -186,7 +186,7 @@ async def test_in_an_unreadable_channel_only_files_from_events_are_known() -> No
 
 
 async def test_the_limit_covers_the_question_and_the_top_of_its_thread_together() -> None:
-    async with far_end() as (there, reader):
+    async with file_server() as (there, reader):
         for number in range(4):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
         above = {"ts": "4.000001", "files": [{**there.files[0], "id": f"A{number}"} for number in range(3)]}
@@ -235,7 +235,7 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
 
 
 async def test_every_fault_of_a_file_is_reported_with_it() -> None:
-    async with far_end(fetch_timeout_s=0.5) as (there, reader):
+    async with file_server(fetch_timeout_s=0.5) as (there, reader):
         for name, reply, more, trouble in TROUBLES:
             there.files.clear()
             there.offer(name, reply, **more)
@@ -248,7 +248,7 @@ async def test_files_of_a_message_share_a_time_limit_and_those_it_skips_are_name
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(files, "READ_TIMEOUT_S", 1.5)  # a limit, not behaviour
-    async with far_end() as (there, reader):
+    async with file_server() as (there, reader):
         for name in ("a", "b"):
             slow = f"<!-- {name} -->{'<meta ' * 1_000_000}".encode()  # minutes
             there.offer(f"{name}.html", {"body": slow, "content_type": "text/html"}, mimetype="text/html")

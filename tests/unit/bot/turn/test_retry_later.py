@@ -1,4 +1,4 @@
-"""A far end is away: the person sees it within seconds; a question's patience begins with the failure."""
+"""A service is down: the person sees it within seconds, and the question's time limit begins with the failure."""
 
 import time
 from dataclasses import replace
