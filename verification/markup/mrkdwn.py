@@ -113,7 +113,6 @@ def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
         if not texts or len(texts) != 1:
             break
         text, count = texts[0], count + 1
-    text = remove_unsendable(text)[0]  # escapes may hide some
     edits: list[Edit] = []
     for segment in segments(text):
         if segment.kind == "text":
@@ -122,7 +121,8 @@ def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
             if not _BACKSLASH.search(text, *span):
                 edits += [Edit(*match.span(), _decode(match[0])) for match in _ESCAPED.finditer(text, *span)]
     count += len(edits)
-    return apply_edits(text, sorted(edits)), (Repair(kind="serialised", count=count),) if count else ()
+    text = remove_unsendable(apply_edits(text, sorted(edits)))[0]  # escapes may hide some
+    return text, (Repair(kind="serialised", count=count),) if count else ()
 
 
 def _texts(text: str) -> list[str] | None:

@@ -111,6 +111,7 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
         (r"Save it in C:\new\notes [1].", r"Save it in C:\new\notes [1]."),
         (r"Write `a.\nb` there [1].", r"Write `a.\nb` there [1]."),
         (r"\u00dcber Caf\u00e9s [1].", "Über Cafés [1]."),
+        (r"Pay\u202e00 [1].", "Pay00 [1]."),
         (r"Write \u00e9 or C:\users\u1234 [1].", r"Write \u00e9 or C:\users\u1234 [1]."),
     ]:
         assert check(Draft(text=written, unsourced=True, sources=(LIMITS,))).text == seen
