@@ -90,19 +90,7 @@ def is_serialised(text: str) -> bool:
 
 def begins_value(text: str) -> bool:
     """Return True if the text may be the beginning of a serialised value whose end is missing."""
-    before, depth = None, 0
-    for token in _CODE_TOKEN.finditer(text):
-        if token["blank"]:
-            continue
-        is_prefix = before and token["prose"] and before[0] in _PREFIXES
-        if before and _are_words(before, token) and not is_prefix:
-            depth = 0
-            break
-        if token["prose"]:
-            return token[0] in "\"'`\\&" or (token[0] == "“" and depth > 0)
-        before, sign = token, token["sign"] or " "
-        depth += (sign in _PAIRS) - (sign in ")]}")
-    return depth > 0 or bool(_ENTRY.match(text))
+    return _code_tokens(text)[1] or bool(_ENTRY.match(text))
 
 
 def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
@@ -158,7 +146,7 @@ def _strings(text: str) -> list[_Keyed] | None:
     """Return each string of a value in program notation, or None for prose."""
     found: list[_Keyed] = []
     path: list[str] = []
-    tokens = _code_tokens(text)
+    tokens, _ = _code_tokens(text)
     key, before = "", None
     for token in tokens:
         sign = token["sign"]
@@ -184,22 +172,25 @@ def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> b
     return any(keys[-1] in _ANSWERS or (in_call and _is_sentence(string)) for keys, string in strings)
 
 
-def _code_tokens(text: str) -> list[re.Match[str]]:
-    """Return the tokens of a text in program notation, without blanks. A text with prose or open brackets has none."""
+def _code_tokens(text: str) -> tuple[list[re.Match[str]], bool]:
+    """Return the tokens of a text in program notation, none for prose, and whether its end is missing."""
     tokens: list[re.Match[str]] = []
     closers = [""]
     for token in _CODE_TOKEN.finditer(text):
         sign = token["sign"]
         if token["blank"]:
             continue
+        is_prefix = tokens and token["prose"] and tokens[-1][0] in _PREFIXES
+        if tokens and not is_prefix and _are_words(tokens[-1], token):
+            return [], False
+        if token["prose"] or len(closers) > _MAX_BRACKETS:
+            return [], token[0] in "\"'`\\&" or (token[0] == "“" and len(closers) > 1)
         if sign in _PAIRS:
             closers.append(_PAIRS[sign])
-        elif token["prose"] or len(closers) > _MAX_BRACKETS or (sign and sign in ")]}" and closers.pop() != sign):
-            return []
-        if tokens and _are_words(tokens[-1], token):
-            return []
+        elif sign and sign in ")]}" and closers.pop() != sign:
+            return [], False
         tokens.append(token)
-    return tokens if len(closers) == 1 else []
+    return (tokens, False) if len(closers) == 1 else ([], True)
 
 
 def _are_words(left: re.Match[str], right: re.Match[str]) -> bool:
