@@ -21,6 +21,7 @@ from bot.gates.access import cached_refusal, check_access, check_allowance, find
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.stop import handle_stop
 from bot.queue.lease import OK, Claimed, Ending, Lease, give_back, give_up
+from bot.slack.directory import ACCESS_TTL_S
 from bot.slack.history import sort_key
 from bot.slack.message import MESSAGE_SCHEMA, Incoming, Kind, ThreadMode
 from bot.slack.web_api import DeliveryFailed
@@ -212,6 +213,8 @@ class Flow:
         turn_id = incoming.turn_id
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
             await self.answering.at.stores.budgets.release(turn_id, incoming)
+        if claimed.waited_s > ACCESS_TTL_S:  # its channel may be shared with another organisation by now
+            incoming = replace(incoming, vouched=False)
         facts = await read_facts(self.answering.at.stores, incoming, turn_id, claimed.id)
         if incoming.costs_tokens:  # the time of a pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))

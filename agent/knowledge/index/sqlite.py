@@ -97,7 +97,9 @@ class SqliteIndex(KnowledgeIndex):
 
     @contextmanager
     def _lock(self, name: str) -> Iterator[Callable[[], bool]]:
-        with Path(f"{self.path}.{name}").open("ab") as file:
+        lock = Path(f"{self.path}.{name}")
+        lock.touch(mode=0o600)  # anyone who can open it can lock it
+        with lock.open("ab") as file:
 
             def take() -> bool:
                 try:

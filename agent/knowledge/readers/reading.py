@@ -208,13 +208,14 @@ def read_bytes(path: Path) -> tuple[bytes, float]:
     """Return the bytes of a regular file and the time of its last change. Refuse one that keeps changing, for now."""
     try:
         for _ in range(_READ_TRIES):
-            before = path.stat()
-            if not stat.S_ISREG(before.st_mode):
-                raise ReadError(reason="is not a regular file")
-            check_size(path.name, before.st_size)
-            with path.open("rb") as file:
+            # Opened before it is looked at, and non-blocking: it may become a pipe, which has no end, at any moment.
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                before = os.fstat(file.fileno())
+                if not stat.S_ISREG(before.st_mode):
+                    raise ReadError(reason="is not a regular file")
+                check_size(path.name, before.st_size)
                 data, after = file.read(before.st_size + 1), os.fstat(file.fileno())  # one more byte if it grew
-            if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
+            if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, len(data)):
                 return data, before.st_mtime
     except OSError as error:
         raise ReadError(reason=f"cannot be opened ({error.strerror or type(error).__name__})") from error

@@ -96,6 +96,8 @@ class _Dates:
     def read(self, path: Path) -> tuple[bytes, float]:
         """Return the bytes of a file and its date in seconds since 1970, 0 if it has none."""
         data, changed = read_bytes(path)
+        if os.path.realpath(path) != str(path):
+            raise ReadError(reason="was replaced by a link while it was read", temporary=True)
         if committed := self._committed.get(str(path)):
             return data, committed
         return data, 0.0 if _day_of_change(path) == self._copied else changed

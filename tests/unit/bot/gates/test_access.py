@@ -17,6 +17,7 @@ from agent.thread.store import ThreadStore
 from bot.gates.access import MAX_LOOKUP_WAIT_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.queue.lease import OK, Lease
+from bot.slack.directory import ACCESS_TTL_S
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Limits, Pausing
 from bot.stores.stores import Cancellations, ThreadModes
@@ -219,10 +220,14 @@ async def test_an_access_check_that_slack_never_answers_refuses_with_a_remedy(
     assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
 
 
-async def test_unknown_sharing_is_looked_up_unless_everyone_has_access(redis_client: Redis, at: GateScene) -> None:
+async def test_unknown_or_old_sharing_is_looked_up_unless_everyone_has_access(
+    redis_client: Redis, at: GateScene
+) -> None:
     at.slack.server.channel("C0GENERAL").is_ext_shared = True
-    assert await at.knock() == OK
-    assert at.through == []
+    for waited_s, vouched in ((0, False), (ACCESS_TTL_S + 1, True)):
+        claimed, lease = await at.store(vouched=vouched)
+        assert await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at - waited_s), lease) == OK
+        assert at.through == []
     async with gates(redis_client, Access(allow_external=True, allow_guests=True)) as openly:
         assert await openly.knock() == OK
         assert len(openly.through) == 1

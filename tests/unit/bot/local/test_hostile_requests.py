@@ -49,6 +49,6 @@ async def test_only_their_owner_can_read_index_and_conversations(tmp_path: Path)
     workspace = LocalWorkspace(docs=(tmp_path,))
     SqliteIndex.open(tmp_path / "home" / "knowledge.sqlite3").close()
     save(workspace.workspace, tmp_path / "other" / "workspace.json")
-    for file in (tmp_path / "home" / "knowledge.sqlite3", tmp_path / "other" / "workspace.json"):
+    for file in (*(tmp_path / "home").iterdir(), tmp_path / "other" / "workspace.json"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700, file

@@ -63,6 +63,10 @@ def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="cannot be opened"):
         own.read()
     assert run.failed == [("out.md", "is a link that leads out of its folder")]
+    (root / "real.md").unlink()
+    (root / "real.md").symlink_to(tmp_path / "secret.md")
+    with pytest.raises(ReadError, match="replaced by a link"):
+        real.read()
 
 
 def test_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
