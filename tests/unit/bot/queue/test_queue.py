@@ -210,6 +210,18 @@ async def test_finding_waiting_messages_costs_little_in_500_workspaces(redis_cli
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
 
 
+@pytest.mark.parametrize("damaged", ["T1", "T2"])
+async def test_a_damaged_set_of_one_workspace_loses_no_message(
+    damaged: str, redis_client: Redis, mailbox: Mailbox
+) -> None:
+    for team in ("T1", "T2"):
+        await put(mailbox, team, thread=f"{team}:C1:1.0")
+    await redis_client.delete(f"orion:{{0}}:ready:{damaged}")
+    await redis_client.set(f"orion:{{0}}:ready:{damaged}", "x")
+    claimed = [one.body for _ in range(2) for one in await mailbox.claim("worker", 10)]
+    assert sorted(claimed) == ["T1", "T2"]
+
+
 async def test_a_direct_chat_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
     for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
         await mailbox.enqueue(thread, "body", event_ids=[thread])
