@@ -25,7 +25,7 @@ SETTLES_S = 180.0
 class Weather:
     """How bad it gets, and for how long. Times in seconds.
 
-    Workers are killed until all is answered, ``kills`` are made or ``rages_s`` is over; The processes that
+    Workers are killed until all is answered, ``kills`` are made or ``rages_s`` is over. The processes that
     are alive then get ``patience_s`` more.
     """
 
