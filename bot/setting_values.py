@@ -24,7 +24,7 @@ def split_folders(value: Any) -> Any:
 
 
 def split_entries(value: Any) -> Any:
-    """Return entries with semicolons or line endings between them."""
+    """Return entries that are separated by semicolons or line breaks."""
     if not isinstance(value, str):
         return value
     return tuple(entry.strip() for entry in re.split(r"[;\n]", value) if entry.strip())

@@ -103,7 +103,7 @@ class EvalReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalRun:
-    """One run over a file. ``pushed`` reports on its push to Langfuse, empty without keys."""
+    """One run over a file. ``pushed`` describes its upload to Langfuse; empty without keys."""
 
     file: str
     model: str

@@ -77,7 +77,7 @@ def read_sources(path: Path) -> tuple[Source, ...]:
 
 
 def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
-    """Yield the rows of one file, without its empty lines."""
+    """Yield the rows of one file. Empty lines are skipped."""
     adapter = TypeAdapter(kind)
     try:
         with path.open("rb") as lines:

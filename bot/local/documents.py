@@ -48,7 +48,7 @@ _NOT_NESTING: Final = frozenset({
 
 
 def find_document(roots: Sequence[Path], path: str) -> Path | None:
-    """Return the file at this path in the first folder that has it (or a root itself); never one outside."""
+    """Return the file at this path in the first folder that has it, or a root that is this file; never one outside."""
     if "\0" in path or any(part.startswith(".") for part in Path(path).parts):
         return None
     for candidate, root in _candidates([root.expanduser().resolve() for root in roots], path):

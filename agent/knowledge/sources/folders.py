@@ -20,7 +20,7 @@ _MIN_COPIED: Final = 2  # two files can easily change on the same day
 
 
 class Folders:
-    """Finder of the documents in several folders."""
+    """Finds the documents in several folders."""
 
     def __init__(self, folders: Sequence[Path], run: IndexRun) -> None:
         self._run = run
