@@ -93,7 +93,7 @@ async def ask(page: Page, text: str, box: str = "#channel-composer") -> None:
 
 
 async def barriers(page: Page) -> list[str]:
-    """What axe finds, however little it weighs."""
+    """All violations that axe finds, even minor ones."""
     found = await Axe().run(page)
     return [f"{one['impact']} {one['id']}: {one['nodes'][0]['html'][:160]}" for one in found.response["violations"]]
 

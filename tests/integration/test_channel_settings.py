@@ -99,7 +99,7 @@ async def open_channel_dialog(setting: Setting) -> dict[str, Any]:
 
 
 def typed(**values: str) -> dict[str, Any]:
-    """What Slack sends for a filled dialog."""
+    """The view that Slack sends for a filled-in dialog."""
     kinds = {"which": "selected_conversation", "mode": "selected_option", "language": "selected_option"}
     said = {"mode": "mention", "language": "asker", **values}
     return {

@@ -110,7 +110,7 @@ async def test_after_a_lost_redis_people_and_muted_threads_are_not_disturbed(
 
 
 def looks(setting: Setting) -> int:
-    """How often a thread was read in Slack."""
+    """The number of times a thread was read in Slack."""
     return sum(call.method == "conversations.replies" for call in setting.workspace.calls)
 
 

@@ -159,7 +159,7 @@ async def redis_comes_back(scene: Scene) -> None:
 
 
 def brought(scene: Scene) -> list[EventDelivery]:
-    """What became of the events."""
+    """The outcomes of the events."""
     return scene.setting.workspace.workspace.deliveries.log
 
 

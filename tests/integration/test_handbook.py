@@ -31,7 +31,7 @@ def handbook(index: KnowledgeIndex) -> KnowledgeIndex:
 
 
 async def test_quoted_passages_contain_the_answer_and_pass_the_verifier(handbook: KnowledgeIndex) -> None:
-    """Asked by somebody who saw only the handbook, known since: docs/measurements/answers.md has the first figures."""
+    """Questions by a person who saw only the handbook. docs/measurements/answers.md has the first figures."""
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}
     right: Counter[bool] = Counter()
     rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]

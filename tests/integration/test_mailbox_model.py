@@ -154,14 +154,14 @@ class MailboxMachine(RuleBasedStateMachine):
         return sum(held(m) for thread, m in self.model.items() if team_of(thread) == team) >= PER_TEAM
 
     def _none_was_forgotten(self, skipped: set[str], *, full: bool) -> None:
-        """What was due and not claimed had a reason. A suspect passed over waits half a second; it has passed."""
+        """Check that each due message left unclaimed had a reason. A suspect has waited its half second."""
         suspect_held = any(held(m) and m.suspect for m in self.model.values())
         for thread in skipped:
             assert full or self._at_its_limit(team_of(thread)) or (self.model[thread].suspect and suspect_held)
             self.wait(self.redis.zadd(self.mailbox.ready_key(thread), {thread: 1}, xx=True))
 
     def _buried_in_passing(self, thread: str) -> bool:
-        """Whether this claim gave the head up, because it was tried too often."""
+        """Return True if this claim gave up the head, because it was tried too often."""
         m = self.model[thread]
         if self._stored(thread) == len(m.queue):
             return False

@@ -109,7 +109,7 @@ DECIDED = ["decide starts", "decide ends"]
 
 
 async def test_a_question_for_the_list_of_documents_is_answered(tmp_path: Path) -> None:
-    """list_documents, then llm_generate, then a cited answer. What llm_generate wrote is no source."""
+    """list_documents, then llm_generate, then a cited answer. The text of llm_generate is not a source."""
     wrote = {"prompt": "Group these documents.", "context": {"documents": ["Limits", "Refunds"]}}
     answer = "<answer>There are two documents: Limits and Refunds [1].</answer>"
     docs = folder(tmp_path, limits=LIMITS, refunds=REFUNDS)

@@ -83,7 +83,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 
 
 def _sent(request: Mapping[str, Any]) -> str:
-    """A prompt as a cache sees it: tools stand before messages."""
+    """A prompt as a cache sees it: tools come before messages."""
     tools = json.dumps(request["tools"]) if "tools" in request else ""
     return tools + json.dumps(request["messages"])
 

@@ -86,7 +86,7 @@ async def _beats(mailbox: Mailbox, held: list[Claimed]) -> bool:
 
 
 async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
-    """What is written in several commands at once, or to several keys: none of it may cross slots."""
+    """Write several commands at once, and to several keys: none may cross slots."""
     thread = ThreadKey(team="TX", channel="C1", thread_ts="1.0")
     await mailbox.enqueue(str(thread), "dies", event_ids=["x"])
     (claimed,) = await mailbox.claim("w", 1)
@@ -109,7 +109,7 @@ async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
     (incoming,) = await messages.newest()
     await redis.delete(mailbox._wakeup.key)
     assert await messages.decide(incoming.entry_id, "retry")
-    assert await redis.llen(mailbox._wakeup.key) == 1  # whoever waits is woken, whatever the shard
+    assert await redis.llen(mailbox._wakeup.key) == 1  # a waiting worker is woken for any shard
     await mailbox.wait(5)
     assert await redis.llen(mailbox._wakeup.key) == 0
     (claimed,) = await mailbox.claim("w", 1)

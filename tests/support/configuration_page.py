@@ -43,7 +43,7 @@ def settings() -> dict[str, FieldInfo]:
 
 
 def meanings() -> dict[str, dict[str, str]]:
-    """What the settings mean, by group."""
+    """The descriptions of the settings, by group."""
     return tomllib.loads((ROOT / "docs" / "settings.toml").read_text(encoding="utf-8"))
 
 

@@ -40,7 +40,7 @@ def attached_file(name: str, text: str) -> AttachedFile:
 
 
 def bytes_of(save: Callable[[io.BytesIO], object]) -> bytes:
-    """What an Office document, a workbook or a presentation saves."""
+    """The bytes of a saved Office document, workbook or presentation."""
     stream = io.BytesIO()
     save(stream)
     return stream.getvalue()

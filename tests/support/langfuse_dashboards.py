@@ -21,7 +21,7 @@ AUTHORISED = "Basic cGstMTpzay0x"  # pk-1:sk-1
 
 @dataclass(slots=True)
 class LangfuseDashboards:
-    """``status`` and ``body`` stand in for any reply."""
+    """``status`` and ``body`` replace every reply."""
 
     status: int = 0
     body: bytes = b""

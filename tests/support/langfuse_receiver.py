@@ -155,7 +155,7 @@ class LangfuseReceiver(LoopServer):
         return await self._kept(request, self.queued, about)
 
     async def _kept(self, request: web.Request, where: list[dict[str, Any]], about: dict[str, Any]) -> web.Response:
-        """What was created, as Langfuse tells of it."""
+        """The created objects, as Langfuse returns them."""
         body = json.loads(await self._body(request))
         if self.refuse:
             return web.json_response({"message": "no"}, status=self.refuse)

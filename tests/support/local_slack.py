@@ -45,7 +45,7 @@ class Slack:
         return ThreadKey(team=TEAM_ID, channel=channel, thread_ts=ts), ts
 
     def made(self, method: str) -> int:
-        """How often a method was called."""
+        """The number of calls of a method."""
         return sum(call.method == method for call in self.server.calls)
 
 

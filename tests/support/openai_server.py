@@ -63,7 +63,7 @@ def says(*pieces: str, **more: Any) -> Scripted:
 
 
 def calls(*named: tuple[str, Any], **more: Any) -> Scripted:
-    """Function calls, ``(name, arguments)`` each; arguments that are a string go out as they stand."""
+    """Function calls, ``(name, arguments)`` each; arguments that are a string are sent unchanged."""
     return replace(Scripted(calls=named, finish="tool_calls"), **more)
 
 
@@ -123,7 +123,7 @@ class ScriptedOpenAI(LoopServer):
         self._arrived = asyncio.Condition()
 
     def phases(self) -> list[str]:
-        """Which kinds of request came, in order."""
+        """The kinds of requests received, in order."""
         return [_phase(request) for request in self.requests]
 
     async def wait_for_requests(self, count: int) -> None:
@@ -272,7 +272,7 @@ def _phase(body: Mapping[str, Any]) -> str:
 
 
 def _agrees(body: Mapping[str, Any]) -> Scripted:
-    """A claim is supported, by the title of what it cites first, if its numbers stand in what comes before it."""
+    """A claim is supported by the title of its first source if its numbers occur before it."""
     known, _, rest = body["messages"][-1]["content"].partition("The answer:\n")
     claims = re.findall(r"^claim (\d+), cites (?:\[(\d+)\])?.*\n((?:\|.*\n)+)", rest, re.MULTILINE)
     said = [

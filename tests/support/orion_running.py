@@ -62,7 +62,7 @@ class Setting:
 
 
 def posts(workspace: LocalWorkspace, channel: str) -> list[dict[str, Any]]:
-    """What apps posted in a channel, in its threads too."""
+    """The messages that apps posted in a channel and its threads."""
     roots = workspace.messages(channel)
     everything = [m for root in roots for m in workspace.messages(channel, root["ts"])]
     return [m for m in everything if m.get("bot_id")]
@@ -91,7 +91,7 @@ def shown(message: Mapping[str, Any]) -> str:
 
 
 def filled(view: Mapping[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
-    """What Slack sends for a dialog whose values were left as they are, but for ``more``."""
+    """The view that Slack sends for a dialog with its initial values, except for ``more``."""
     names = {
         "initial_value": "value", "initial_option": "selected_option", "initial_user": "selected_user",
         "initial_date": "selected_date",
@@ -221,7 +221,7 @@ async def process(
 
 
 def forked() -> ForkServerContext:
-    """Where processes of Orion are started; one server for each pytest process."""
+    """Starts processes of Orion, with one server for each pytest process."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["bot.cli.ask", "bot.cli.local", "tests.process.chaos.member"])
     return context
@@ -239,7 +239,7 @@ def _orion(command: list[str], environment: Mapping[str, str], log: Path, descri
 
 
 def serve_environment(workspace: LocalWorkspace, home: Path, **more: str) -> dict[str, str]:
-    """What `orion serve` needs to live in this workspace."""
+    """The environment with which `orion serve` works in this workspace."""
     return {
         "SLACK_BOT_TOKEN": workspace.bot_token,
         "SLACK_APP_TOKEN": workspace.app_token,

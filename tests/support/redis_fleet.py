@@ -60,7 +60,7 @@ class Node:
             yield client
 
     async def ask(self, *command: str | int) -> Any:
-        """One command; None where nobody answers."""
+        """Send one command; None without a reply."""
         async with self.client() as client:
             with suppress(RedisError, OSError):
                 return await client.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py's own
@@ -103,7 +103,7 @@ class Fleet:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now, and none that the system gives away by itself until somebody binds it."""
+    """A port that is closed, and that the system does not assign by itself."""
     while True:
         port = random.randrange(15_000, 32_000)
         with socket.socket() as probe, suppress(OSError):
@@ -136,7 +136,7 @@ async def node(root: Path, *more: str, config: str = "") -> AsyncIterator[Node]:
 
 
 async def follows(node: Node) -> bool:
-    """Whether this is a replica that has caught up with its primary."""
+    """Return True if this is a replica that has caught up with its primary."""
     role = await node.ask("ROLE")
     return bool(role) and role[0] in {"slave", "replica"} and role[3] == "connected"
 
@@ -196,7 +196,7 @@ async def _replicates(replica: Node, master_id: str) -> bool:
 
 
 async def _sees_all(one: Node, count: int = 0) -> bool:
-    """Whether the cluster is whole for this node, with ``count`` nodes in it (0: any number)."""
+    """Return True if this node sees a whole cluster of ``count`` nodes (0: any number)."""
     info = await one.ask("CLUSTER INFO") or {}
     return info.get("cluster_state") == "ok" and count in {0, int(info["cluster_known_nodes"])}
 
@@ -217,7 +217,7 @@ async def _slot_owner(nodes: list[Node], key: str) -> Node:
 
 
 async def _agreed(nodes: list[Node], dead: Node) -> bool:
-    """Whether all that live see the cluster whole again, without the dead one."""
+    """Return True if all live nodes see a whole cluster again, without the dead one."""
     for one in nodes:
         if one.alive and not await _sees_all(one):
             return False
@@ -262,7 +262,7 @@ async def _watched(watch: Node, nodes: list[Node]) -> Node:
 
 
 async def _replaced(watch: Node, nodes: list[Node], dead: Node) -> bool:
-    """Whether the fail-over is over: before, the Sentinel would turn a returning primary into one again."""
+    """Return True after the fail-over. Before, the Sentinel would promote a returning primary again."""
     rows = await watch.ask("SENTINEL", "MASTER", SERVICE) or []
     facts = rows if isinstance(rows, dict) else dict(zip(rows[::2], rows[1::2], strict=True))
     now = await _watched(watch, nodes)
@@ -270,7 +270,7 @@ async def _replaced(watch: Node, nodes: list[Node], dead: Node) -> bool:
 
 
 async def cancellations_lost(redis: Redis, of: int = 200) -> int:
-    """How many of so many cancellations, each a step later in a loop of commands than the last, did not come out."""
+    """The number of cancellations that were lost, each made one step later in a loop of commands."""
 
     async def busy() -> None:
         task = asyncio.current_task()

@@ -66,11 +66,11 @@ async def writing(
 
 
 async def quiet(setting: Setting) -> bool:
-    """Whether nothing is at work or stored."""
+    """Return True if no message is stored or being handled."""
     return setting.orion.worker.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
 
 
 async def done(*settings: Setting) -> bool:
-    """Whether every event was taken in, and nothing waits or runs anywhere."""
+    """Return True if every event was accepted, and nothing waits or runs."""
     events = settings[0].workspace.workspace.deliveries.log
     return all(event.acknowledged for event in events) and all([await quiet(setting) for setting in settings])

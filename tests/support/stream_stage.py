@@ -57,7 +57,7 @@ class Stage:
         return message
 
     async def answered(self, ts: str) -> dict[str, Any]:
-        """The one answer; nothing else of Orion's stands in the thread, and nothing grows any more."""
+        """The only message of Orion in the thread, once it is complete."""
         await self.setting.answer_to(ts)
         await wait_until(lambda: self.setting.orion.worker.in_flight == 0, "the turn is over")
         (message,) = self.own(ts)

@@ -42,7 +42,7 @@ class Grants:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def code(self, team: str) -> str:
-        """What the browser brings back after a person of ``team`` consented."""
+        """The OAuth code of the redirect after a person of ``team`` consented."""
         code = secrets.token_hex(8)
         self.codes[code] = team
         return code
@@ -76,7 +76,7 @@ class TwoTeams:
     api_url: str
 
     def events_at(self, url: str) -> None:
-        """Where both workspaces send their events."""
+        """Send the events of both workspaces to this URL."""
         for workspace in self.workspaces.values():
             workspace.http.url = url
 

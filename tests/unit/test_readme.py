@@ -100,7 +100,7 @@ def contracts() -> list[list[str]]:
 
 
 def rank(layers: list[str], room: str) -> int:
-    """Which layer it belongs to, from the top; 0 for none, so that no order is asked of it."""
+    """The layer it belongs to, from the top; 0 for none, which has no order."""
     return next((n for n, layer in enumerate(layers, 1) if room in layer.replace("|", " ").split()), 0)
 
 

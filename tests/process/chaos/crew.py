@@ -25,7 +25,7 @@ STARTED_S = 60.0
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Member:
-    """One process. Times in seconds since 1970; ``frozen`` holds when it began to stand still."""
+    """One process. Times in seconds since 1970; ``frozen`` has the times at which it was frozen."""
 
     role: Role
     process: ForkServerProcess
@@ -56,7 +56,7 @@ class Member:
 
     @property
     def runs(self) -> bool:
-        """Whether it has said that it started; an HTTP front is open by then."""
+        """Return True if it has logged its start. Its HTTP server is open then."""
         return self.alive and b'"orion_started"' in self.log.read_bytes()
 
     async def ready(self) -> None:

@@ -77,7 +77,7 @@ class Found:
         )
 
     def wrong(self) -> tuple[str, ...]:
-        """Which of the promises about limits broke."""
+        """The promises about limits that were broken."""
         promises = {
             f"calls refused: {dict(self.refused)}": self.refused.total() < 0.05 * self.calls,
             f"direct chat waited {_spread(self.direct)}": max(self.direct, default=0) < DIRECT_S,
@@ -131,7 +131,7 @@ def _channels(at: Scene, number: int) -> Sequence[str]:
 
 
 async def _warmed_up(*scenes: Scene) -> None:
-    """Who asks and where they ask is looked up once an hour: not what is measured here."""
+    """Look up people and channels beforehand, because these lookups are not measured here."""
     for at in scenes:
         at.ask(DIRECT)
         at.ask(CHANNELS[0])
@@ -160,7 +160,7 @@ def _all_answered(at: Scene) -> bool:
 
 
 def cpu_s(pid: int | None) -> float:
-    """What a process has used of the processors, in seconds."""
+    """The processor time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

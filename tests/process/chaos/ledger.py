@@ -106,7 +106,7 @@ def _reversals(spans: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, float]:
-    """When each question was stored, in seconds since 1970. A message's id begins with its question's ts."""
+    """The time when each question was stored, since 1970 in seconds. A message's id begins with its ts."""
     times: dict[str, float] = {}
     for _, line in lines:
         if line["event"] == "turn_started":

@@ -37,7 +37,7 @@ class Lane:
         await patiently(lambda: self.at.workspace.connections == 1, PATIENCE_S)
 
     async def one(self) -> None:
-        """Ask, kill, start again, wait. A kill that came after the answer is none, and the next question is asked."""
+        """Ask, kill, start again, wait. A kill after the answer does not count: then ask again."""
         asked = self.at.ask()
         await asyncio.sleep(self.at.dice.uniform(0, LONGEST_S))
         if self.serving is None or answered(self.at.workspace, asked):

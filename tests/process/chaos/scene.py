@@ -114,7 +114,7 @@ def server(model: ScriptedOpenAI) -> dict[str, Any]:
 
 
 async def patiently(predicate: Callable[[], object], seconds: float) -> bool:
-    """Whether it came true in time: what did not is for the ledger to tell, not for an error."""
+    """Return True if it came true in time. The ledger reports what did not, so this raises no error."""
     try:
         await wait_until(predicate, "it is so", seconds)
     except AssertionError:

@@ -132,7 +132,7 @@ async def test_kills_do_not_lose_reorder_or_overlap_anything(redis: Redis, mailb
             dice.choice(workers.processes).kill()
             await wait_until(lambda: any(p.poll() is not None for p in workers.processes), "the worker is dead")
             workers.tend()
-        # The server goes as well; whoever needs it first starts it again.
+        # The server is killed too. The first process that needs it starts it again.
         os.kill(int((await redis.info("server"))["process_id"]), signal.SIGKILL)
         await wait_until(lambda: idle(mailbox), "all is done", 60)
     log = await lines(redis, "log")

@@ -63,7 +63,7 @@ def test_a_requested_pause_counts_up_to_the_maximum() -> None:
 
 
 class Calls(RuleBasedStateMachine):
-    """Whatever happens in whatever order: it can always be called again after the longest pause."""
+    """After any events in any order a call is possible again after the longest pause."""
 
     def __init__(self) -> None:
         super().__init__()

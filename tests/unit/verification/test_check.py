@@ -125,7 +125,7 @@ def test_exempt_texts_need_no_sources_but_must_pass_all_other_rules(exempt: Draf
 
 
 def test_a_crashing_rule_counts_as_failed() -> None:
-    """A private text that is no text breaks the search for it."""
+    """A private text that is not a text breaks the search for it."""
     private = cast("tuple[str, ...]", (None,))
     heard: list[tuple[RuleName, str]] = []
     draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, private_texts=private)

@@ -42,7 +42,7 @@ OpenModel = Callable[..., OpenAIModel]
 
 
 async def collected(stream: WriteStream) -> list[tuple[str, str]]:
-    """What came on each channel, in order: how the bytes were cut is up to the network."""
+    """The text of each channel, in order, however the network cut the bytes."""
     runs: list[tuple[str, str]] = []
     async for channel, text in stream.pieces:
         if runs and runs[-1][0] == channel:

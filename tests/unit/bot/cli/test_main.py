@@ -278,7 +278,7 @@ def test_an_error_that_ends_a_command_is_reported(
 
 
 def test_an_unreadable_folder_is_reported(terminal: Terminal) -> None:
-    """Whatever the operating system refuses ends in a sentence."""
+    """Every refusal of the operating system ends in a sentence."""
     loop = terminal.folder / "loop"
     loop.symlink_to(loop)
     done = terminal.orion("verify", "docs/limits.md", "--sources", "loop")
@@ -290,7 +290,7 @@ LARGE = ("redis", "openai", "slack_sdk", "langfuse", "aiohttp")
 
 
 def said_and_loaded(*arguments: str, among: tuple[str, ...] = LARGE) -> list[str]:
-    """What the command says, line by line, and last which of the large packages it loaded for that."""
+    """The command's output line by line, and then the large packages that it loaded."""
     code = (
         "import sys\nfrom bot.cli.main import main\n"
         f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"

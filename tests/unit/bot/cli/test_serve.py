@@ -75,7 +75,7 @@ def events(log: list[EventDict]) -> list[str]:
 
 @asynccontextmanager
 async def started(command: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """A command as a task of its own, ended whatever the test did."""
+    """Run a command as a separate task, which ends with the test."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(command)
         try:

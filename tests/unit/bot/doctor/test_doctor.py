@@ -1,4 +1,4 @@
-"""`orion doctor`: every part looked at, each fault with its remedy, and an end although nobody answers."""
+"""`orion doctor` checks every part, gives a remedy for each fault, and ends even without any replies."""
 
 import asyncio
 import json
@@ -58,7 +58,7 @@ def all_at(url: str, home: Path, redis_url: str) -> Settings:
 
 
 async def checks(settings: Settings, within_s: float = REPLY_TIMEOUT_S) -> dict[str, Check]:
-    """By name; whatever is wrong comes with a remedy."""
+    """The checks by name. Each failing one has a remedy."""
     found = {check.name: check for check in await examine(settings, within_s=within_s)}
     assert all(check.ok or check.remedy for check in found.values())
     return found

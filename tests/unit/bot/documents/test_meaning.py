@@ -1,4 +1,4 @@
-"""Search by meaning as the bot sets it up: which server, when vectors are made, what is said where there are none."""
+"""Search by meaning as the bot sets it up: the server, the time of the vectors, and the message without any."""
 
 from __future__ import annotations
 

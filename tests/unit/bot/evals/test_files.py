@@ -1,4 +1,4 @@
-"""Labelled rows: read as they stand, refused with file and line where they are none."""
+"""Labelled rows are read unchanged, and faulty ones are refused with file and line."""
 
 import json
 from pathlib import Path

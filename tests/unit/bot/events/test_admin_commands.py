@@ -1,4 +1,4 @@
-"""An admin pauses Orion from a direct chat: at once, once, and nobody else does."""
+"""Only an admin pauses Orion from a direct chat, at once and once."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -73,7 +73,7 @@ class Scene:
         await self.redis.set("orion:listened_at", time.time() - seconds)
 
     def missed(self, text: str, *, channel: str = CHANNEL, thread: str | None = None, ago_s: float = 120.0) -> str:
-        """Said while nobody listened, and given up by Slack."""
+        """A message sent while no one listened, and given up by Slack."""
         self.clock.behind_s = ago_s
         ts = self.workspace.post("U0YOU", channel, text, thread)
         self.clock.behind_s = 0

@@ -263,7 +263,7 @@ async def test_a_click_is_answered_in_time_even_if_slack_is_slow(in_both_modes: 
         server = running.slack.server
         posted = await running.answered("turn-1")
         server.faults.hang("users.info")
-        await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
+        await server.click(CHANNEL, posted, "orion_trust")  # raises without an ack
         assert [call.error for call in await server.wait_for(lambda: opened_views(running))] == [""]
         server.faults.release()
         server.faults.hang("chat.postEphemeral")

@@ -28,7 +28,7 @@ class Lost:
     thread_modes: ThreadModes
 
     async def said(self, place: ThreadKey | None = None) -> tuple[Claimed, Lease]:
-        """Somebody goes on in the thread, without a mention."""
+        """A person continues in the thread without a mention."""
         here = {"thread": place or self.place, "ts": "8000000000.0", "addressed": "follow_up", "user": VISITOR}
         return await self.at.store(**here, unproven=True, vouched=True)
 

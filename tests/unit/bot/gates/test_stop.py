@@ -43,7 +43,7 @@ async def hanging(tmp_path: Path, redis_url: str) -> AsyncIterator[tuple[Setting
 
 
 async def over(setting: Setting) -> bool:
-    """Whether every event was taken in and nothing waits or runs but, perhaps, the one question."""
+    """Return True if every event was accepted and at most the one question waits or runs."""
     events = setting.workspace.workspace.deliveries.log
     stored = (await setting.orion.mailbox.depth()).messages
     return all(event.acknowledged for event in events) and stored <= 1 and setting.orion.worker.in_flight <= 1
@@ -55,7 +55,7 @@ async def test_a_guest_cannot_stop_a_members_turn(tmp_path: Path, redis_url: str
         setting.ask(f"{MENTION} stop", thread=ts, user=GUEST)
         await setting.workspace.wait_for(lambda: whispers(setting))
         await wait_until(lambda: over(setting), "both stops are done with")
-        setting.ask("stop", thread=ts, user=GUEST)  # by now it is known who this is
+        setting.ask("stop", thread=ts, user=GUEST)  # the person is known after that
         await wait_until(lambda: over(setting), "the third one too")
         gate.set()
         assert "600 requests" in shown(await setting.answer_to(ts))

@@ -22,7 +22,7 @@ def installations(redis: Redis, *keys: str) -> Installations:
 
 
 async def everything(redis: Redis) -> str:
-    """All that stands in Redis, as text."""
+    """All values in Redis, as text."""
     found = []
     async for key in redis.scan_iter():
         kind = await redis.type(key)

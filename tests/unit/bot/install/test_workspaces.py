@@ -69,7 +69,7 @@ class Served:
     browser: aiohttp.ClientSession
 
     async def install(self, team: str) -> tuple[int, str]:
-        """What a person of ``team`` does in a browser; the last page's status and text."""
+        """Install as a person of ``team`` in a browser. Return the last page's status and text."""
         state = await self.begin()
         return await self.finish(state, self.slack.grants.code(team))
 
@@ -262,7 +262,7 @@ async def test_the_pages_are_neither_framed_nor_cached_and_the_cookie_is_the_bro
     async with place.browser.get(f"{place.url}/slack/install?search=1", allow_redirects=False) as page:
         assert SEARCH_SCOPE in parse_qs(urlsplit(page.headers["Location"]).query)["scope"][0].split(",")
     assert all(part in cookie for part in ("HttpOnly", "SameSite=Lax", "Path=/slack/oauth_redirect"))
-    assert "Secure" not in cookie  # on this machine itself there is no TLS
+    assert "Secure" not in cookie  # this machine does not use TLS for itself
     named = {"Host": "orion.example"}
     async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False, headers=named) as page:
         assert "Secure" in page.headers["Set-Cookie"]
@@ -418,7 +418,7 @@ async def test_an_expired_token_that_cannot_be_renewed_gets_no_ack(
 
 
 async def test_a_turn_cancelled_during_a_refresh_loses_no_token(redis_client: Redis) -> None:
-    """The refresh token works once: Slack has used it up, whoever still waits for its reply."""
+    """The refresh token works once: Slack has used it up even if the caller no longer waits for the reply."""
     async with two_teams() as slack, replica(slack, redis_client) as one:
         before = await installed(slack, one.installations, expires_at=1.0)
         slack.grants.gate.clear()

@@ -69,7 +69,9 @@ async def test_an_event_is_stored_once_even_under_different_ids(redis_client: Re
     assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2"])
     assert (await mailbox.depth()).messages == 1
     assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
-    assert await mailbox.enqueue("T2:C:1", "cut \ud83d off", event_ids=["a", "a"])  # twice in one call is no twin
+    assert await mailbox.enqueue(
+        "T2:C:1", "cut \ud83d off", event_ids=["a", "a"]
+    )  # the same id twice in one call is not a duplicate
     assert sorted(one.body for one in await mailbox.claim("w", 2)) == ["cut ? off", "q"]
 
 
@@ -133,7 +135,7 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
 
 
 async def test_a_message_written_earlier_goes_before_those_that_wait(mailbox: Mailbox) -> None:
-    """Slack sends an event again that nobody took: by then a later question of its thread may wait already."""
+    """Slack resends an event that was not accepted, and a later question of its thread may wait already."""
     said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
     for name in ("second", "third", "first"):
         await mailbox.enqueue("t", name, event_ids=[name], said=said[name])

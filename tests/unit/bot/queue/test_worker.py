@@ -1,4 +1,4 @@
-"""The worker over a real Valkey: every claimed message ends, whatever its handler does."""
+"""The worker over a real Valkey: every claimed message ends, whether its handler returns, raises or hangs."""
 
 import asyncio
 import json

@@ -284,7 +284,7 @@ async def test_a_replica_that_comes_later_is_noticed(redis_client: Redis) -> Non
 
     await Replication(redis_client, clock=clock).confirm(SHARD)
     assert asked
-    assert await redis_client.exists(f"{SHARD}:replicated") == 0  # nobody to wait for: nothing is written
+    assert await redis_client.exists(f"{SHARD}:replicated") == 0  # no replica to wait for: nothing is written
 
 
 async def test_a_server_that_does_not_report_replicas_has_none(pair: Pair) -> None:

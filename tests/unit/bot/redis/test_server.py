@@ -133,7 +133,7 @@ def alive(pid: int) -> bool:
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Path]:
-    """A home; whatever server a failed test left in it is ended through a last clean leaver."""
+    """A home folder. A server that a failed test left in it is ended by a last client."""
     yield tmp_path / "home"
     async with connect(tmp_path / "home"):
         pass
@@ -182,7 +182,7 @@ async def test_the_server_survives_a_killed_parent_and_is_found_again(home: Path
 
 
 async def test_a_full_disk_refuses_questions_until_there_is_room(home: Path) -> None:
-    """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
+    """A limit on the size of files simulates a full disk. A server inherits it at its start."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
     try:

@@ -48,7 +48,7 @@ class Setting:
     folder: Path
 
     def reports(self, name: str = CHANNEL) -> WeeklyReports:
-        """What one worker runs."""
+        """The task of one worker."""
         slack = self.slack
         bot = TeamBot(
             workspace=slack.workspace,

@@ -13,7 +13,7 @@ SLOW = Pace(change_s=60)
 
 
 def told(slack: Slack, method: str = SESSION_METHOD) -> list[str]:
-    """What Slack took, in order."""
+    """The statuses that Slack accepted, in order."""
     return [call.arguments["status"] for call in slack.server.calls if call.method == method and not call.error]
 
 

@@ -1,4 +1,4 @@
-"""Who somebody is to this workspace: what Slack says is read strictly, kept for an hour, and never guessed."""
+"""People as this workspace sees them: Slack's replies are read strictly, cached, and never guessed."""
 
 from dataclasses import replace
 from typing import Any

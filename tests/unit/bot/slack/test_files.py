@@ -310,7 +310,7 @@ LOG = b"""2026-11-20 02:14:07 walrus backup started on vault-3
 
 
 async def test_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
-    """A colleague posts a log and a photo; whoever asks under it means the log. What was not read is said once."""
+    """A colleague posts a log and a photo. A question under them is about the log. Unread files are named once."""
     workspace = setting.workspace
     files = [workspace.add_file("U0ONCALL", name, data) for name, data in (("night.log", LOG), ("photo.png", b"\x89"))]
     root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=files)

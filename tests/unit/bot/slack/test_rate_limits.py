@@ -1,4 +1,4 @@
-"""Slack's limits are kept to by all workers together, and whoever must wait long comes back for a place of its own."""
+"""All workers together keep Slack's limits, and a call with a long wait comes back later for its own slot."""
 
 from itertools import pairwise
 

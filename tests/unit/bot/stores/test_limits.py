@@ -41,7 +41,7 @@ def budgets(redis: Redis, limits: Limits, now: float = NOON) -> Budgets:
 
 
 async def used_up(redis: Redis, purse: Budgets, of: Incoming) -> Holder | None:
-    """Whose budget is, as one message finds it."""
+    """The holder whose budget is used up for this message."""
     async with redis.pipeline(transaction=False) as pipe:
         return purse.find_exhausted(of, (await pipe.execute())[0] if purse.queue_read(pipe, of) else ())
 

@@ -74,7 +74,7 @@ async def test_the_previous_thread_is_the_one_last_used_within_half_an_hour(redi
     async with redis_client.pipeline() as pipe:
         for said in (first, second, channel):
             chats.record(pipe, said, said.thread_ts)
-        chats.record(pipe, first, thread(90).thread_ts)  # somebody went on in the first one
+        chats.record(pipe, first, thread(90).thread_ts)  # a person continued in the first one
         await pipe.execute()
 
     async def before(seconds: int, channel: str = "D1") -> ThreadKey | None:
@@ -134,7 +134,7 @@ async def token_of(stores: Stores, incoming: Incoming) -> str:
 
 
 async def everything(redis: Redis) -> dict[str, str]:
-    """What stands under every key, as text."""
+    """The values of all keys, as text."""
     found = {}
     async for key in redis.scan_iter():
         match await redis.type(key):

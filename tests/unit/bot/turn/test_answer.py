@@ -138,7 +138,7 @@ async def test_an_outage_of_slack_uses_up_no_tries(redis_client: Redis, at: Team
 
 @pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
 async def test_a_question_repeated_from_elsewhere_is_answered_in_place(how: str, at: TeamBot) -> None:
-    """Nothing in Redis tells that an answer stands, and it is the message's first try: only Slack knows."""
+    """Redis does not record the answer, and it is the message's first try: only Slack has it."""
     edited = how.startswith("edited")
     place, ts = at.slack.ask()
     if not edited:
@@ -154,7 +154,7 @@ async def test_a_question_repeated_from_elsewhere_is_answered_in_place(how: str,
 async def test_posts_of_an_edits_turn_are_looked_for_even_if_slack_delays_reading(
     tmp_path: Path, redis_client: Redis
 ) -> None:
-    """Where the first answer stands is known; what this turn posted beside it is not."""
+    """The first answer's messages are known, but not those that this turn posted."""
     async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
         place, ts = await at.ask()
         assert await at.handle() == OK

@@ -1,4 +1,4 @@
-"""What Slack carried out after it was given up stands once all the same, and the messages for it."""
+"""A call that Slack carries out after it was given up still has only one effect."""
 
 import asyncio
 import time
@@ -61,7 +61,7 @@ def stamps(slack: Slack, place: ThreadKey) -> list[str]:
 
 
 async def landed(slack: Slack) -> None:
-    """Slack has carried out whatever it was asked, late as it is."""
+    """Slack has carried out every call, even late."""
     slack.server.faults.release()
     await wait_until(lambda: all(call.done for call in slack.server.calls), "Slack carried it out")
 
@@ -144,7 +144,7 @@ async def test_a_placeholder_that_arrives_after_the_answer_is_deleted(tmp_path: 
 async def test_an_interrupted_post_that_arrives_late_is_not_a_duplicate(
     why: str, tmp_path: Path, redis_client: Redis
 ) -> None:
-    """The turn was interrupted in the middle of its post: nobody waits for the reply, and Slack carries it out."""
+    """The turn was interrupted during its post: no one waits for the reply, and Slack carries it out."""
     drafts = [GOOD, "<answer>It is 120 requests, as edited [1].</answer>"]
     async with team_bot(tmp_path, redis_client, drafts) as at:
         place, ts = at.slack.ask()
@@ -168,7 +168,7 @@ async def test_an_interrupted_post_that_arrives_late_is_not_a_duplicate(
 
 
 async def test_the_answer_to_the_latest_of_two_versions_stays(slack: Slack) -> None:
-    """The older one landed between the newer one's look and post: it stands first, and answers nothing any more."""
+    """The older one arrived between the newer one's lookup and post: it is first, and out of date."""
     place, ts = slack.ask()
     older = Incoming(kind="question", thread=place, user="U", ts=ts, addressed="mention").turn_id
     await slack.delivery.post_answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id=older, may_exist=False))

@@ -49,7 +49,7 @@ async def test_the_engine_answers_from_its_documents(tmp_path: Path) -> None:
 
 
 class Hesitant(OpenAIModel):
-    """Its draft is asked for before its decision, as where something stands in front of the model."""
+    """Its draft is requested before its decision, as happens with a proxy in front of the model."""
 
     async def decide(self, context: DecideContext) -> Decision:
         await asyncio.sleep(0.05)

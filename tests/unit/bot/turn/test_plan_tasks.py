@@ -40,7 +40,7 @@ def seen(*statuses: str, title: str = "Look") -> tuple[StepSeen, ...]:
 
 
 def tasks(message: dict[str, Any]) -> list[tuple[str, str]]:
-    """Title and status of each task that stands in the message."""
+    """Title and status of each task in the message."""
     return [(block["title"], block["status"]) for block in message.get("blocks", []) if block["type"] == "task_card"]
 
 
@@ -202,7 +202,7 @@ async def test_any_failure_of_a_plan_leaves_one_answer(tmp_path: Path, redis_url
 
 @pytest.mark.parametrize("stops", [False, True])
 async def test_a_worker_that_dies_after_a_plan_leaves_none(at: TeamBot, *, stops: bool) -> None:
-    """Whoever takes the question over, or finds that it was taken back, knows nothing of the plan but its message."""
+    """The next worker knows only the plan's message, whether it answers the question or finds it withdrawn."""
     at.services = streaming_in(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)

@@ -32,7 +32,7 @@ def shown(slack: Slack) -> list[str]:
 
 
 def cleared(slack: Slack) -> bool:
-    """Whether no status shows, and no Stop button."""
+    """Return True if neither a status nor a Stop button is shown."""
     threads = slack.server.workspace.threads
     return not threads.status_payloads() and {one.status for one in threads.sessions.values()} == {"active"}
 

@@ -1,4 +1,4 @@
-"""A stream that nobody ended, and whoever comes next: one message in the end, whatever was known."""
+"""A stream that was not ended, and the next worker: one message remains, whatever was recorded."""
 
 import asyncio
 import time

@@ -36,7 +36,7 @@ async def judge_turn(
     sent: Callable[[], object] = lambda: True,
     **options: Any,
 ) -> None:
-    """Two people dislike one answer; then somebody saves the right one. Return once all is ``sent``."""
+    """Two people dislike one answer, then one saves the right one. Return once all is ``sent``."""
     records = TurnRecords(redis)
     await records.save({"turn_id": "turn-1", "question": QUESTION, "outcome": "answered"})
     async with tracer_to(receiver.url, **options) as tracer:

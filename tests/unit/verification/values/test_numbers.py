@@ -1,4 +1,4 @@
-"""Numbers in every spelling: readings, units, bounds, words, and what is no number at all."""
+"""Numbers in every spelling: readings, units, bounds, words, and text that is not a number."""
 
 from __future__ import annotations
 

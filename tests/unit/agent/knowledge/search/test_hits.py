@@ -1,4 +1,4 @@
-"""What is found is expand_hits until it can be answered from, and what there is no room for is named."""
+"""Hits are expanded until they are enough for an answer, and those without room are named."""
 
 from __future__ import annotations
 
