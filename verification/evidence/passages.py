@@ -191,8 +191,11 @@ def _split_line(line: str, language: str) -> list[str]:
 def is_false_boundary(text: str, start: int, position: int) -> bool:
     """Return True if the cut at ``position`` does not end a sentence.
 
-    It is inside a name ("Rocket.Chat") or a date ("am 3. Mai"), or follows an abbreviation ("5 p.m. EST").
+    It is inside a name ("Rocket.Chat") or a date ("am 3. Mai"), or follows an abbreviation ("5 p.m. EST") or a name
+    that asks ("Who is told?: HR").
     """
+    if text[position : position + 1] in {":", ";", ","}:
+        return True
     tail = max(start, position - 12)
     if not text[tail:position].rstrip().endswith("."):
         return False

@@ -59,6 +59,7 @@ def test_a_german_ordinal_does_not_end_a_sentence() -> None:
         ("Das kostet 168 € inkl. MwSt. im Mai.", "de", 1),
         ("From 5:00 p.m. to 11:00 p.m. EST, also at 9 p.m. Tuesday [1].", "en", 1),
         ("It opens at 9 a.m. It closes at 5 p.m. The gate stays open.", "en", 3),
+        ("Need: A person leaves; Who decides?: The lead; Who is told?: The team. Ask Ann.", "en", 2),
         ("They do not name Rocket.Chat, Node.js or pypdf._page.Page [1].", "en", 1),
         ("_Meetings may cost more than $10,000._ For these, approval is needed [1].", "en", 2),
     ],
