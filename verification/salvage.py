@@ -59,17 +59,17 @@ def outline(text: str) -> tuple[Part, ...]:
 def _blocks(text: str) -> Iterator[list[TextLine]]:
     """Yield runs of lines of one kind. A blank line ends a block, except between items of a list."""
     block: list[TextLine] = []
-    near = False
+    is_adjacent = False  # True if the line before is not blank
     for line in lines(text):
         if line.kind != "blank":
             kind = block[0].kind if block else "blank"
-            kin = (line.kind == kind and kind not in {"heading", "fence"}) or {line.kind, kind} <= _TABLE
-            hangs = kind == "item" and line.kind == "text" and line.indent > 0 and near
-            if block and not (hangs or (kin and (near or kind == "item"))):
+            is_same = (line.kind == kind and kind not in {"heading", "fence"}) or {line.kind, kind} <= _TABLE
+            continues_item = kind == "item" and line.kind == "text" and line.indent > 0 and is_adjacent
+            if block and not (continues_item or (is_same and (is_adjacent or kind == "item"))):
                 yield block
                 block = []
             block.append(line)
-        near = line.kind != "blank"
+        is_adjacent = line.kind != "blank"
     if block:
         yield block
 
@@ -119,8 +119,8 @@ def salvage(
     """
     for _ in range(_MAX_ROUNDS):
         if verdict.passed:
-            strays = any(violation.rule == "addresses_question" for violation in verdict.violations)
-            return verdict if verdict.claims and not strays else None
+            misses_question = any(violation.rule == "addresses_question" for violation in verdict.violations)
+            return verdict if verdict.claims and not misses_question else None
         text = _drop_failed(draft, verdict, left_out)
         if not text:
             return None
