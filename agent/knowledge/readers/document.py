@@ -133,6 +133,13 @@ def whole(text: str) -> tuple[DocumentPart, ...]:
     return (DocumentPart(text=text),) if text.strip() else ()
 
 
+def front_matter(title: str, updated: str = "") -> str:
+    """Return front matter from which a title is read as it is."""
+    quoted = " ".join(title.split()).replace('"', '\\"')
+    date = f"updated: {updated}\n" if updated else ""
+    return f'---\ntitle: "{quoted}"\n{date}---\n\n'
+
+
 def clean(text: str) -> str:
     """Return text with plain line endings, without control characters and lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").translate(_CONTROL)

@@ -20,6 +20,7 @@ _OPTIONS: Final = ConversionOptions(
     skip_images=True,
     preprocessing=PreprocessingOptions(enabled=True, remove_forms=False, remove_navigation=False),
     max_depth=400,
+    highlight_style="none",
     exclude_selectors=[
         *(
             "script",

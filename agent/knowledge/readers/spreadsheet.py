@@ -33,6 +33,11 @@ _DELIMITERS: Final = ",;\t|"
 _BLOCK: Final = 1_000_000  # bytes of a sheet's XML that are searched for links at once
 _OVERLAP: Final = 5_000  # longer than a link with its formula
 _RULE: Final = " --- |"
+_RULE_LINE: Final = "\n|"  # between a header and its rule
+_NO_RESULT: Final = re.compile(
+    rb"<(?:\w+:)?c(?![^<>]*t=\"str\")[^<>]*><(?:\w+:)?f[^<>]*>[^<]*</(?:\w+:)?f>"
+    rb"(?:<(?:\w+:)?v\s*/>|<v></v>)?</(?:\w+:)?c>"
+)
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})\"")
 _LINK: Final = re.compile(rb"<(?:\w+:)?hyperlink\s([^<>]*)>")
 _LINK_FORMULA: Final = re.compile(
@@ -51,6 +56,8 @@ _UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
 def read_csv(data: bytes, limits: ReadLimits) -> Content:
     """Read a file of separated values as one table."""
     text = decode(data)
+    if separator := re.match(r"sep=(.)\n", text):  # for Excel
+        text = text[separator.end() :]
     try:
         dialect: Any = csv.Sniffer().sniff(text[:_SAMPLE], _DELIMITERS)
     except csv.Error:
@@ -71,12 +78,12 @@ def read_xlsx(data: bytes, limits: ReadLimits) -> Content:
         parts: list[DocumentPart] = []
         for sheet in workbook.worksheets:
             if sheet.sheet_state == "visible":
-                rows = limits.take(_table(_read_rows(sheet)), f"sheet {sheet.title}, row", len)
+                rows = limits.take(_table(_read_rows(sheet, limits)), f"sheet {sheet.title}, row", len)
                 parts += _parts(f"## {sheet.title}\n\n", rows)
         return Content(title=clean(workbook.properties.title or ""), parts=tuple(parts))
 
 
-def _read_rows(sheet: Any) -> Iterator[list[str]]:
+def _read_rows(sheet: Any, limits: ReadLimits) -> Iterator[list[str]]:
     """Yield rows. A cell that is merged across rows is repeated in each row that has other cells."""
     sheet.reset_dimensions()  # a wrong size in the file would hide rows
     with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads neither
@@ -86,6 +93,8 @@ def _read_rows(sheet: Any) -> Iterator[list[str]]:
             repeated.update(islice(_repeated_cells(xml), MAX_ROWS - len(repeated)))
             addresses.update(islice(_addresses(xml, links), MAX_ROWS - len(addresses)))
             rest = xml[-_OVERLAP:]
+            if _NO_RESULT.search(xml):
+                limits.cut = limits.cut or "is read without the results of formulas: open it in Excel and save it"
     above: list[str] = []
     for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS), 1):
         cells = [_cell_text(cell) for cell in row[:MAX_COLUMNS]]
@@ -145,37 +154,45 @@ def _parts(above: str, lines: Iterator[str]) -> tuple[DocumentPart, ...]:
     while (some := list(islice(lines, PART_ROWS))) and any(some):
         text = clean(head + "\n".join(some) + "\n")
         parts.append(DocumentPart(text=text, line=1 + len(parts) * PART_ROWS))
-        if not parts[1:]:
-            head = above + next((f"{line}\n" for line in some if _RULE in line), "")
+        head = next((f"{above}{line}\n" for line in reversed(some) if _RULE_LINE in line), head)
     return tuple(parts)
 
 
 def _table(rows: Iterable[list[str]]) -> Iterator[str]:
-    """Yield rows as lines of a Markdown table. Lone cells above its header are paragraphs."""
+    """Yield rows as lines of Markdown tables. Lone cells above a header are paragraphs.
+
+    After empty rows, a row of words begins another table if it has a different width.
+    """
     lone: list[str] = []
     width = 0
+    after_gap = True
     for cells in _filled_rows(rows):
-        if not width and len(cells) == 1 and len(lone) < MAX_LONE_ROWS:
+        words = all(any(map(str.isalpha, cell)) for cell in cells if cell.strip())
+        if not cells:
+            after_gap = True
+        elif len(cells) == 1 and (after_gap or not width) and len(lone) < MAX_LONE_ROWS:
             lone += cells
-        elif width:
-            yield table_row([*cells, *[""] * (width - len(cells))])
+        elif width and not (after_gap and words and len(cells) != width):
+            yield from (table_row([*row, *[""] * (width - len(row))]) for row in (*([cell] for cell in lone), cells))
+            lone, after_gap = [], False
         else:
+            yield from [""] if width else []
             width = len(cells)
             yield from (f"{cell.strip()}\n" for cell in lone)
-            yield f"{table_row(cells)}\n|{_RULE * width}"
-    if not width:
-        yield "\n".join(lone)
+            yield f"{table_row(cells)}{_RULE_LINE}{_RULE * width}"
+            lone, after_gap = [], False
+    yield from (table_row([cell, *[""] * (width - 1)]) for cell in lone) if width else ["\n".join(lone)]
 
 
 def _filled_rows(rows: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Yield rows without trailing empty cells, and stop at a long run of empty rows."""
+    """Yield rows without trailing empty cells, one for several empty rows, and stop at a long run of empty rows."""
     empty = 0
     for row in islice(rows, MAX_ROWS):
         filled = max((number for number, cell in enumerate(row, 1) if cell.strip()), default=0)
         empty = 0 if filled else empty + 1
         if empty > _MAX_EMPTY_ROWS:
             return
-        if filled:
+        if filled or empty == 1:
             yield row[: min(filled, MAX_COLUMNS)]
 
 
@@ -205,6 +222,8 @@ def _with_unit(value: float, number_format: str) -> str:
     """Return a number with the percent sign, currency or words that its format shows."""
     if "%" in number_format:
         return f"{round(value * 100, 6):.15g}%"
+    if set(number_format) == {"0"}:
+        return f"{value:0{len(number_format)}.0f}"
     shown = _BRACKET.sub(lambda found: f'"{found[1] or ""}"', number_format.partition(";")[0])
     if scale := _SCALE.search(_UNIT.sub(" ", shown)):
         value /= 1_000 ** len(scale[1])

@@ -149,7 +149,7 @@ def _scalar(value: str) -> str:
     """Return a value of front matter on one line, without quotes and comment."""
     if quoted := _QUOTED.fullmatch(value.strip()):
         return quoted["text"].replace('\\"', '"').strip()
-    return " ".join(re.sub(r"^[>|][+-]?(?=\s)|(?:^|\s)#.*", "", value).split())
+    return " ".join(re.sub(r"^[>|][+-]?(?=\s)|\s#\s.*", "", value).split())
 
 
 def read_notebook(data: bytes, _: ReadLimits) -> Content:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from agent.knowledge.readers.document import front_matter
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
 from agent.thread.conversation import NOBODY, PUBLIC, parse_audience
@@ -71,7 +72,7 @@ class SavedAnswer:
     def read(self, today: date) -> tuple[bytes, float]:
         """Return the Markdown to index, whose title says who confirmed it, and the time of confirmation."""
         title = f"{' '.join(self.question.split())} ({self.confirmation(today)})"
-        text = f"---\ntitle: {title}\nupdated: {self.confirmed.isoformat()}\n---\n\n{self.answer.strip()}\n"
+        text = f"{front_matter(title, self.confirmed.isoformat())}{self.answer.strip()}\n"
         confirmed = datetime.combine(self.confirmed, datetime.min.time(), UTC)
         return text.encode("utf-8", "replace"), confirmed.timestamp()
 

@@ -23,6 +23,7 @@ from typing import IO, Any, Final
 
 import orjson
 
+from agent.knowledge.readers.document import front_matter
 from agent.knowledge.readers.reading import parse_timestamp, read_bytes
 from agent.knowledge.sources.file_rules import is_storable
 from agent.knowledge.types import FETCHED, DocumentSource, IndexRun, NotModifiedError, Readable, ReadError
@@ -62,7 +63,9 @@ class FeedSource(DocumentSource):
                 known = {key.removeprefix(prefix): note for key, note in run.notes.items() if key.startswith(prefix)}
                 for line in self._lines(Path(folder), known):
                     document = self._document(line, Path(folder), run)
-                    if document and document.key not in seen:
+                    if document and document.key in seen:
+                        run.failed.append((document.key, "is printed twice; only the first counts"))
+                    elif document:
                         seen.add(document.key)
                         yield document
         except ReadError as error:
@@ -181,9 +184,9 @@ def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tupl
             raise ReadError(reason="names a file outside the folder that the feed was given")
         data, _ = read_bytes(file)
     elif isinstance(fields.get("text"), str):
-        title = " ".join(str(fields.get("title") or fields["key"]).split())[:_MAX_TITLE_CHARS]
-        day = f"updated: {datetime.fromtimestamp(changed, UTC):%Y-%m-%d}\n" if changed else ""
-        head = f"---\ntitle: {title}\n{day}---\n\n" if "name" not in fields else ""
+        title = str(fields.get("title") or fields["key"])[:_MAX_TITLE_CHARS]
+        day = f"{datetime.fromtimestamp(changed, UTC):%Y-%m-%d}" if changed else ""
+        head = front_matter(title, day) if "name" not in fields else ""
         data = (head + fields["text"]).encode("utf-8", "replace")
     else:
         raise ReadError(reason="has neither text nor path")

@@ -16,6 +16,7 @@ from agent.knowledge.sources.file_rules import Audiences, is_document, is_left_o
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexRun, Readable, ReadError
 
+_LEADS_OUT: Final = "is a link that leads out of its folder"
 _MIN_COPIED: Final = 2  # two files can easily change on the same day
 
 
@@ -44,6 +45,9 @@ class Folders:
     def _walk(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._note_unreadable):
             names[:] = sorted(name for name in names if not is_left_out(name))
+            for link in (Path(folder, name) for name in names if Path(folder, name).is_symlink()):
+                if not link.resolve().is_relative_to(root):
+                    self._run.failed.append((link.relative_to(root).as_posix(), _LEADS_OUT))
             for name in sorted(files):
                 if is_document(PurePath(name), str(root), self._run):
                     yield Path(folder, name)
@@ -55,7 +59,7 @@ class Folders:
         """Yield the file under its real path, unless it is outside the root or was already yielded."""
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(root):
-            self._run.failed.append((path.relative_to(root).as_posix(), "is a link that leads out of its folder"))
+            self._run.failed.append((path.relative_to(root).as_posix(), _LEADS_OUT))
             return
         inside, key = real.relative_to(root).as_posix(), str(real)
         if not is_storable(key):

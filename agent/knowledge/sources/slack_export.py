@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from agent.json_data import mapping
+from agent.knowledge.readers.document import front_matter
 from agent.knowledge.slack_message import read_message, with_names
 from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
 from agent.thread.conversation import PUBLIC
@@ -83,7 +84,7 @@ def _document(channel: str, key: str, messages: Sequence[Message], names: Mappin
     what = " ".join(texts[0].split())[:_MAX_TITLE_CHARS] if "." in key else days[0]
     heads = (f"{who} ({_format_time(message)})" for who, message in zip(authors, messages, strict=True))
     body = "\n\n".join(f"{head}: {text}" for head, text in zip(heads, texts, strict=True))
-    text = f"---\ntitle: #{channel}: {what}\nupdated: {days[-1]}\n---\n\n{body}\n"
+    text = f"{front_matter(f'#{channel}: {what}', days[-1])}{body}\n"
     return text.encode("utf-8", "replace"), float(messages[-1]["ts"])
 
 

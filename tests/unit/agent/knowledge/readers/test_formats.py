@@ -214,6 +214,7 @@ def test_a_cell_merged_across_rows_also_counts_below_an_empty_row() -> None:
         ('"$"#,##0.0,,"M"', 5_400_000, "$5.4 M"),
         ("#,##0", 12_000, "12000"),
         ("[$CHF] #,##0", 9, "CHF 9"),
+        ("00000", 1234, "01234"),
     ],
 )
 def test_a_number_is_read_at_the_scale_that_its_format_shows(number_format: str, value: float, shown: str) -> None:
@@ -222,3 +223,33 @@ def test_a_number_is_read_at_the_scale_that_its_format_shows(number_format: str,
     sheet.append(["Revenue", value])
     sheet["B1"].number_format = number_format
     assert f"| Revenue | {shown} |" in parse_document("a.xlsx", bytes_of(workbook.save)).text
+
+
+def test_second_table_of_a_sheet_has_its_own_header() -> None:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    rows: tuple[list[object], ...] = (
+        ["Plan", "Price", "Seats"],
+        ["Team", 3, 40],
+        [],
+        ["Offices"],
+        ["City", "Desks"],
+        ["Bern", 9],
+        [],
+        ["", "end"],
+    )
+    for row in rows:
+        sheet.append(row)
+    first = "| Plan | Price | Seats |\n| --- | --- | --- |\n| Team | 3 | 40 |\n"
+    second = "\nOffices\n\n| City | Desks |\n| --- | --- |\n| Bern | 9 |\n|  | end |\n"
+    assert parse_document("a.xlsx", bytes_of(workbook.save)).text == f"## Sheet\n\n{first}{second}"
+
+
+def test_formula_without_a_result_is_reported() -> None:
+    workbook = Workbook()
+    workbook.worksheets[0].append(["Seats", "=4*10"])
+    assert "without the results of formulas" in parse_document("a.xlsx", bytes_of(workbook.save)).cut
+
+
+def test_separator_that_excel_writes_above_a_table_is_not_its_title() -> None:
+    assert parse_document("a.csv", b"sep=;\nPlan;Price\nTeam;3,5\n").text.startswith("| Plan | Price |")

@@ -129,6 +129,13 @@ def test_a_program_sees_nothing_of_orion_and_reads_only_its_own_folder(
     assert "outside" in report.failed[0][1]
 
 
+def test_a_title_is_read_as_it_is_and_a_key_counts_once(index: KnowledgeIndex, tmp_path: Path) -> None:
+    title = 'Ticket # 5: the "x" plan'
+    report = index.index([program(tmp_path, "", LUNCH | {"title": title}, LUNCH | {"audience": ["C0HR"]})])
+    assert titles(index) == {title: "public"}
+    assert "is printed twice" in report.failed[0][1]
+
+
 def test_a_missing_program_or_file_is_reported(index: KnowledgeIndex, tmp_path: Path) -> None:
     missing = [FeedSource(command=(str(tmp_path / "no-program"),)), FeedSource(command=(str(tmp_path / "no.jsonl"),))]
     assert [reason for _, reason in index.index(missing).failed] == [

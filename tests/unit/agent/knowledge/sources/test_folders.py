@@ -56,13 +56,14 @@ def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     (root / "alias.md").symlink_to(root / "real.md")
     (root / "out.md").symlink_to(tmp_path / "secret.md")
     (root / "loop").symlink_to(root)
+    (root / "shared").symlink_to(tmp_path)
     (root / "self.md").symlink_to(root / "self.md")
     run = IndexRun()
     real, own = files(run, root)
     assert (real.id, own.id) == ("real.md", "self.md")
     with pytest.raises(ReadError, match="cannot be opened"):
         own.read()
-    assert run.failed == [("out.md", "is a link that leads out of its folder")]
+    assert run.failed == [(name, "is a link that leads out of its folder") for name in ("shared", "out.md")]
     (root / "real.md").unlink()
     (root / "real.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(ReadError, match="replaced by a link"):

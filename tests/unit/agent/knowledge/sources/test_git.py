@@ -118,7 +118,7 @@ def test_unreadable_files_of_a_repository_are_named(index: KnowledgeIndex, repos
     assert report.added == 2
     assert sorted(reason for _, reason in report.failed) == [
         "has a name that is not UTF-8",
-        "is too big (10 MB; the limit is 10 MB)",
+        "is too big (11 MB; the limit is 10 MB)",
     ]
     assert index.search("canteen")[0].url == "https://git.example/b/docs/lunch.md#L5"
 
