@@ -12,7 +12,6 @@ from verification.evidence.verbatim import (
     Span,
     highlight_shared_words,
     is_quoted,
-    is_row_in_words,
     shorten_row,
     text_as_read,
     without_citations,
@@ -43,11 +42,13 @@ class NamedPassage(NamedTuple):
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     """Return the passages behind a claim, at most ``MAX_PASSAGES``; a table row comes with the table's head."""
     pages = {source.id: source_lines(source) for source in sources}
-    words = text_as_read(without_citations(claim.text))  # the claim is a part of the chunk that Slack gets
+    said = without_citations(claim.text)  # a part of the chunk that Slack gets
+    words = text_as_read(" ".join(said.split()))
     named = _ADDRESS.findall(claim.text) if claim.settled_by == "judge" else ()
     lines: Iterable[Line] = claim.lines if claim.settled_by == "judge" else ()
     if claim.settled_by == "quotation":
-        lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()))]
+        most = max(_MAX_QUOTED_LINES, said.count("\n") + 1)
+        lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()), most)]
     known = sorted({(source, line) for source, line in lines if 0 <= line < len(pages.get(source, ()))})
     heads = {(source, line): _head_of(pages[source], line) for source, line in known}
     above_rows = {(source, head) for (source, _), head in heads.items() if head}
@@ -109,15 +110,23 @@ def _cell_as_read(text: str) -> str:
     return _as_read(f"|{text}").replace("\n", " ").removeprefix("|")  # a ">" or "#" at its beginning is no mark
 
 
-def _quoted_lines(words: str, page: Sequence[str]) -> range:
-    """Return the numbers of the lines that contain the quoted words; a row of a table matches by its cells."""
+def _quoted_lines(words: str, page: Sequence[str], most: int) -> range:
+    """Return the numbers of the lines, at most ``most``, that contain the quoted words.
+
+    A row of a table matches by its cells, or by its cells after their columns' names.
+    """
+    words = words.replace("?", "").replace("？", "")  # a question can be quoted, too
     parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
-    for count in range(1, _MAX_QUOTED_LINES + 1):
+    for count in range(1, most + 1):
         for first in range(1, len(page) - count + 1):
             place = text_as_read(" ".join(page[first : first + count]))
             if all(is_quoted(part, [place], exactly=False) for part in parts):
                 return range(first, first + count)
     for line, row in enumerate(page):
-        if "|" in row and is_row_in_words(words, [text_as_read(f"{_head_of(page, line)}\n|---|\n{row}")]):
-            return range(line, line + 1)
+        if "|" in row and (head := _head_of(page, line)):
+            pairs = zip(split_cells(head), split_cells(row), strict=False)
+            if is_quoted(
+                words, [text_as_read("; ".join(f"{name}: {cell}" for name, cell in pairs if cell))], exactly=False
+            ):
+                return range(line, line + 1)
     return range(0)

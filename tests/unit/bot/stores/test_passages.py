@@ -95,6 +95,9 @@ def test_rows_are_shown_with_what_their_columns_are(
     [
         ("After six years *notice* is three months [2].", (2,), (2, "After six years notice is three months.")),
         ("Ask your lead about it. [2]", (2,), (2, "Ask\nyour lead about it.")),
+        ("<https://x.example/a?b|Ask\nyour> lead about it [2].", (2,), (2, "Ask\nyour lead about it.")),
+        ("Ask your lead about it? [2]", (2,), (2, "Ask\nyour lead about it.")),
+        ("; Requests: 600; Price: 9 [1]", (1,), (1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")),
         ("Plan: Pro; Requests: 600; Price: 9 [1]", (1,), (1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")),
         ("Pro | 600 | 9", (1,), (1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")),
     ],
