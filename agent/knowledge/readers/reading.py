@@ -121,14 +121,14 @@ def advice_for(suffix: str) -> str:
 
 # Labels of a document's age in seven languages.
 _AGES: Final = (
-    r"(?:last[ _-]?)?(?:updated|modified|reviewed|changed|revised)(?:[ _-](?:on|at))?|lastmod|date[ _-]?modified"
+    r"(?:last[ _-]?)?(?:updated|modified|reviewed|changed|revised)(?:[ _-]?(?:on|at))?|lastmod|date[ _-]?modified"
     r"|update[ _-]date|as of|stand|(?:version|versión|fassung) (?:of|vom|du|del?)"
     r"|(?:zuletzt )?(?:aktualisiert|geändert|überarbeitet)(?: am)?|(?:dernière )?mise? à jour(?: le)?"
     r"|dernière modification|(?:última )?(?:actualización|modificación)|actualizado(?: el)?"
     r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于"
 )
 _CREATED: Final = (
-    r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-](?:on|at))?|published(?:[ _-](?:on|at))?|(?:pub|rev)[ _-]?date"
+    r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-]?(?:on|at))?|published(?:[ _-]?(?:on|at))?|(?:pub|rev)[ _-]?date"
 )
 _LABELS: Final = (re.compile(_AGES, re.IGNORECASE), re.compile(_CREATED, re.IGNORECASE))
 # A label is at the start of a line or after another fact: "Owner: Sales. Last updated: 2024-01-10".

@@ -318,7 +318,7 @@ def test_prose_that_begins_like_code_is_kept_in_mdx() -> None:
 
 
 def test_a_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
-    for field, said in (("actualizado", "2024-02-12"), ("Stand", "2. März 2026")):
+    for field, said in (("actualizado", "2024-02-12"), ("updatedAt", "2024-02-12"), ("Stand", "2. März 2026")):
         text = f"---\ntitulo: Gastos\n{field}: {said}\n---\n\n# Gastos\n\nTexto.\n"
         assert read("a.md", text).updated_at in {said, "2026-03-02"}
 
