@@ -127,9 +127,7 @@ _AGES: Final = (
     r"|dernière modification|(?:última )?(?:actualización|modificación)|actualizado(?: el)?"
     r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于"
 )
-_CREATED: Final = (
-    r"date|datum|fecha|tanggal|日付|日期|created(?:[ _-]?(?:on|at))?|published(?:[ _-]?(?:on|at))?|(?:pub|rev)[ _-]?date"
-)
+_CREATED: Final = r"date|datum|fecha|tanggal|日付|日期|(?:created|published)(?:[ _-]?(?:on|at))?|(?:pub|rev)[ _-]?date"
 _LABELS: Final = (re.compile(_AGES, re.IGNORECASE), re.compile(_CREATED, re.IGNORECASE))
 # A label is at the start of a line or after another fact: "Owner: Sales. Last updated: 2024-01-10".
 _HEAD_DATE: Final = re.compile(
