@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import aiohttp
@@ -22,8 +23,8 @@ from agent.model.protocol import ModelError, ServerAddress
 from observability.loopback import proxy_for
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
-MAX_STREAM: Final = 1 << 26
-"""In bytes: an endless stream must not use up the memory."""
+MAX_REPLY: Final = 1 << 26
+"""In unpacked bytes: an endless reply must not use up the memory."""
 _KEEP_ALIVE_S: Final = 120.0  # the next question often comes after aiohttp's 15 s, and should not need a new handshake
 _EMBED_RETRIES: Final = 5  # the SDK's own retries, which wait as long as a rate limit asks
 _MAX_CONNECTIONS: Final = 1_000
@@ -54,6 +55,7 @@ class SdkClient:
             trust_env=False,
             verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
             timeout=timeout,
+            event_hooks={"response": [_limit]},
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
         )
         common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "default_headers": headers, "http_client": http}
@@ -96,6 +98,28 @@ class SdkClient:
             return vectors, reply.usage.prompt_tokens if reply.usage else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _LimitedBody(httpx2.AsyncByteStream):
+    reply: httpx2.Response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self.reply.aiter_bytes():
+            size += len(part)
+            if size > MAX_REPLY:
+                raise ModelError(kind="LLMError", detail="the server sent a reply that is too long")
+            yield part
+
+    async def aclose(self) -> None:
+        await self.reply.aclose()
+
+
+async def _limit(reply: httpx2.Response) -> None:
+    """Unpack a reply as it arrives and limit its size. The SDK would first read all of it."""
+    reply.stream = _LimitedBody(httpx2.Response(reply.status_code, headers=reply.headers, stream=reply.stream))
+    reply.headers.pop("Content-Encoding", None)
+
+
 class _Chunks(openai.AsyncStream[object]):
     """The SDK's stream of plain JSON, also for servers that follow the protocol less strictly than the SDK does."""
 
@@ -121,11 +145,8 @@ class _Chunks(openai.AsyncStream[object]):
 
 async def _event_bytes(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Yield a body without a byte order mark and with a final empty line. Plain JSON becomes one event."""
-    is_begun, is_object, size = False, False, 0
+    is_begun = is_object = False
     async for chunk in chunks:
-        size += len(chunk)
-        if size > MAX_STREAM:
-            raise ModelError(kind="LLMError", detail="the server sent a stream that is too long")
         text = chunk if is_begun else chunk.lstrip(_BEFORE_TEXT)
         if not is_begun and text.startswith(b"{"):
             is_object, text = True, b"data:" + text
@@ -149,12 +170,7 @@ def model_errors() -> Iterator[None]:
             is_final=headers.get("x-should-retry") == "false",
         ) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
-        cause: BaseException = error  # the SDK's transport reports refused connections as time-outs too
-        while cause.__cause__ and not isinstance(cause, TimeoutError):
-            cause = cause.__cause__
-        if isinstance(cause, TimeoutError):
-            raise ModelError(kind="TimeoutError", detail="no reply in time") from error
-        raise ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})") from error
+        raise _connection_error(error) from error
     except openai.OpenAIError as error:  # error inside a stream
         fault = getattr(error, "body", None) or str(error)
         raise named_error({"error": fault}) or ModelError(kind="LLMError", detail="unnamed") from error
@@ -162,3 +178,14 @@ def model_errors() -> Iterator[None]:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent
         raise ModelError(kind="ConfigurationError", detail=f"cannot be called ({type(error).__name__})") from error
+
+
+def _connection_error(error: BaseException) -> ModelError:
+    cause = error  # the SDK's transport reports refused connections as time-outs too
+    while cause.__cause__ and not isinstance(cause, TimeoutError):
+        cause = cause.__cause__
+    if isinstance(cause, ModelError):  # of a reply that is too long
+        return ModelError(kind=cause.kind, detail=cause.detail)
+    if isinstance(cause, TimeoutError):
+        return ModelError(kind="TimeoutError", detail="no reply in time")
+    return ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import json
 import socket
 from collections import defaultdict
@@ -19,6 +20,7 @@ from agent.actions import FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget, ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
 from agent.model.chat_server import Learned, Timeouts
+from agent.model.client import MAX_REPLY
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, ModelError, ServerAddress, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
@@ -232,6 +234,15 @@ async def test_every_failure_is_a_model_error_with_hints(scripted: Scripted, kin
             with pytest.raises(ModelError) as failure:
                 await collected(model.write(WRITE))
             assert failure.value.kind == kind
+
+
+async def test_a_reply_that_unpacks_to_too_much_is_cut_off() -> None:
+    bomb = Scripted(raw=gzip.compress(bytes(MAX_REPLY + 1), 1), headers={"Content-Encoding": "gzip"})
+    async with asking(generations=[bomb] * 9, drafts=[bomb] * 9, timeouts=ONCE) as (_, model):
+        with pytest.raises(ModelError, match="too long"):
+            await model.generate("prompt", max_tokens=5, temperature=0.7)
+        with pytest.raises(ModelError, match="too long"):
+            await collected(model.write(WRITE))
 
 
 @pytest.mark.parametrize("scripted", [says("half", done=False), says("half", broken=True)])
