@@ -115,7 +115,7 @@ def _quoted_lines(words: str, page: Sequence[str], most: int) -> range:
 
     A row of a table matches by its cells, or by its cells after their columns' names.
     """
-    words = words.replace("?", "").replace("？", "")  # a question can be quoted, too
+    words = words.replace("?", " ").replace("？", " ")  # a question can be quoted, too
     parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
     for count in range(1, most + 1):
         for first in range(1, len(page) - count + 1):

@@ -106,6 +106,14 @@ def test_a_quotation_is_shown_in_its_place(quoted: str, cited: tuple[int, ...], 
     assert shown(claim(quoted, cited=cited, settled_by="quotation")) == [place]
 
 
+def test_a_quoted_row_with_an_address_is_shown_in_its_place() -> None:
+    page = Source(id=1, title="Ways", text="| App | Page |\n|---|---|\n| Kiln | https://x.example/k?tab=readme |")
+    one = claim("App: Kiln; Page: https://x.example/k?tab=readme [1]", cited=(1,), settled_by="quotation")
+    assert [each.text for each in passages_of(one, (page,))] == [
+        "| App | Page |\n| Kiln | https://x.example/k?tab=readme |"
+    ]
+
+
 def test_lines_of_two_sources_are_two_passages_and_a_date_is_the_titles_line() -> None:
     one = claim("Both [1][2].", cited=(1, 2), lines=((2, 0), (1, 4), (1, 9), (7, 1)))
     assert [source for source, _ in shown(one)] == [1, 2]
