@@ -8,7 +8,6 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import aiohttp
@@ -17,6 +16,7 @@ import httpx2
 import openai
 
 from agent.circuit_breaker import retry_after_s
+from agent.limited_reply import limit_reply
 from agent.model.chat_reply import named_error
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError, ServerAddress
@@ -98,26 +98,8 @@ class SdkClient:
             return vectors, reply.usage.prompt_tokens if reply.usage else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _LimitedBody(httpx2.AsyncByteStream):
-    reply: httpx2.Response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for part in self.reply.aiter_bytes():
-            size += len(part)
-            if size > MAX_REPLY:
-                raise ModelError(kind="LLMError", detail="the server sent a reply that is too long")
-            yield part
-
-    async def aclose(self) -> None:
-        await self.reply.aclose()
-
-
 async def _limit(reply: httpx2.Response) -> None:
-    """Unpack a reply as it arrives and limit its size. The SDK would first read all of it."""
-    reply.stream = _LimitedBody(httpx2.Response(reply.status_code, headers=reply.headers, stream=reply.stream))
-    reply.headers.pop("Content-Encoding", None)
+    limit_reply(reply, MAX_REPLY)
 
 
 class _Chunks(openai.AsyncStream[object]):
@@ -170,7 +152,12 @@ def model_errors() -> Iterator[None]:
             is_final=headers.get("x-should-retry") == "false",
         ) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
-        raise _connection_error(error) from error
+        cause: BaseException = error  # the SDK's transport reports refused connections as time-outs too
+        while cause.__cause__ and not isinstance(cause, TimeoutError):
+            cause = cause.__cause__
+        if isinstance(cause, TimeoutError):
+            raise ModelError(kind="TimeoutError", detail="no reply in time") from error
+        raise ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})") from error
     except openai.OpenAIError as error:  # error inside a stream
         fault = getattr(error, "body", None) or str(error)
         raise named_error({"error": fault}) or ModelError(kind="LLMError", detail="unnamed") from error
@@ -178,14 +165,3 @@ def model_errors() -> Iterator[None]:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent
         raise ModelError(kind="ConfigurationError", detail=f"cannot be called ({type(error).__name__})") from error
-
-
-def _connection_error(error: BaseException) -> ModelError:
-    cause = error  # the SDK's transport reports refused connections as time-outs too
-    while cause.__cause__ and not isinstance(cause, TimeoutError):
-        cause = cause.__cause__
-    if isinstance(cause, ModelError):  # of a reply that is too long
-        return ModelError(kind=cause.kind, detail=cause.detail)
-    if isinstance(cause, TimeoutError):
-        return ModelError(kind="TimeoutError", detail="no reply in time")
-    return ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})")

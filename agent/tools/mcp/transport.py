@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from agent.limited_reply import limit_reply
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.outside_text import to_one_line
@@ -27,7 +28,7 @@ MAX_UNREQUESTED_BYTES: Final = 16_000_000
 MAX_ERROR_BYTES: Final = 4_096  # maximum bytes of the end of the error output
 MAX_TROUBLE_CHARS: Final = 200
 GRACE_S: Final = 1.0
-MAX_REPLY_BYTES: Final = 8_000_000  # over HTTP the SDK reads a whole reply of any length
+MAX_REPLY_BYTES: Final = 8_000_000  # over HTTP, unpacked: the SDK reads a reply of any length
 STREAM_CLOSED: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
 
@@ -142,8 +143,8 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
             yield _line_transport(child, link)
         return
 
-    async def limit_reply(reply: httpx2.Response) -> None:
-        reply.stream = _LimitedStream(reply.stream)
+    async def on_reply(reply: httpx2.Response) -> None:
+        limit_reply(reply, MAX_REPLY_BYTES)
         if reply.status_code >= HTTPStatus.BAD_REQUEST and reply.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
             link.note(f"HTTP {reply.status_code}")
 
@@ -152,25 +153,9 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
         timeout=httpx2.Timeout(20.0, read=300.0),  # each call has its own time-out
         trust_env=not is_loopback(url),
         verify=trusted_at(url),
-        event_hooks={"response": [limit_reply]},
+        event_hooks={"response": [on_reply]},
     ) as http:
         yield streamable_http_client(url, http_client=http)
-
-
-class _LimitedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncGenerator[bytes]:
-        read = 0
-        async for piece in self._stream:
-            read += len(piece)
-            if read > MAX_REPLY_BYTES:
-                raise httpx2.ReadError(message="the reply is too long")
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
 
 @asynccontextmanager

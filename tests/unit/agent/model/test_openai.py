@@ -239,9 +239,9 @@ async def test_every_failure_is_a_model_error_with_hints(scripted: Scripted, kin
 async def test_a_reply_that_unpacks_to_too_much_is_cut_off() -> None:
     bomb = Scripted(raw=gzip.compress(bytes(MAX_REPLY + 1), 1), headers={"Content-Encoding": "gzip"})
     async with asking(generations=[bomb] * 9, drafts=[bomb] * 9, timeouts=ONCE) as (_, model):
-        with pytest.raises(ModelError, match="too long"):
+        with pytest.raises(ModelError, match="ReplyTooLong"):
             await model.generate("prompt", max_tokens=5, temperature=0.7)
-        with pytest.raises(ModelError, match="too long"):
+        with pytest.raises(ModelError, match="ReplyTooLong"):
             await collected(model.write(WRITE))
 
 
