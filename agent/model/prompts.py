@@ -7,6 +7,7 @@ Outside text is put between marker lines with the turn's fence word, which does 
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, tzinfo
@@ -24,6 +25,10 @@ from agent.tools.tool import ToolResult
 from verification.markup.lines import source_lines
 
 NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's reply if the sources lack the answer, as in prompts/system.md
+# Some models put it in a value, in code or after an apology, or write it in another case.
+_SAYS_NOT_FOUND: Final = re.compile(
+    r"[\W_]*(?:\w+\W+){0,3}(?:NOT[\W_]{1,3}IN[\W_]{1,3}SOURCES|not_in_sources)(?![^\W_])"
+)
 MAX_MESSAGES: Final = 5
 MAX_RESULTS: Final = 5
 MAX_PREVIEW_CHARS: Final = 200
@@ -58,7 +63,7 @@ def prompts_version() -> str:
 
 def says_not_found(text: str) -> bool:
     """Return True if the model says that the sources lack the answer."""
-    return text.strip().strip("`*_.").startswith(NOT_FOUND)
+    return _SAYS_NOT_FOUND.match(text.strip(), 0, MAX_PREVIEW_CHARS) is not None
 
 
 def private_texts() -> tuple[str, ...]:

@@ -123,9 +123,14 @@ async def test_a_failing_writer_ends_in_an_apology() -> None:
     assert ("ask again" in outcome.answer.text, "10.0.0.1" in outcome.answer.text) == (True, False)
 
 
-async def test_not_in_sources_refuses_in_the_language_of_the_question_and_names_the_nearest_documents() -> None:
+@pytest.mark.parametrize(
+    "reply", ["NOT_IN_SOURCES", "_NOT_IN_SOURCES_", '{"answer": "NOT_IN_SOURCES"}', "Sorry. NOT\\_IN\\_SOURCES"]
+)
+async def test_not_in_sources_refuses_in_the_language_of_the_question_and_names_the_nearest_documents(
+    reply: str,
+) -> None:
     asked = "Wie viele Anfragen darf ein Schlüssel in der Minute schicken, und was passiert danach?"
-    outcome = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask(asked)
+    outcome = await Story(ScriptedModel([f"<answer>{reply}</answer>"])).ask(asked)
     assert isinstance(outcome, Refused)
     assert "keine Antwort gefunden" in outcome.answer.text
     assert "API › Limits" in outcome.answer.text
