@@ -14,9 +14,10 @@ from verification.claims.claims import claims as claims_of
 from verification.evidence.evidence import SUPPORTED
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup import mrkdwn
+from verification.markup.characters import remove_unencodable, remove_unsendable
 from verification.markup.chunks import CHUNK_LIMITS, split_chunks
-from verification.markup.mrkdwn import remove_unencodable, remove_unsendable, unwrap
 from verification.markup.scanner import prose
+from verification.markup.serialised import unwrap
 from verification.rules.injection import no_injection
 from verification.rules.references import (
     KnownLinks,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from verification.markup.lines import ITEM, ends_in_colon
-from verification.markup.mrkdwn import begins_value
+from verification.markup.serialised import begins_value
 from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
