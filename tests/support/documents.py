@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from openpyxl import Workbook
+
 from agent.knowledge.readers.chunking import chunk_document
 from agent.knowledge.readers.document import DocumentPart, ReadDocument
 from agent.knowledge.readers.reading import format_of, parse_document, read_bytes
@@ -55,3 +57,13 @@ def replace_in_package(package: bytes, name: str, old: bytes, new: bytes) -> byt
             assert member != name or old in content
             target.writestr(member, content.replace(old, new) if member == name else content)
     return result.getvalue()
+
+
+def workbook(*changes: bytes) -> bytes:
+    """Return a workbook with XML in place of the end of its sheet's data."""
+    return replace_in_package(bytes_of(Workbook().save), "xl/worksheets/sheet1.xml", b"</sheetData>", b"".join(changes))
+
+
+def slow_workbook() -> bytes:
+    """Return a workbook that takes half a minute to read."""
+    return workbook(b"</sheetData>", b'<mergeCell ref="A1:A1"/>' * 4_000_000)

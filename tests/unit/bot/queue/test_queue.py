@@ -224,6 +224,20 @@ async def test_a_damaged_set_of_one_workspace_loses_no_message(
     assert sorted(claimed) == ["T1", "T2"]
 
 
+async def test_a_clock_of_redis_that_was_set_back_an_hour_stops_no_message(
+    redis_client: Redis, mailbox: Mailbox
+) -> None:
+    hour_ms = 3_600_000
+    await put(mailbox, "held")
+    await claim_one(mailbox)
+    await put(mailbox, "waits", thread="T1:C1:2.0")
+    await redis_client.zincrby("orion:{0}:lease", hour_ms, THREAD)
+    await redis_client.zincrby("orion:{0}:ready:T1", hour_ms, "T1:C1:2.0")
+    assert (await claim_one(mailbox)).body == "waits"
+    ends = float(str(await redis_client.zscore("orion:{0}:lease", THREAD)))
+    assert ends - (await redis_client.time())[0] * 1000 < hour_ms / 2, "the holder renews it, or it runs out soon"
+
+
 async def test_a_direct_chat_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
     for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
         await mailbox.enqueue(thread, "body", event_ids=[thread])

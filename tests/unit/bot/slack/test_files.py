@@ -25,6 +25,7 @@ from bot.slack.files import MAX_BYTES, Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
+from tests.support.documents import slow_workbook
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.orion_running import DIRECT, MENTION, Setting, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -250,8 +251,7 @@ async def test_files_of_a_message_share_a_time_limit_and_those_it_skips_are_name
     monkeypatch.setattr(files, "READ_TIMEOUT_S", 1.5)  # a limit, not behaviour
     async with file_server() as (there, reader):
         for name in ("a", "b"):
-            slow = f"<!-- {name} -->{'<meta ' * 1_000_000}".encode()  # minutes
-            there.offer(f"{name}.html", {"body": slow, "content_type": "text/html"}, mimetype="text/html")
+            there.offer(f"{name}.xlsx", {"body": slow_workbook()})
         there.offer("plan.txt", {"text": "Forty euros."})
         read = await reader.read_all(LETTER, {})
     assert [file.trouble for file in read] == ["slow", "slow", ""]

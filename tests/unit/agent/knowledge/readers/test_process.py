@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from docx import Document
-from openpyxl import Workbook
 
 from agent.knowledge.readers.process import (
     ATTACHMENT_LIMITS,
@@ -20,18 +19,13 @@ from agent.knowledge.readers.process import (
     TimeLeft,
 )
 from agent.knowledge.types import ReadError
-from tests.support.documents import bytes_of, replace_in_package
+from tests.support.documents import bytes_of, replace_in_package, slow_workbook, workbook
 
 LONG = FileToRead("long.txt", b"Forty seats. " * MAX_HERE_BYTES)
 
 
-def workbook(*changes: bytes) -> bytes:
-    """Return a workbook with XML in place of the end of its sheet's data."""
-    return replace_in_package(bytes_of(Workbook().save), "xl/worksheets/sheet1.xml", b"</sheetData>", b"".join(changes))
-
-
 ROW = b'<row><c t="inlineStr"><is><t>Forty seats</t></is></c></row>'
-SLOW = FileToRead("slow.xlsx", workbook(b"</sheetData>", b'<mergeCell ref="A1:A1"/>' * 4_000_000))  # half a minute
+SLOW = FileToRead("slow.xlsx", slow_workbook())
 
 
 def word(body: str = "") -> bytes:
