@@ -184,7 +184,7 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule(
         thread=those(held),
         verb=st.sampled_from(["ok", "retry", "dead", "give_back"]),
-        after_s=st.sampled_from([0, 3600]),
+        after_s=st.sampled_from([0, 300]),
     )
     def holder_is_done(self, thread: str, verb: Verb, after_s: int) -> None:
         m = self.model[thread]
