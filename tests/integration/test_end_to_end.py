@@ -141,7 +141,7 @@ async def test_a_mention_deep_in_a_thread_reads_the_thread(mode: str, tmp_path: 
         setting.ask("Since the gateway moved to Porto", thread=root, user="U0RELEASE")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         await setting.answer_to(ts, thread=root)
-        assert server.phases() == ["decide", "write"]
+        assert sorted(server.phases()) == ["decide", "write"]  # both begin together
         for request in server.requests:
             shown_to_model = json.dumps(request["messages"])
             assert "Our API keys are being throttled" in shown_to_model
