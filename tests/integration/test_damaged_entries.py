@@ -201,6 +201,13 @@ THREAD = ThreadKey(team="T", channel="D1", thread_ts="1.0")
 MESSAGE = Incoming(thread=THREAD, user="U", text="x", ts="2.0", event_ids=("e",), addressed="direct", kind="question")
 TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
 SEAL = Seal([Fernet.generate_key().decode()])
+
+
+async def take_refresh_lock(redis: Redis) -> None:
+    async with Installations(redis, SEAL).refresh_lock("T"):
+        pass
+
+
 # All other keys: the right type, and what reads or writes the key.
 OTHER_KEYS: dict[str, tuple[str, Callable[[Redis], Awaitable[object]]]] = {
     f"orion:stranger:{THREAD}": ("string", lambda redis: ThreadModes(redis).get(THREAD)),
@@ -226,7 +233,7 @@ OTHER_KEYS: dict[str, tuple[str, Callable[[Redis], Awaitable[object]]]] = {
     f"orion:oauth_state:{hashlib.sha256(b's').hexdigest()}": ("string", lambda redis: States(redis).finish("s", "s")),
     "orion:installs": ("set", lambda redis: Installations(redis, SEAL).teams()),
     "orion:install_key_check": ("string", lambda redis: Installations(redis, SEAL).has_right_key()),
-    "orion:install_lock:T": ("string", lambda redis: Installations(redis, SEAL).refresh_lock("T").acquire()),
+    "orion:install_lock:T": ("string", take_refresh_lock),
 }  # fmt: skip
 
 
