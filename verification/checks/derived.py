@@ -18,7 +18,7 @@ from verification.text.language import all_words, compile_pattern, words_by_lang
 from verification.values.amounts import is_result, is_same_kind
 from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
-from verification.values.quantity_words import CURRENCIES, UNITS, Unit, is_span, seconds
+from verification.values.quantity_words import CURRENCIES, PERIODS, UNITS, Unit, is_span, seconds
 
 _MAX_SENTENCES = 4  # sentences: from more of them, any small number would follow
 _MAX_NUMBERS, _MAX_TIMES = 16, 24  # maximum values, because all pairs are tried
@@ -111,7 +111,7 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
     passages, shortest = evidence.cited_and_known, 0.25  # days: half an hour does not explain "tomorrow"
     today = [moment for passage in evidence.context for moment in passage.moments if moment.day]
     dates = [moment for passage in passages for moment in passage.moments if moment.month]
-    units = (UNITS[word] for word in evidence.words & UNITS.keys())  # "paid every month"
+    units = (UNITS[PERIODS.get(word, word)] for word in evidence.words & {*UNITS, *PERIODS})  # "every month", "monthly"
     spans = [seconds(unit) / _A_DAY for unit in units if is_span(unit) and seconds(unit) > _A_DAY]
     spans += _days(_lengths(passages))
     anchors = [(words, days, today) for words, days in _RELATIVE.items() if today and words != _TODAY]

@@ -15,6 +15,7 @@ from verification.text.language import normalise_text
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
 
 # Limits of a mail address (RFC 5321: 64 before the @) and of a host's label (RFC 1035: 63).
+# Fiscal years are dates: FY27 is FY2027.
 _IDENTIFIER = re.compile(
     r"""
       (?P<url>https?://[^\s<>|"'`（）。、，]+)
@@ -28,7 +29,7 @@ _IDENTIFIER = re.compile(
         |tf|go|rs)\b)
     | (?P<name>\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|(?<![\w_])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w_])
         |(?<!\w)\#[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\b|(?<![\w-])[a-z]{2,}(?:-[a-z]{2,}){1,3}-\d{1,2}[a-z]?(?![\w-]))
-    | (?P<code_number>\b[A-Z]{1,10}-\d{1,7}\b|\b[A-Z]{1,6}\d{2,7}\b|\b[A-Z]{3,6}\d\b|\b0x[0-9A-Fa-f]+\b)
+    | (?P<code_number>\b[A-Z]{1,10}-\d{1,7}\b|\b(?!FY\d)[A-Z]{1,6}\d{2,7}\b|\b[A-Z]{3,6}\d\b|\b0x[0-9A-Fa-f]+\b)
     | (?P<address>(?<![\w-])(?:[a-z0-9-]{1,63}\.){1,8}
         (?:com|org|net|io|dev|internal|local|example|test|app|ai)\b(?::\d+)?
         |\blocalhost(?::\d+)?\b)

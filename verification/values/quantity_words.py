@@ -60,7 +60,7 @@ _RATE = (
     r"(?!\s(?:\d{4}|ago|later|earlier|before|after))"
     rf"|\s(?P<adverb>{_ADVERB})\b)"
 )
-_PERIODS: dict[str, str] = {word: unit for unit, words in _DATA["periods"].items() for word in words.split()}
+PERIODS: dict[str, str] = {word: unit for unit, words in _DATA["periods"].items() for word in words.split()}
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
 _MAX_ADVERB_LEAD = 13  # length of the longest adverb, the blank after it, and the sign before it
 _MONTH = 30.4375 * 86_400  # seconds: a twelfth of an average year
@@ -112,9 +112,9 @@ def read_period(text: str, start: int, end: int) -> Unit | None:
     """The period of the amount at this place: "25 euros a month", "monatlich 25 Euro"."""
     if match := compile_pattern(_RATE).match(text, end):
         word = (match["unit"] or match["every"] or match["adverb"]).casefold()
-        return UNITS.get(_PERIODS.get(word, word))
+        return UNITS.get(PERIODS.get(word, word))
     before = _ADVERB_BEFORE.search(text, max(0, start - _MAX_ADVERB_LEAD), start)
-    return UNITS[_PERIODS[before[1].casefold()]] if before else None
+    return UNITS[PERIODS[before[1].casefold()]] if before else None
 
 
 def rate_end(text: str, end: int) -> int:
