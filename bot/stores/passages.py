@@ -28,6 +28,7 @@ _PAIRED: Final = re.compile(r"\*\*|(?<!\w)__(?=\w)|(?<=\S)__(?!\w)")
 _FACT: Final = re.compile(r"(?:^|; )([^;:\n]{1,80}): (.*?)(?=; [^;:\n]{1,80}: |$)")
 _BLANKS: Final = re.compile(r"(?<=\S)[ \t]{2,}")
 _MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
+_ITEM: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
 
 
@@ -40,7 +41,10 @@ class NamedPassage(NamedTuple):
 
 
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
-    """Return the passages behind a claim, at most ``MAX_PASSAGES``; a table row comes with the table's head."""
+    """Return the passages behind a claim, at most ``MAX_PASSAGES``.
+
+    A table row comes with the table's head, and a list item with the line that introduces the list.
+    """
     pages = {source.id: source_lines(source) for source in sources}
     said = without_citations(claim.text)  # a part of the chunk that Slack gets
     words = text_as_read(" ".join(said.split()))
@@ -75,12 +79,24 @@ def _head_of(page: Sequence[str], line: int) -> str:
     return page[above - 1] if is_row else ""
 
 
+def _lead_of(page: Sequence[str], line: int) -> str:
+    """Return the line, ending with a colon, that introduces the list which a line is an item of, or ""."""
+    if not (item := _ITEM.match(page[line])):
+        return ""
+    for above in page[line - 1 : 0 : -1]:
+        marked = _ITEM.match(above)
+        if marked and len(marked[1]) >= len(item[1]):
+            continue
+        return above if above.rstrip(" *_").endswith((":", "：")) else ""
+    return ""
+
+
 def _passage(words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str], head: str) -> NamedPassage:
     """Return the lines as a page shows them, rows with their head; a long row has its columns' names in it instead.
 
     A link that the claim names is shown with its address.
     """
-    text = "\n".join(page[line] for _, line in run)
+    text = "\n".join(filter(None, (_lead_of(page, run[0][1]), *(page[line] for _, line in run))))
     for address in named:
         text = text.replace(f"]({address})", f"]({address}) ({address})")
     lines = text.split("\n")

@@ -43,6 +43,31 @@ def test_a_table_row_is_shown_with_its_header() -> None:
     assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "lines"),
+    [
+        (
+            "**People you can refer:**\n\n* friends\n* former staff\n\nNot:\n* current contractors",
+            5,
+            "Not:\n* current contractors",
+        ),
+        (
+            "People you can refer:\n- friends\n  - from school\n- former staff",
+            4,
+            "People you can refer:\n- former staff",
+        ),
+        ("People you can refer:\n1. friends of:\n   1. staff\n   2. guests", 4, "1. friends of:\n   2. guests"),
+        ("We pay a bonus.\n- friends\n- former staff", 3, "- former staff"),
+        ("Refer:\n- friends\n- former staff\n\nMore text.", 4, "More text."),
+    ],
+    ids=["second list", "after a nested list", "nested", "no lead-in", "no item"],
+)
+def test_a_list_item_is_shown_with_the_line_that_introduces_its_list(text: str, line: int, lines: str) -> None:
+    one = claim("They count [1].", cited=(1,), lines=((1, line),))
+    (passage,) = passages_of(one, (Source(id=1, title="Referrals", text=text),))
+    assert passage.text == lines
+
+
 LEVEL_HEAD = "| Category | Writer (L1) | Editor (L2) | Chief (L3) |"
 LEVELS = (
     f"{LEVEL_HEAD}\n|---|---|---|---|\n"
@@ -148,7 +173,10 @@ def test_a_claim_that_was_not_judged_has_no_passage(settled_by: str) -> None:
 
 
 TEXTS = st.lists(
-    st.sampled_from([*TABLE.split("\n"), *POLICY.text.split("\n"), "x" * 900, f"|{' |' * 300}"]), max_size=9
+    st.sampled_from(
+        [*TABLE.split("\n"), *POLICY.text.split("\n"), "They get:", "- six weeks", "x" * 900, f"|{' |' * 300}"]
+    ),
+    max_size=9,
 ).map("\n".join)
 
 
@@ -170,6 +198,6 @@ def test_every_passage_is_one_that_the_verdict_names(
     for passage in found:
         for part in passage.text.strip("…").split("\n"):
             is_named = any(part in line for number, line in named if number == passage.source)
-            is_head = part == "| Plan | Requests | Price |"
+            is_head = part in {"| Plan | Requests | Price |", "They get:"}
             is_quoted = settled_by == "quotation" and part in "\n".join(pages[1])
             assert is_quoted or (settled_by == "judge" and (is_named or is_head))
