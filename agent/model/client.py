@@ -56,6 +56,7 @@ class SdkClient:
             verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
             timeout=timeout,
             event_hooks={"response": [_limit]},
+            follow_redirects=False,  # another server would get the prompt, and a key in a header of its own
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
         )
         common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "default_headers": headers, "http_client": http}

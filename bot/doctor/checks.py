@@ -267,15 +267,15 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
     try:
         async with (
             aiohttp.ClientSession(trust_env=not is_loopback(host), timeout=timeout, headers=headers) as session,
-            session.get(f"{host}/api/public/projects") as reply,
-            session.get(f"{host}/api/public/health") as health,
+            session.get(f"{host}/api/public/projects", allow_redirects=False) as reply,
+            session.get(f"{host}/api/public/health", allow_redirects=False) as health,
         ):
             status = reply.status
             with suppress(ValueError, LookupError, TypeError):  # it does not say
                 version = str((await health.json(content_type=None))["version"])
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
         return Problem(f"{host} cannot be reached ({type(error).__name__})", _LANGFUSE)
-    if status >= HTTPStatus.BAD_REQUEST:
+    if status >= HTTPStatus.MULTIPLE_CHOICES:  # the SDK follows no redirect either
         return Problem(f"{host} answered {status}", _LANGFUSE)
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
     if numbers and numbers < SCORES_SINCE:

@@ -28,6 +28,7 @@ SLACK_API_URL: Final = "https://slack.com/api/"
 REPLY_TIMEOUT_S: Final = 5.0
 _CALL_TIMEOUT_S: Final = 20.0  # for calls without their own limit; ``SlackCalls`` ends a try after 15 s
 _MAX_CONNECTIONS: Final = 1_000  # for all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
+REDIRECTS: Final = range(300, 400)
 MAX_REPLY_BYTES: Final = 32_000_000  # far above a page of 999 long messages
 log = structlog.get_logger()
 
@@ -55,6 +56,10 @@ def library_logger() -> logging.Logger:
     return logger
 
 
+class SlackRedirected(aiohttp.ClientError):
+    """A proxy or another server sent a call to another address."""
+
+
 class SlackReply(aiohttp.ClientResponse):
     """A reply of the Web API. A longer one than ``MAX_REPLY_BYTES`` is not read: a file is, but in pieces."""
 
@@ -72,13 +77,27 @@ class SlackReply(aiohttp.ClientResponse):
         return await super().read()
 
 
+async def _refuse_redirect(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Fail a call that is sent to another address. Slack never does so, and the call may have the token or an answer.
+
+    Raises ``aiohttp.ClientError``.
+    """
+    reply = await send(request)
+    if reply.status in REDIRECTS:
+        reply.close()
+        raise SlackRedirected
+    return reply
+
+
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
     """Open a Web API client with its own session. ``api_url`` may name another Slack-compatible server."""
     connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
     # Without a session the SDK opens a new one, and a connection, for each call.
-    async with aiohttp.ClientSession(connector=connector, timeout=timeout, response_class=SlackReply) as session:
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, response_class=SlackReply, middlewares=[_refuse_redirect]
+    ) as session:
         yield _client(token, api_url, session)
 
 

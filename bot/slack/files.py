@@ -23,6 +23,7 @@ from agent.knowledge.readers.reading import FORMATS_BY_TYPE, format_of
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
 from agent.thread.conversation import AttachedFile, FilePart, FileTrouble, ThreadKey
+from bot.slack.client import REDIRECTS
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -34,7 +35,6 @@ MAX_BYTES: Final = 10_000_000
 FETCH_TIMEOUT_S: Final = 15.0
 _MAX_REDIRECTS: Final = 3
 _SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")  # the second one is GovSlack's
-_REDIRECTS: Final = range(300, 400)
 _TEXTUAL: Final = frozenset(
     f"application/{kind}" for kind in ("json", "xml", "x-yaml", "yaml", "toml", "javascript", "sql", "x-sh", "csv")
 )
@@ -152,9 +152,9 @@ class Attachments:
                 raise FileUnavailable(trouble="elsewhere")
             if self.client.session is None:
                 raise FileUnavailable(trouble="away")
-            request = self.client.session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url))
-            async with request as reply:
-                if reply.status not in _REDIRECTS:
+            options: dict[str, Any] = {"allow_redirects": False, "middlewares": (), "proxy": proxy_for(url)}
+            async with self.client.session.get(url, headers=headers, **options) as reply:
+                if reply.status not in REDIRECTS:
                     return await _read_body(reply, known)
                 url = urljoin(url, reply.headers.get("Location", ""))
         raise FileUnavailable(trouble="not_allowed")
