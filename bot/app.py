@@ -43,7 +43,7 @@ from bot.gates.flow import Flow
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis, take_over
 from bot.install.installations import InstallPages
 from bot.install.workspaces import TeamBot, Workspaces, open_slack
-from bot.queue.lease import Cancel
+from bot.queue.claim import Cancel
 from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Worker
 from bot.redis.client import plain_cause

@@ -23,7 +23,7 @@ from agent.json_data import decompress
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
 from bot.events.intake import DELETED
-from bot.queue.lease import Cancellation, now
+from bot.queue.claim import Cancellation, now
 from bot.queue.queue import Mailbox, load_script, split_entry
 from bot.slack.message import Incoming
 from bot.stores.stores import DirectChats, Served

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.stream import AnswerStream
-from bot.queue.lease import Claimed, raise_if_cancelled
+from bot.queue.claim import Claimed, raise_if_cancelled
 from bot.queue.queue import LEASE_S, Mailbox
 from bot.slack.history import NOT_STREAMED, Posted, StreamedMessage, age_s
 from bot.slack.web_api import LeaseCheck, no_lease

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from agent.json_data import string
 from agent.tasks import background_tasks
 from agent.thread.conversation import ThreadKey
-from bot.queue.lease import LeaseLost
+from bot.queue.claim import LeaseLost
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
 from verification.markup.scanner import ZERO_WIDTH, Edit, apply_edits, segments

@@ -19,7 +19,7 @@ from agent.knowledge.slack_message import read_message
 from agent.thread.conversation import ThreadKey
 from bot.events.listeners import Listeners
 from bot.install.workspaces import Workspaces
-from bot.queue.lease import raise_if_cancelled
+from bot.queue.claim import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed

@@ -18,7 +18,7 @@ from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
 from bot.gates.stop import receive_stop, turn_at_head
 from bot.install.workspaces import Workspaces
-from bot.queue.lease import Cancel, Cancellation
+from bot.queue.claim import Cancel, Cancellation
 from bot.slack.history import is_own
 from bot.slack.message import (
     ADDRESSES_ORION,

@@ -7,7 +7,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import escape
-from bot.queue.lease import OK, Ending, give_back, give_up
+from bot.queue.claim import OK, Ending, give_back, give_up
 from bot.slack.directory import Person, SlackDirectory
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed

@@ -20,7 +20,7 @@ from bot.delivery.answer_key import Recheck, read_recheck
 from bot.gates.access import cached_refusal, check_access, check_allowance, find_refusal, visit_of
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.stop import handle_stop
-from bot.queue.lease import OK, Claimed, Ending, Lease, give_back, give_up
+from bot.queue.claim import OK, Claimed, Ending, Lease, give_back, give_up
 from bot.slack.directory import ACCESS_TTL_S
 from bot.slack.history import sort_key
 from bot.slack.message import MESSAGE_SCHEMA, Incoming, Kind, ThreadMode

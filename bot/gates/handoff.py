@@ -17,7 +17,7 @@ from agent.thread.conversation import ThreadKey, Viewers
 from bot.delivery.blocks import HAND_OFF_ACTION, button, context, escape, join_lines, link, section, source_line
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
-from bot.queue.lease import OK, Ending, give_back
+from bot.queue.claim import OK, Ending, give_back
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed

@@ -13,7 +13,7 @@ import structlog
 from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, cancel_pending_question
 from bot.gates.access import cached_refusal, visit_of
-from bot.queue.lease import OK, Cancel, Cancellation, Ending
+from bot.queue.claim import OK, Cancel, Cancellation, Ending
 from bot.queue.queue import MailboxEntry
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed

@@ -31,7 +31,7 @@ from bot.install.installations import (
     States,
     UnreadableInstallation,
 )
-from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
+from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
 from bot.queue.worker import Handler
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, SlackWorkspace, copy_client, open_client

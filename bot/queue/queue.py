@@ -25,7 +25,7 @@ from redis.exceptions import RedisError
 
 from agent.json_data import parse_record
 from agent.thread.store import LeaseFence, hash_tag, shard_tag, shards_of, team_of
-from bot.queue.lease import Cancellation, Claimed, Lease, LeaseLost, Verb, now, raise_if_cancelled
+from bot.queue.claim import Cancellation, Claimed, Lease, LeaseLost, Verb, now, raise_if_cancelled
 from bot.redis.client import Replication, impatient
 
 LUA = Path(__file__).parent / "lua"

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 import structlog
 from redis.exceptions import RedisError
 
-from bot.queue.lease import (
+from bot.queue.claim import (
     Cancellation,
     Claimed,
     Ending,

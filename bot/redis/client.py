@@ -75,7 +75,7 @@ MARK_TTL_S = 60  # never read: the mark only has to be a later write
 
 
 class DirectWrites(AbstractConnection):
-    """Writes without ``asyncio.wait_for``, which can lose a cancellation (``bot.queue.lease``)."""
+    """Writes without ``asyncio.wait_for``, which can lose a cancellation (``bot.queue.claim``)."""
 
     async def send_packed_command(self, command: bytes | str | Iterable[bytes], check_health: bool = True) -> None:  # noqa: FBT001, FBT002 (the signature is redis-py's)
         """Send, within ``socket_timeout`` seconds. Raises ``RedisError``."""

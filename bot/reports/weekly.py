@@ -19,7 +19,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.thread.conversation import ThreadKey, Viewers
 from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
-from bot.queue.lease import LeaseLost
+from bot.queue.claim import LeaseLost
 from bot.reports.blocks import report_blocks, report_title
 from bot.reports.report import WEEK, Gathering, Places, prices_in
 from bot.settings import Settings

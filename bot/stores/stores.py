@@ -17,7 +17,7 @@ from agent.json_data import parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, StateFenced, ThreadStore, read_row
-from bot.queue.lease import Claimed, LeaseLost
+from bot.queue.claim import Claimed, LeaseLost
 from bot.queue.queue import Mailbox
 from bot.slack.directory import CachedDirectory, Person, parse_person
 from bot.slack.history import sort_key

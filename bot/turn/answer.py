@@ -37,7 +37,7 @@ from agent.turn.loop import state_after_stop
 from bot.delivery.answer_key import Badge
 from bot.delivery.blocks import short_id
 from bot.delivery.stream import AnswerStream
-from bot.queue.lease import OK, Ending, LeaseLost, give_back, give_up
+from bot.queue.claim import OK, Ending, LeaseLost, give_back, give_up
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed

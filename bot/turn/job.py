@@ -23,7 +23,7 @@ from bot.channel_settings import ChannelFile
 from bot.delivery.answer_key import AnswerKey, Badge, Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
-from bot.queue.lease import Claimed, Lease
+from bot.queue.claim import Claimed, Lease
 from bot.slack.directory import NOTICE_TTL_S, Memberships, Person, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace

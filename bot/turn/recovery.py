@@ -28,7 +28,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams
-from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
+from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
 from bot.queue.queue import Mailbox
 from bot.slack.agent_session import end_session
 from bot.slack.history import StreamedMessage, age_s

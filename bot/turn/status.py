@@ -23,7 +23,7 @@ from bot.delivery.answer_key import ENDS_SESSION, AnswerKey
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Task
 from bot.install.workspaces import Workspaces
-from bot.queue.lease import LeaseLost
+from bot.queue.claim import LeaseLost
 from bot.queue.queue import Mailbox, Waiting
 from bot.slack.agent_session import begin_session
 from bot.slack.message import Incoming

@@ -16,7 +16,7 @@ from agent.model.protocol import ModelError
 from agent.outcome import SILENT, TurnOutcome
 from agent.texts.catalogue import truncate
 from agent.thread.state import with_posted
-from bot.queue.lease import OK, Ending, give_back
+from bot.queue.claim import OK, Ending, give_back
 from bot.slack.history import age_s, is_own
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import TurnTokens

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from redis.asyncio import Redis
 
 from agent.thread.store import team_of
+from bot.queue.claim import Claimed, Lease, LeaseLost, Verb, now
 from bot.queue.dead_letters import DeadLetters
-from bot.queue.lease import Claimed, Lease, LeaseLost, Verb, now
 from bot.queue.queue import EXTRA_NOTIFY_TRIES, Depth, Mailbox
 
 THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")

@@ -16,7 +16,7 @@ from structlog.typing import EventDict
 
 from bot.doctor.checks import Check
 from bot.doctor.doctor import examine
-from bot.queue.lease import OK, Claimed, Ending, Lease
+from bot.queue.claim import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
 from bot.queue.worker import Worker
 from bot.redis.client import client_of

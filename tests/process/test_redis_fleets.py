@@ -11,8 +11,8 @@ from redis.exceptions import RedisError
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import CLUSTER_SHARDS, StateFenced, ThreadStore
+from bot.queue.claim import Cancellation, Claimed, Lease, now
 from bot.queue.dead_letters import DeadLetters
-from bot.queue.lease import Cancellation, Claimed, Lease, now
 from bot.queue.queue import Depth, Mailbox
 from bot.redis.client import client_of
 from bot.stores.stores import ThreadModes

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from agent.knowledge.index.sqlite import SqliteIndex
 from bot.gates.flow import Flow
 from bot.local.model.roster import VISITOR
-from bot.queue.lease import OK, Claimed, Ending, Lease
+from bot.queue.claim import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
 from bot.slack.directory import SlackDirectory
 from bot.slack.message import Access, Incoming

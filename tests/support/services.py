@@ -18,7 +18,7 @@ from agent.turn.progress import Policy
 from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID
-from bot.queue.lease import Claimed, Ending, Lease
+from bot.queue.claim import Claimed, Ending, Lease
 from bot.slack.directory import Memberships, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace

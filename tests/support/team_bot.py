@@ -16,7 +16,7 @@ from agent.thread.store import ThreadStore
 from bot.delivery.answer_key import Recheck, Rechecks
 from bot.events.intake import Intake
 from bot.gates.flow import GATES, Flow, read_body
-from bot.queue.lease import OK, Cancel, Cancellation, Claimed, Ending, Lease
+from bot.queue.claim import OK, Cancel, Cancellation, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
 from bot.slack.client import SlackWorkspace
 from bot.slack.message import Access, Incoming

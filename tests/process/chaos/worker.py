@@ -13,7 +13,7 @@ from pathlib import Path
 import structlog
 from redis.asyncio import Redis
 
-from bot.queue.lease import OK, Claimed, Ending, Lease
+from bot.queue.claim import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
 from bot.queue.worker import Worker
 from bot.redis.server import connect

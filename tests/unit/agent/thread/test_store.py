@@ -18,7 +18,7 @@ from agent.actions import Step
 from agent.thread.conversation import ThreadKey, ThreadMessage
 from agent.thread.state import PendingQuestion, Plan, StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, LeaseFence, StateFenced, ThreadStore, hash_tag
-from bot.queue.lease import Claimed
+from bot.queue.claim import Claimed
 from bot.queue.queue import Mailbox
 from verification.types import Source
 

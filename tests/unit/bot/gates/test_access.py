@@ -16,7 +16,7 @@ from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.gates.access import MAX_LOOKUP_WAIT_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
-from bot.queue.lease import OK, Lease
+from bot.queue.claim import OK, Lease
 from bot.slack.directory import ACCESS_TTL_S
 from bot.slack.message import Access, Incoming
 from bot.stores.limits import Limits, Pausing

@@ -14,7 +14,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import TEAM_ID, VISITOR
-from bot.queue.lease import OK, LeaseLost
+from bot.queue.claim import OK, LeaseLost
 from tests.support.gates import ASKS, GateScene
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, idle, running, settings_in, shown, whispers

@@ -12,7 +12,7 @@ from agent.thread.state import SCHEMA, ThreadState
 from agent.thread.store import ThreadStore
 from bot.gates.flow import MAX_NEWER_WAIT_S, NEWER_RETRY_S
 from bot.local.model.roster import VISITOR
-from bot.queue.lease import OK
+from bot.queue.claim import OK
 from bot.slack.message import MESSAGE_SCHEMA, Access, Incoming
 from tests.support.gates import gates
 

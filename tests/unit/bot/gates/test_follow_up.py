@@ -11,7 +11,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.gates.flow import LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
-from bot.queue.lease import OK, Claimed, Ending, Lease, give_back
+from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
 from bot.slack.message import Access, ThreadMode
 from bot.stores.stores import ThreadModes
 from tests.support.gates import GateScene, gates

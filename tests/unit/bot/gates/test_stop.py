@@ -16,7 +16,7 @@ from agent.thread.store import ThreadStore
 from bot.gates.access import cached_refusal, visit_of
 from bot.gates.stop import cancel_thread, receive_stop
 from bot.local.model.roster import Member
-from bot.queue.lease import Cancellation
+from bot.queue.claim import Cancellation
 from bot.queue.queue import Mailbox
 from bot.slack.directory import Person
 from bot.slack.message import Access, Incoming, Kind

@@ -37,8 +37,8 @@ from bot.install.installations import (
 )
 from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces, open_slack
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
-from bot.queue.lease import Claimed, Lease
-from bot.queue.lease import now as monotonic
+from bot.queue.claim import Claimed, Lease
+from bot.queue.claim import now as monotonic
 from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, SlackWorkspace, open_client

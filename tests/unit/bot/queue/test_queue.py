@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
+from bot.queue.claim import Claimed, Lease, LeaseLost, now
 from bot.queue.dead_letters import DeadLetters
-from bot.queue.lease import Claimed, Lease, LeaseLost, now
 from bot.queue.queue import BELL_TTL_S, SEEN_TTL_S, Depth, Mailbox
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until

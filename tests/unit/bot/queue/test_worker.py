@@ -17,7 +17,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
-from bot.queue.lease import OK, Cancellation, Claimed, Ending, Lease, LeaseLost, give_back, give_up, now
+from bot.queue.claim import OK, Cancellation, Claimed, Ending, Lease, LeaseLost, give_back, give_up, now
 from bot.queue.queue import MAX_TRIES, Depth, Mailbox
 from bot.queue.worker import Turn, Worker, backoff
 from bot.redis.server import connect

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.delivery.answer_key import AnswerKey
-from bot.queue.lease import LeaseLost
+from bot.queue.claim import LeaseLost
 from bot.slack.agent_session import MAX_TITLE_CHARS, SESSION_METHOD, STATUS_METHOD, begin_session, end_session
 from bot.turn.recovery import MODEL_AWAY
 from bot.turn.status import Pace, WorkingStatus

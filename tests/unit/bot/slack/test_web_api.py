@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from agent.circuit_breaker import CircuitBreaker
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
-from bot.queue.lease import LeaseLost
+from bot.queue.claim import LeaseLost
 from bot.servers.http import serve
 from bot.slack.client import open_client
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls

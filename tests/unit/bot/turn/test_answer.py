@@ -18,7 +18,7 @@ from agent.actions import NoReply
 from agent.model.protocol import DecideContext, Decision, ModelError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.queue.lease import OK, Cancellation, Lease, LeaseLost
+from bot.queue.claim import OK, Cancellation, Lease, LeaseLost
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import OutboxEntry

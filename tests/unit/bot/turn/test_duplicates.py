@@ -19,7 +19,7 @@ from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, Rechecks
 from bot.gates.flow import read_body
-from bot.queue.lease import OK, Lease
+from bot.queue.claim import OK, Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.turn import recovery

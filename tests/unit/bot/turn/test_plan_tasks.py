@@ -15,7 +15,7 @@ from agent.model.protocol import ModelError
 from agent.texts.catalogue import LANGUAGES
 from agent.turn.events import StepSeen
 from bot.delivery.stream import Streams
-from bot.queue.lease import OK, LeaseLost
+from bot.queue.claim import OK, LeaseLost
 from bot.turn.status import step_status, stream_tasks
 from tests.support.fakes import ScriptedModel, Slow
 from tests.support.local_slack import local_slack

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.queue.lease import LeaseLost
+from bot.queue.claim import LeaseLost
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.stores.stores import Stores, read_facts

@@ -14,7 +14,7 @@ from bot.delivery.answer_key import AnswerKey
 from bot.delivery.stream import Streams
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
-from bot.queue.lease import OK
+from bot.queue.claim import OK
 from bot.slack.history import STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.recovery import delete_duplicates

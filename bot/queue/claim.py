@@ -1,4 +1,4 @@
-"""A message that a worker claimed, its lease on the thread, and how the turn ends.
+"""A message that a worker claimed, its lease on the thread, and the ending of its turn.
 
 The lease is the worker's local view, by its own clock. Checking it needs no call to Redis.
 """
