@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -120,15 +120,15 @@ def live_parts_sent(setting: Setting) -> dict[str, list[str]]:
     return {method: parts for method, parts in found.items() if parts}
 
 
-async def ask_all(setting: Setting, ways: Iterable[str]) -> None:
-    """Ask for every attack by every way: each of a person and in a channel of its own where Orion listens."""
+async def ask_all(setting: Setting, ways: Sequence[str]) -> None:
+    """Ask for every attack by every other way: each of a person and in a channel of its own where Orion listens."""
     roster = setting.workspace.workspace.roster
     for number in range(len(ATTACKS)):
         user, ear = f"U0P{number}", f"C0EAR{number}"
         roster.members[user] = Member(id=user, name="Person")
         roster.channels[ear] = Channel(id=ear, name=f"ear-{number}", members={user, BOT_USER})
         roster.channels["C0GENERAL"].members.add(user)
-        for way in ways:
+        for way in ways[number // 2 % 2 :: 2] or ways:  # each kind of attack, with each server, by each way
             text = f"How do I deploy? (attack {number} by {way})"
             if way == "private":
                 ts = setting.ask(text, channel="C0GENERAL", user="U0ONCALL")
