@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from bot.cli.output import FOUND_NONE, note
 from bot.documents.meaning import make_vectors
 from bot.documents.open import available_documents, corpus_of
 from bot.settings import Settings
-from bot.stores.turn_records import Recorder, json_of, sources_json
+from bot.stores.turn_records import Recorder, sources_json
 from bot.turn.engine import open_engine
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ def result_json(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Do
         "outcome": name,
         "verified": not failed and name not in {"unsourced", "failed", "out_of_budget"},
         "attempts": answer.attempts,
-        "repairs": json_of(answer.repairs),
-        "violations": json_of(answer.violations),
+        "repairs": list(map(asdict, answer.repairs)),
+        "violations": list(map(asdict, answer.violations)),
         "sources": [{**source, "path": _path(source, documents)} for source in sources_json(answer, text=True)],
         "usage": recorder.usage,
         "timings_ms": recorder.timings_ms,

@@ -79,23 +79,10 @@ class _Reading:
 
 def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
     """Return an Events API envelope as a message, or why to ignore it. Follow-ups still need ``apply_thread_mode``."""
-    event = mapping(envelope, "event")
-    kind = string(event, "type")
-    if kind == "agent_session_stopped":
-        incoming: Incoming | Ignored = Incoming(
-            kind="stop", thread=_thread_key(event, {}), user=string(event, "user"),
-            ts=string(event, "thread_ts") or string(event, "event_ts"), event_ts=string(event, "event_ts"),
-            addressed="mention",  # the button addresses Orion like a mention
-        )  # fmt: skip
-    elif kind not in {"message", "app_mention"}:
-        return Ignored(reason="not_a_message")
-    elif string(event, "subtype") == "message_changed":
-        incoming = _parse_edit(event, own, access)
-    elif string(event, "subtype") == "message_deleted":
-        incoming = _parse_deletion(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
-    else:
-        incoming = _parse_message(event, own, access)
-    return incoming if isinstance(incoming, Ignored) else _complete(envelope, incoming, access)
+    try:
+        return _complete(envelope, _parse(mapping(envelope, "event"), own, access), access)
+    except Ignored as ignored:
+        return ignored
 
 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
@@ -120,17 +107,19 @@ def attached_files(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message))
 
 
-def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
+# From here on an event that is not for Orion raises ``Ignored``.
+
+
+def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming:
     """Fill in the team and the keys, and refuse messages that the lists forbid."""
     # In a shared channel the envelope may name the other team, but the authorization is ours.
     ours = next(iter(objects(envelope, "authorizations")), {})
     team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
     ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
     if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
-        return Ignored(reason="malformed")
-    keys, event_id = [], string(envelope, "event_id")
-    if event_id:
-        keys.append(f"evt:{team}:{event_id}")
+        raise Ignored(reason="malformed")
+    event_id = string(envelope, "event_id")
+    keys = [f"evt:{team}:{event_id}"] if event_id else []
     # A press of the stop button has no message. Both events of a mention have the same one.
     if incoming.kind != "stop" or incoming.text:
         version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
@@ -142,27 +131,45 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
     if not refusal:
         return incoming
     if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
-        return Ignored(reason=refusal)
+        raise Ignored(reason=refusal)
     # The person gets a notice. What they wrote must not be stored.
     return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
 
 
-def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:
-    if string(event, "subtype") not in _SPOKEN and not _is_allowed_bot(event, access):
-        return Ignored(reason="subtype")
+def _parse(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming:
+    kind, subtype = string(event, "type"), string(event, "subtype")
+    if kind == "agent_session_stopped":
+        return Incoming(
+            kind="stop", thread=_thread_key(event, {}), user=string(event, "user"),
+            ts=string(event, "thread_ts") or string(event, "event_ts"), event_ts=string(event, "event_ts"),
+            addressed="mention",  # the button addresses Orion like a mention
+        )  # fmt: skip
+    if kind not in {"message", "app_mention"}:
+        raise Ignored(reason="not_a_message")
+    if subtype == "message_changed":
+        return _parse_edit(event, own, access)
+    if subtype == "message_deleted":
+        return _parse_deletion(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
+    if subtype not in _SPOKEN and not _is_allowed_bot(event, access):
+        raise Ignored(reason="subtype")
     reading = _Reading(event, event, own, access)
     incoming = _build_incoming(reading)
-    if isinstance(incoming, Ignored) or incoming.kind == "stop" or incoming.addressed != "follow_up":
-        return incoming
+    if incoming.kind != "stop" and incoming.addressed == "follow_up":
+        return _check_follow_up(event, reading, incoming)
+    return incoming
+
+
+def _check_follow_up(event: Mapping[str, Any], reading: _Reading, incoming: Incoming) -> Incoming:
     if incoming.mentioned or reading.content.calls_group:
-        return Ignored(reason="to_somebody_else")
+        raise Ignored(reason="to_somebody_else")
     if string(event, "thread_ts"):
         return incoming
-    in_channel = incoming.channel_type in {"channel", "group"}
-    return replace(incoming, addressed="overheard") if in_channel else Ignored(reason="not_addressed")
+    if incoming.channel_type not in {"channel", "group"}:
+        raise Ignored(reason="not_addressed")
+    return replace(incoming, addressed="overheard")
 
 
-def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:
+def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming:
     """Read an edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
     message, before = mapping(event, "message"), mapping(event, "previous_message")
     if string(message, "subtype") == "tombstone":  # a deleted message that has replies
@@ -171,31 +178,31 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
     ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (reading, earlier))
     same = before and reading.content == earlier.content and ids == earlier_ids
     if same or not string(message, "edited", "ts"):
-        return Ignored(reason="not_an_edit")
+        raise Ignored(reason="not_an_edit")
     incoming = _build_incoming(reading)
     # After a mention without text only a greeting was posted, and no turn ran.
     bare = own.user in earlier.content.mentioned and not earlier.content.own_words
-    if isinstance(incoming, Incoming) and incoming.kind == "edit" and bare:
-        if incoming.addressed == "follow_up" and (incoming.mentioned or reading.content.calls_group):
-            return Ignored(reason="to_somebody_else")
-        return replace(incoming, kind="question" if incoming.text else "help")
-    return incoming
+    if incoming.kind != "edit" or not bare:
+        return incoming
+    if incoming.addressed == "follow_up" and (incoming.mentioned or reading.content.calls_group):
+        raise Ignored(reason="to_somebody_else")
+    return replace(incoming, kind="question" if incoming.text else "help")
 
 
 def _parse_deletion(
     event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: BotIdentity, access: Access
-) -> Incoming | Ignored:
+) -> Incoming:
     incoming = _build_incoming(_Reading(event, {**gone, "ts": ts}, own, access))
-    return incoming if isinstance(incoming, Ignored) else replace(incoming, kind="delete", edited_ts="", text="")
+    return replace(incoming, kind="delete", edited_ts="", text="")
 
 
-def _build_incoming(reading: _Reading) -> Incoming | Ignored:
+def _build_incoming(reading: _Reading) -> Incoming:
     event, message, own = reading.event, reading.message, reading.own
     user, is_allowed_bot = string(message, "user"), _is_allowed_bot(message, reading.access)
     if is_own(message, own):
-        return Ignored(reason="self")
+        raise Ignored(reason="self")
     if (user == "USLACKBOT" or (string(message, "bot_id") and not user)) and not is_allowed_bot:
-        return Ignored(reason="bot")
+        raise Ignored(reason="bot")
     # app_mention has no channel_type, but the first letter of the id shows it.
     channel_type = string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
     token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
@@ -208,7 +215,7 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
     by_app = bool(string(message, "bot_id")) and not string(message, "client_msg_id")  # only Slack's clients set it
     through_app = by_app and not is_allowed_bot
     if through_app and addressed == "follow_up":
-        return Ignored(reason="bot")
+        raise Ignored(reason="bot")
     # Not every app_mention includes its files: if it has none, only the message itself can tell.
     no_files: Files = "unknown" if string(event, "type") == "app_mention" else "none"
     return Incoming(

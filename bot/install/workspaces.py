@@ -36,6 +36,7 @@ from bot.queue.worker import Handler
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, SlackWorkspace, copy_client, open_client
 from bot.slack.directory import SlackDirectory
+from bot.slack.manifest import INSTALL_EVENTS
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed
 
@@ -205,17 +206,14 @@ def register_uninstall_listeners(app: AsyncApp, installations: Installations) ->
     """Delete a workspace's tokens when it revokes or uninstalls."""
 
     async def on_uninstall(body: dict[str, object]) -> None:
-        team, when = string(body, "team_id"), body.get("event_time")
-        if team:
+        team, when, event = string(body, "team_id"), body.get("event_time"), mapping(body, "event")
+        # People may revoke their own tokens.
+        if team and (string(event, "type") == "app_uninstalled" or mapping(event, "tokens").get("bot")):
             gone = await installations.delete(team, as_of=float(when) if isinstance(when, int | float) else None)
             log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
-    async def on_revoke(body: dict[str, object]) -> None:
-        if mapping(body, "event", "tokens").get("bot"):  # people may revoke their own tokens
-            await on_uninstall(body)
-
-    app.event("app_uninstalled")(on_uninstall)
-    app.event("tokens_revoked")(on_revoke)
+    for kind in INSTALL_EVENTS:
+        app.event(kind)(on_uninstall)
 
 
 class Slack(NamedTuple):

@@ -52,8 +52,8 @@ class Access:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ignored:
+@dataclass(kw_only=True)
+class Ignored(Exception):  # noqa: N818 - what becomes of most events, not an error
     """Nothing to do. ``reason`` is a snake_case word for the log."""
 
     reason: str

@@ -42,17 +42,16 @@ class SlackSearch:
     _known_until: float = field(default=0.0, init=False)
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
-        """Return the tool for a question with an action token, or none if the workspace does not grant the search."""
-        return (SlackSearchTool(self, incoming),) if await self._is_granted() else ()
+        """Return the tool for a question with an action token.
 
-    async def _is_granted(self) -> bool:
-        """Return whether the workspace granted the scope, checked now and then. During an outage return False."""
+        Return none unless the workspace granted the search (checked now and then), and none during an outage.
+        """
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.client, GRANT_TIMEOUT_S)
                 ttl_s = GRANT_TTL_S if tried.state == "accepted" else OUTAGE_TTL_S
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + ttl_s
-        return self._granted
+        return (SlackSearchTool(self, incoming),) if self._granted else ()
 
     async def find(self, incoming: Incoming, query: str, limit: int) -> list[Source]:
         """Return at most ``limit`` messages for a query. Raises ``SlackSearchFailed``."""

@@ -88,8 +88,8 @@ class Recorder:
         ]
         self.attempts.append({
             "attempt": event.attempt, "draft": event.draft, "passed": verdict.passed,
-            "ms": round(self._add("verify", "verify"), 1), "repairs": json_of(verdict.repairs),
-            "violations": json_of(violations), "objected": objected,
+            "ms": round(self._add("verify", "verify"), 1), "repairs": list(map(asdict, verdict.repairs)),
+            "violations": list(map(asdict, violations)), "objected": objected,
         })  # fmt: skip
 
     def record(self, question: Question, outcome: TurnOutcome, *, turn_id: str, model: str) -> dict[str, Any]:
@@ -120,11 +120,6 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
         }
         for claim in (answer.claims if answer.verified else ())
     ]
-
-
-def json_of(values: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
-    """Return repairs or violations with the field names of the public contract."""
-    return [asdict(one) for one in values]
 
 
 def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
