@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import RedisError
@@ -19,9 +19,11 @@ from redis.exceptions import RedisError
 from agent.json_data import string
 from agent.tasks import background_tasks
 from agent.thread.conversation import ThreadKey
-from bot.queue.claim import LeaseLost
+from bot.queue.claim import Claimed, LeaseLost
+from bot.queue.queue import Mailbox
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
+from bot.stores.stores import mark_of
 from verification.markup.scanner import ZERO_WIDTH, Edit, apply_edits, segments
 
 _MAX_LENGTH: Final = 11_000
@@ -58,14 +60,23 @@ def _is_letter(char: str) -> bool:
     return bool(char.strip()) and unicodedata.category(char)[0] not in "PS"
 
 
-class StreamRecord(Protocol):
-    """Records a stream's start, so that another worker can find and end the stream."""
+@dataclass(slots=True, eq=False)
+class StreamMarks:
+    """The marks of one turn's stream, with which another worker finds and ends it. ``begun`` is set at its start."""
+
+    mailbox: Mailbox
+    claimed: Claimed
+    turn_id: str
+    begun: asyncio.Event
 
     async def expect_start(self) -> None:
-        """Record that a stream may begin."""
+        """Mark that a stream may begin."""
+        await self.mailbox.mark(self.claimed, mark_of(self.turn_id, "streams"), "begun")
 
     async def record_start(self, ts: str) -> None:
-        """Record the ts of the stream that has begun."""
+        """Mark the stream's ts."""
+        await self.mailbox.mark(self.claimed, mark_of(self.turn_id, "stream"), ts)
+        self.begun.set()
 
 
 @dataclass(slots=True, eq=False)
@@ -118,8 +129,8 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
-    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``record`` is called before the start
-    and right after it. ``streamed`` is the message's current state.
+    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``marks`` are set before the start and
+    right after it. ``streamed`` is the message's current state.
     """
 
     streams: Streams
@@ -127,7 +138,7 @@ class AnswerStream:
     user: str
     user_team: str = ""
     lease_check: LeaseCheck
-    record: StreamRecord
+    marks: StreamMarks
     streamed: StreamedMessage = NOT_STREAMED
     _broken: str = ""
     _text: str = ""
@@ -233,7 +244,7 @@ class AnswerStream:
             place = self.place
             if self.streamed.is_begun or self._stopped or not self.streams.may_be_tried(place):
                 return bool(self.streamed.ts)
-            await self.record.expect_start()
+            await self.marks.expect_start()
             to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
             body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
             self.lease_check()
@@ -247,7 +258,7 @@ class AnswerStream:
                 log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
                 return False
             self.streamed = StreamedMessage("begun", string(reply, "ts"))
-            await self.record.record_start(self.streamed.ts)
+            await self.marks.record_start(self.streamed.ts)
             return True
 
     async def _send(self) -> None:

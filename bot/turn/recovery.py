@@ -16,7 +16,7 @@ recheck into a separate mailbox. Any worker then looks into the thread several t
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -27,7 +27,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream, Streams
+from bot.delivery.stream import AnswerStream, StreamMarks, Streams
 from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
 from bot.queue.queue import Mailbox
 from bot.slack.agent_session import end_session
@@ -68,24 +68,6 @@ async def give_back_with_status(
     return give_back(wait_s)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamMarks:
-    """The marks of one turn's stream. Slack removes the status when the stream appears, so it is sent again."""
-
-    mailbox: Mailbox
-    job: Job
-    status: WorkingStatus
-
-    async def expect_start(self) -> None:
-        """Mark that a stream may begin."""
-        await self.mailbox.mark(self.job.claimed, mark_of(self.job.turn_id, "streams"), "begun")
-
-    async def record_start(self, ts: str) -> None:
-        """Mark the stream's ts."""
-        await self.mailbox.mark(self.job.claimed, mark_of(self.job.turn_id, "stream"), ts)
-        self.status.resend()
-
-
 def open_stream(
     streams: Streams, mailbox: Mailbox, job: Job, before: StreamedMessage, status: WorkingStatus
 ) -> AnswerStream | None:
@@ -102,7 +84,8 @@ def open_stream(
         user=job.incoming.user,
         user_team=job.incoming.user_team,
         lease_check=job.lease.require,
-        record=StreamMarks(mailbox, job, status),
+        # Slack removes the status when the stream appears, so it is sent again.
+        marks=StreamMarks(mailbox, job.claimed, job.turn_id, begun=status.changed),
     )
 
 

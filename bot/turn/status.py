@@ -57,7 +57,7 @@ class Pace:
 class WorkingStatus:
     """The status of one turn. ``first`` is its first text, empty to show nothing until ``show`` is called.
 
-    ``title`` names the conversation at the end.
+    ``title`` names the conversation at the end. Set ``changed`` to send the status again.
     """
 
     delivery: Delivery
@@ -71,7 +71,7 @@ class WorkingStatus:
     _has_status: bool = True
     keeps_text: bool = False  # when the block ends: the question waits
     _was_sent: bool = False
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
     _keeper: asyncio.Task[None] | None = None
 
@@ -114,17 +114,13 @@ class WorkingStatus:
     def show(self, text: str) -> None:
         """Show this text from now on. Return at once; if several come within a second, only the last is sent."""
         self._text, self._loading = text, ()
-        self._changed.set()
-
-    def resend(self) -> None:
-        """Send the status again, because Slack removes it when a message appears."""
-        self._changed.set()
+        self.changed.set()
 
     async def _run_updates(self) -> None:
         """Send changes and reminders until cancelled or until the lease is lost, which ends the turn itself."""
         await asyncio.sleep(self.pace.first_s)
         while True:
-            self._changed.clear()
+            self.changed.clear()
             try:
                 async with self._sending:
                     if self._text:
@@ -134,7 +130,7 @@ class WorkingStatus:
             await asyncio.sleep(self.pace.change_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.pace.remind_s):
-                    await self._changed.wait()
+                    await self.changed.wait()
                     await asyncio.sleep(self.pace.settle_s)  # the check of a good answer takes only a moment
 
     async def _clear(self) -> None:

@@ -1,10 +1,10 @@
 """Streams of answers that are cut off and taken over."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.stream import AnswerStream, Streams
+from bot.delivery.stream import AnswerStream, StreamMarks, Streams
 from bot.slack.web_api import no_lease
 from bot.turn.job import TeamServices
 from tests.support.fakes import ScriptedModel
@@ -18,12 +18,12 @@ def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
     return [m for m in slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
 
 
-@dataclass
-class Noted:
-    """A record that keeps what it was told, and may fail before the start."""
+class Noted(StreamMarks):
+    """Marks that only a test sees; with an ``error``, none can be set before the start."""
 
-    told: list[str] = field(default_factory=list)
-    error: type[Exception] | None = None
+    def __init__(self, error: type[Exception] | None = None) -> None:
+        self.told: list[str] = []
+        self.error = error
 
     async def expect_start(self) -> None:
         self.told.append("")
@@ -35,8 +35,8 @@ class Noted:
 
 
 def stream_in(place: ThreadKey, streams: Streams, error: type[Exception] | None = None) -> tuple[AnswerStream, Noted]:
-    noted = Noted(error=error)
-    return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, record=noted), noted
+    noted = Noted(error)
+    return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, marks=noted), noted
 
 
 def streaming_in(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> TeamServices:

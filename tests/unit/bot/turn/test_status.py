@@ -43,7 +43,7 @@ async def test_the_status_is_shown_changed_and_cleared(slack: Slack) -> None:
         await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
         status.show("is reading…")
         await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
-        status.resend()  # Slack removed it, as it does when a message appears
+        status.changed.set()  # Slack removed it, as it does when a message appears
         await slack.server.wait_for(lambda: shown(slack) == ["is thinking…", "is reading…", "is reading…"])
     assert cleared(slack)
 
