@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
 
-from verification.checks.derived import is_derivable_moment, unexplained_words
+from verification.checks.derived import CHRISTMAS, is_derivable_moment, unexplained_words
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.text.language import WITHOUT_SPACES, compile_pattern, values_by_language
 from verification.values.dates import Moment, agrees
@@ -40,6 +40,19 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
     spans = [span for span, name, year in periods if not _has_period(name, year, evidence)]
     spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
     yield from (evidence.not_found("date", span, evidence.certainty(None)) for span in spans)
+    yield from _season_findings(evidence)
+
+
+def _season_findings(evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding for each season or feast of the claim, if a near sentence has another one and no date."""
+    claimed = dict(_named("seasons", evidence.claim.text))
+    known = {name for passage in evidence.cited_and_known for _, name in _named("seasons", passage.text)}
+    for span, name in claimed.items():
+        for hit in evidence.hits[:_MAX_SENTENCES] if name not in known and not evidence.denies(span[0]) else ():
+            others = (span for span, other in _named("seasons", hit.text) if other not in claimed.values())
+            if not hit.passage.moments and (other := next(others, None)):
+                yield evidence.replaced_by("date", span, hit, hit.text[slice(*other)], evidence.certainty(hit))
+                break
 
 
 def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
@@ -53,13 +66,19 @@ def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
             name = f"Q{match['quarter'] or match['number'] or match['with'] or match['fiscal'][0]}"
         year = f"20{match['short']}" if match["short"] else match["before"] or match["after"] or 0
         yield match.span(), name, int(year)
-    by_language = (  # not "the first quarterly review"
+    yield from ((span, f"Q{name}", 0) for span, name in _named("quarters", text))  # not "the first quarterly review"
+
+
+def _named(key: str, text: str) -> Iterator[tuple[tuple[int, int], int]]:
+    """Yield the place and the number of each quarter, or of each season and feast, that the text names."""
+    by_language = (
         listed if language in WITHOUT_SPACES else [rf"\b(?:{words})\b" for words in listed]
-        for language, listed in values_by_language("quarters").items()
+        for language, listed in values_by_language(key).items()
     )
-    names = ("|".join(words) for words in zip(*by_language, strict=True))
+    names = ["|".join(words) for words in zip(*by_language, strict=True)]
+    names += [CHRISTMAS] if key == "seasons" else []
     for match in compile_pattern("|".join(f"({words})" for words in names)).finditer(text):
-        yield match.span(), f"Q{match.lastindex}", 0
+        yield match.span(), match.lastindex or 0
 
 
 def _has_period(name: str, year: int, evidence: Evidence) -> bool:
@@ -116,8 +135,14 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
 def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Moment] | None) -> Certainty:
     # A weekday may follow from the days in the source, and so does a denied month or weekday.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
+    # In "mayo" for mayonnaise, the source's word is longer.
+    word = evidence.claim.text[moment.start : moment.end]
+    if moment.month and not precise and word.islower() and any(each.startswith(word) for each in evidence.words):
+        return "doubtful"
     sources = (*evidence.cited_and_known, *evidence.others)
-    is_vague = replacement is None and moment.weekday and any(source.names_weekdays for source in sources)
+    is_weekend = sum(other.start == moment.start for other in evidence.claim.moments) > 1  # "every day" is one word too
+    has_days = is_weekend or any(source.names_weekdays for source in sources)
+    is_vague = replacement is None and moment.weekday and has_days
     if not precise and (is_vague or evidence.denies(moment.start)):
         return "doubtful"
     # Today's date alone explains only dates that are counted from it in words.

@@ -27,7 +27,7 @@ _CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted
 _YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
 # Words for dates counted from today, with the number of days that they may reach.
 _TODAY = r"\b(?:{today})\b|{today_unparted}"
-_CHRISTMAS = r"(?<![\w-])(?:{christmas})\b|{christmas_unparted}"
+CHRISTMAS = r"(?<![\w-])(?:{christmas})\b|{christmas_unparted}"
 _RELATIVE = {
     _TODAY: 2,
     r"\b(?:{relative_days})\b|{relative_days_unparted}": 2,
@@ -106,7 +106,7 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
 
     "Today" is not such a word, because other dates are counted from it.
     """
-    if not any(_relative_words(evidence.claim, words) for words in (*_RELATIVE, _CHRISTMAS)):
+    if not any(_relative_words(evidence.claim, words) for words in (*_RELATIVE, CHRISTMAS)):
         return  # as for nearly all claims
     passages, shortest = evidence.cited_and_known, 0.25  # days: half an hour does not explain "tomorrow"
     today = [moment for passage in evidence.context for moment in passage.moments if moment.day]
@@ -115,7 +115,7 @@ def unexplained_words(evidence: Evidence) -> Iterator[tuple[int, int]]:
     spans = [seconds(unit) / _A_DAY for unit in units if is_span(unit) and seconds(unit) > _A_DAY]
     spans += _days(_lengths(passages))
     anchors = [(words, days, today) for words, days in _RELATIVE.items() if today and words != _TODAY]
-    for words, days, origins in (*anchors, (_CHRISTMAS, 8, [Moment(start=0, end=0, month=12, day=25)])):
+    for words, days, origins in (*anchors, (CHRISTMAS, 8, [Moment(start=0, end=0, month=12, day=25)])):
         if any(_relative_words(passage, words) for passage in passages):
             continue
         near = (_is_near(other, day, days) for other in dates for day in origins)

@@ -34,7 +34,7 @@ _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 _IN_NAME = re.compile(r"(?<=\w)\.(?=_*[^\W_])")
 _NOON = re.compile(r"\d ?[ap]\. ?m\.\s*$", re.IGNORECASE)
-_SHORT_DAYS = frozenset(word[:length] for word in WEEKDAYS for length in (1, 2, 3, 4))
+_SHORT_DAYS = frozenset(word[:n] for word, day in WEEKDAYS.items() if day <= 7 for n in (1, 2, 3, 4))  # noqa: PLR2004 - Sunday
 _PAIR = re.compile(r"\b([^\W\d_]{1,4})\.?\s?(?:[-–—~〜/&,]|to|bis|à|au|al?|sampai|至|到|から)\s?([^\W\d_]{1,4})\b")
 
 

@@ -23,6 +23,10 @@ def _numbered_words(key: str) -> dict[str, int]:
 
 MONTHS: dict[str, int] = _numbered_words("months")
 WEEKDAYS: dict[str, int] = _numbered_words("weekdays")
+_WEEKEND = 8
+WEEKDAYS |= dict.fromkeys(
+    ("week-end", "week-ends", "fin de semana", "fines de semana", "akhir pekan", "akhir minggu"), _WEEKEND
+)
 WEAK: frozenset[str] = all_words("weak_months")
 
 
@@ -47,8 +51,8 @@ class Moment:
         return self.year is not None and self.month is None
 
 
-# A run of digits or letters. The patterns below are tried only at its start.
-_TOKEN = re.compile(r"\d+|[^\W\d_]+")
+# A run of digits or letters, or a weekend of two words. The patterns below are tried only at its start.
+_TOKEN = re.compile(r"\d+|(?i:week-ends?|fin(?:es)? de semana|akhir (?:pekan|minggu))\b|[^\W\d_]+")
 _SPELLED_MONTH = r"(?P<month>[^\W\d_]{3,10})\b\.?"
 _GLUED = re.compile(r"(?<=[a-z])[A-Z][a-z]+$")
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
@@ -242,15 +246,21 @@ def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
     elif glued and glued.group().casefold() in MONTHS:
         yield from (moment for moment in _read_month(text, start + glued.start(), glued.group()) if moment.day)
     elif word in WEEKDAYS:
-        yield Moment(start=start, end=end, weekday=WEEKDAYS[word])
+        yield from _read_weekday(start, end, WEEKDAYS[word])
     elif word in _NAMED_TIMES:
         yield Moment(start=start, end=end, hour=_NAMED_TIMES[word], minute=0)
     elif not word.isascii():
         for match in _CJK_WORDS.finditer(text, start, end):
-            weekday, hour = WEEKDAYS.get(match.group()), _NAMED_TIMES.get(match.group())
-            yield Moment(
-                start=match.start(), end=match.end(), weekday=weekday, hour=hour, minute=None if weekday else 0
-            )
+            if weekday := WEEKDAYS.get(match.group()):
+                yield from _read_weekday(*match.span(), weekday)
+            else:
+                yield Moment(start=match.start(), end=match.end(), hour=_NAMED_TIMES[match.group()], minute=0)
+
+
+def _read_weekday(start: int, end: int, number: int) -> Iterator[Moment]:
+    """Read a day of the week, and the weekend as both its days."""
+    for weekday in (6, 7) if number == _WEEKEND else (number,):
+        yield Moment(start=start, end=end, weekday=weekday)
 
 
 def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:

@@ -22,3 +22,59 @@ def test_the_feedback_names_a_date_of_the_same_kind() -> None:
     ]:
         (only,) = errors(source, text)
         assert detail in only.detail
+
+
+SENTENCES = {
+    "The shop closes {}": ["at Easter", "at Christmas", "in spring", "in summer", "in the fall", "in winter"],
+    "Der Laden schließt {}": ["an Ostern", "an Weihnachten", "im Frühjahr", "im Sommer", "im Herbst", "im Winter"],
+    "Le magasin ferme {}": ["à Pâques", "à Noël", "au printemps", "en été", "en automne", "en hiver"],
+    "La tienda cierra en {}": ["Semana Santa", "Navidad", "primavera", "verano", "otoño", "invierno"],
+    "Toko tutup pada {}": ["Paskah", "Natal", "musim semi", "musim panas", "musim gugur", "musim dingin"],
+    "店は{}に閉まります": ["復活祭", "クリスマス", "春", "夏", "秋", "冬"],
+    "商店在{}关门": ["复活节", "圣诞节", "春天", "夏季", "秋天", "冬季"],
+}
+
+
+def test_another_season_or_feast_in_the_place_of_the_sources_fails() -> None:
+    for sentence, times in SENTENCES.items():
+        for written, other in zip(times, (*times[1:], times[0]), strict=True):
+            source = sentence.format(other)
+            assert errors(source, sentence.format(written)), (written, source)
+            assert errors(source, source) == []
+
+
+def test_a_word_that_is_also_a_season_or_a_month_fails_nothing() -> None:
+    for source, text in [
+        ("Le bureau sera fermé en hiver.", "Le bureau a été fermé"),
+        ("Prices drop in the first year, in summer.", "Prices fall in the first year"),
+        ("Prices rise in March and fall in summer.", "Prices rise in spring"),
+        ("The spring in the pump is replaced every summer.", "The spring in the pump is replaced"),
+        ("The sandwich has mayonnaise, and the menu changes in June.", "The sandwich has mayo"),
+    ]:
+        assert errors(source, text) == [], text
+    assert errors("La tienda abre en junio.", "La tienda abre en mayo")
+
+
+def test_the_weekend_is_saturday_and_sunday() -> None:
+    for weekend, days, others in [
+        ("The shop is open at the weekend", "The shop is open on Saturday and Sunday", "The shop is open on Monday"),
+        (
+            "Der Laden ist am Wochenende offen",
+            "Der Laden ist samstags und sonntags offen",
+            "Der Laden ist Montag offen",
+        ),
+        (
+            "Le magasin est ouvert le week-end",
+            "Le magasin est ouvert samedi et dimanche",
+            "Le magasin est ouvert lundi",
+        ),
+        ("La tienda abre los fines de semana", "La tienda abre sábados y domingos", "La tienda abre los lunes"),
+        ("Toko buka pada akhir pekan", "", "Toko buka pada hari Senin"),
+        ("店は週末に開きます", "店は土曜日と日曜日に開きます", "店は月曜日に開きます"),
+        ("商店周末开门", "商店星期六和星期日开门", "商店星期一开门"),
+    ]:
+        assert errors(days or weekend, weekend) == errors(weekend, days or weekend) == [], weekend
+        assert errors(others, weekend), weekend
+        assert errors(weekend, others), others
+    assert errors("The shop is open every day.", "The shop is open on weekends") == []
+    assert errors("The shop is open Monday to Sunday.", "The shop is open on weekends") == []
