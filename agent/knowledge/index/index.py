@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 from agent.knowledge.index import tables
 from agent.knowledge.index.build import IndexBuilder
 from agent.knowledge.index.tables import IndexSession
-from agent.knowledge.search.full_text import best, words_of
+from agent.knowledge.search.full_text import words_of
 from agent.knowledge.types import (
     DeferredSource,
     Document,
@@ -123,10 +123,7 @@ class KnowledgeIndex(ABC):
         if not words:
             return ()
         with self.session() as session:
-            passages, found = tables.postings(session, words)
-            ranked = best(found, passages=passages, most=most)
-            numbers = tables.numbers_of(session, (place for place, _ in ranked))
-        return [(numbers[place], score) for place, score in ranked if place in numbers]
+            return tables.rank_by_words(session, words, most)
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a document's passages from one number to another, both included, in order."""

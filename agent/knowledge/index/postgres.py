@@ -13,13 +13,11 @@ from agent.knowledge.index.tables import SCHEMA, VERSION, make, put_setting
 from agent.knowledge.types import KnowledgeAwayError
 
 _NAME: Final = "orion"
-# Words are compared by their bytes, as in SQLite. Free space in each page lets a block be rewritten in place. Blocks
-# are not compressed: they hardly get smaller, and every search would have to unpack them.
 _SCHEMA: Final = SCHEMA.format(
     key="bigint PRIMARY KEY",
     bytes="bytea",
-    word='text COLLATE "C"',
-    postings="WITH (fillfactor = 60); ALTER TABLE postings ALTER COLUMN data SET STORAGE EXTERNAL",
+    word='text COLLATE "C"',  # compared by their bytes, as in SQLite
+    postings="",
 )
 _STATEMENT_MS: Final = 15_000  # less than a tool's time-out in a turn, so that a hanging database is reported as such
 _OPTIONS: Final[dict[str, Any]] = {

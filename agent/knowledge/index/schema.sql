@@ -1,6 +1,5 @@
 -- The names in braces are all that differs between SQLite and PostgreSQL.
--- A document's number is the place of its first passage. The place in totals is the next one, and never goes back.
--- Postings are ordered by block first: a build writes into the last one, whose words then lie together.
+-- A passage's number has the number of its document above its lower 20 bits. A document's number is never used again.
 CREATE TABLE documents (
   number {key}, key text NOT NULL UNIQUE, id text NOT NULL, title text NOT NULL, updated_at text NOT NULL,
   digest text NOT NULL, audience text NOT NULL, source text NOT NULL, url text NOT NULL, place text NOT NULL,
@@ -14,7 +13,8 @@ CREATE TABLE passages (
 );
 CREATE TABLE passage_vectors (number {key}, digest {bytes} NOT NULL);
 CREATE TABLE IF NOT EXISTS vectors (digest {bytes} PRIMARY KEY, vector {bytes} NOT NULL);
-CREATE TABLE postings (block bigint NOT NULL, word {word} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (block, word))
+CREATE TABLE postings (word {word} NOT NULL, passage bigint NOT NULL, impact integer NOT NULL, PRIMARY KEY (word, passage))
 {postings};
-CREATE TABLE totals (passages bigint NOT NULL, place bigint NOT NULL);
+CREATE INDEX postings_by_passage ON postings (passage);
+CREATE TABLE totals (passages bigint NOT NULL, next_document bigint NOT NULL);
 INSERT INTO totals VALUES (0, 1)

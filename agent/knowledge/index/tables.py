@@ -1,11 +1,11 @@
 """The tables of an index, the same in SQLite and PostgreSQL: documents, postings, and rows as passages with links.
 
-The rules that create stored words are also used to remove them, so increase ``VERSION`` whenever they change.
+Postings say which passages have a word, each with the word's weight there.
 """
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.search.full_text import BLOCK, Changes, Found, change, impacts, revise
+from agent.knowledge.search.full_text import MAX_IMPACT, RARITY_SCALE, impacts, scaled_rarity
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
-VERSION: Final = 18  # increase it when the tables change, or the words and passages made from the same bytes
+VERSION: Final = 19  # increase it when the tables change, or the words and passages made from the same bytes
 # maximum per document: a passage's number has the document's number above its lower 20 bits
 MAX_PASSAGES: Final = 1 << 20
 # Tables that a new version replaces. `vectors` stays: it is stored by text and expensive to compute.
@@ -26,12 +26,12 @@ SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8
 _AT_ONCE: Final = 400  # maximum values in one statement: older versions of SQLite take 999
 _STATE: Final = "source:"  # prefix of the settings that store the sources' states
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-_REVISE: Final = "INSERT INTO postings VALUES {} ON CONFLICT (block, word) DO UPDATE SET data = excluded.data"
-_OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
-_DELETE: Final = "DELETE FROM postings WHERE block = ? AND word IN ({})"
-_POSTINGS: Final = "SELECT word, block, data FROM postings WHERE block IN ({}) AND word IN ({})"
-_DOCUMENTS_AT: Final = """
-SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM (VALUES {}) AS places
+_NUMBERS: Final = "SELECT number FROM documents WHERE key IN ({})"
+_COUNTS: Final = "SELECT word, count(*) FROM postings WHERE word IN ({}) GROUP BY word ORDER BY word"
+_BEST: Final = """
+WITH words (word, rarity) AS (VALUES {})
+SELECT passage, sum(impact * rarity) FROM words JOIN postings ON postings.word = words.word
+GROUP BY passage ORDER BY 2 DESC, passage LIMIT ?
 """
 
 Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]  # a document ready to be stored, with its digest
@@ -111,28 +111,15 @@ def put_states(session: IndexSession, states: Mapping[str, SourceState | None]) 
     put_notes(session, {f"{_STATE}{n}": json.dumps(asdict(state)) if state else "" for n, state in states.items()})
 
 
-def postings(session: IndexSession, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
-    """Return how many passages there are, and the blocks of these words."""
-    passages, first, place = session.execute(
-        "SELECT passages, (SELECT min(number) FROM documents), place FROM totals"
-    ).fetchone()
-    blocks = () if first is None else range(first // BLOCK, place // BLOCK + 1)
-    return passages, _in_blocks(session, blocks, words)
-
-
-def _in_blocks(session: IndexSession, blocks: Sequence[int], words: Sequence[str]) -> Iterator[Found]:
-    for some in parts(blocks):
-        for these in parts(words):
-            yield from session.execute(_POSTINGS.format(marks(some), marks(these)), (*some, *these))
-
-
-def numbers_of(session: IndexSession, places: Iterable[int]) -> dict[int, int]:
-    """Return the numbers of the passages at these places; places of deleted passages are left out."""
-    numbers: dict[int, int] = {}
-    for some in parts(places):
-        rows = session.execute(_DOCUMENTS_AT.format(", ".join(["(?)"] * len(some))), some)
-        numbers |= {place: (first << 20) + place - first for place, first in rows if first}
-    return numbers
+def rank_by_words(session: IndexSession, words: Sequence[str], most: int) -> list[tuple[int, float]]:
+    """Return the numbers of the passages with any of these words, best first, each with its score."""
+    (passages,) = session.execute("SELECT passages FROM totals").fetchone()
+    counts = session.execute(_COUNTS.format(marks(words)), words).fetchall()
+    rarities = [value for word, count in counts for value in (word, scaled_rarity(count, passages))]
+    if not rarities:
+        return []
+    rows = session.execute(_BEST.format(", ".join(["(?, ?)"] * len(counts))), (*rarities, most))
+    return [(number, score / (MAX_IMPACT * RARITY_SCALE)) for number, score in rows]
 
 
 def make(session: IndexSession, schema: str) -> None:
@@ -146,49 +133,39 @@ def make(session: IndexSession, schema: str) -> None:
 def replace(session: IndexSession, batch: Sequence[Parsed], gone: Iterable[str] = ()) -> None:
     """Store these documents in place of those with the same keys, and remove ``gone``, in one transaction."""
     by_key = {parsed[0].key: parsed for parsed in batch}
-    changes = Changes(lambda: defaultdict(list))
     with session.transaction():
         for some in parts([*by_key, *gone]):
-            found = session.execute(_OF_KEYS.format(marks(some)), some)
-            for number, title in found.fetchall():
-                _remove(session, number, title, changes)
+            for (number,) in session.execute(_NUMBERS.format(marks(some)), some).fetchall():
+                _remove(session, number)
         if by_key:
-            _insert(session, by_key.values(), changes)
-        for block, words in sorted(changes.items()):
-            held = {word: data for word, _, data in _in_blocks(session, (block,), sorted(words))}
-            rows = [(block, word, revise(held.get(word, b""), words[word])) for word in sorted(words)]
-            insert(session, _REVISE, (row for row in rows if row[2]))
-            for deleted in parts(word for _, word, data in rows if not data):
-                session.execute(_DELETE.format(marks(deleted)), (block, *deleted))
+            _insert(session, by_key.values())
 
 
-def _insert(session: IndexSession, batch: Iterable[Parsed], changes: Changes) -> None:
-    (number,) = session.execute("SELECT place FROM totals").fetchone()
-    documents, passages = [], []
-    for file, digest, document, chunks in batch:
+def _insert(session: IndexSession, batch: Collection[Parsed]) -> None:
+    (first,) = session.execute("SELECT next_document FROM totals").fetchone()
+    documents, passages, postings = [], [], []
+    for number, (file, digest, document, chunks) in enumerate(batch, first):
         about = (file.key, file.id, document.title, document.updated_at, digest)
         origin = (file.audience, file.source, file.url, file.place)
         documents.append((number, *about, *origin, len(chunks), document.text))
-        for n, chunk in enumerate(chunks):
-            change(changes, number + n, impacts(document.title, chunk.path, chunk.text))
+        for passage, chunk in enumerate(chunks, number << 20):
             where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
-            passages.append(((number << 20) + n, *where, chunk.text))
-        # A document without passages takes a place too, because its number must be unique.
-        number += max(1, len(chunks))
+            passages.append((passage, *where, chunk.text))
+            found = impacts(document.title, chunk.path, chunk.text)
+            postings += [(word, passage, impact) for word, impact in found.items()]
     insert(session, "INSERT INTO documents VALUES {}", documents)
     insert(session, "INSERT INTO passages VALUES {}", passages)
-    session.execute("UPDATE totals SET passages = passages + ?, place = ?", (len(passages), number))
+    insert(session, "INSERT INTO postings VALUES {}", sorted(postings))  # in the order of the table: fewer pages change
+    totals = (len(passages), first + len(batch))
+    session.execute("UPDATE totals SET passages = passages + ?, next_document = ?", totals)
 
 
-def _remove(session: IndexSession, number: int, title: str, changes: Changes) -> None:
+def _remove(session: IndexSession, number: int) -> None:
     reach = (number << 20, (number << 20) + MAX_PASSAGES - 1)
-    rows = session.execute("SELECT number, path, text FROM passages WHERE number BETWEEN ? AND ?", reach)
-    passages = rows.fetchall()
-    for passage, path, text in passages:
-        change(changes, number + passage - reach[0], dict.fromkeys(impacts(title, path, text), 0))
-    session.execute("DELETE FROM passages WHERE number BETWEEN ? AND ?", reach)
+    removed = session.execute("DELETE FROM passages WHERE number BETWEEN ? AND ?", reach).rowcount
+    session.execute("DELETE FROM postings WHERE passage BETWEEN ? AND ?", reach)
     session.execute("DELETE FROM documents WHERE number = ?", (number,))
-    session.execute("UPDATE totals SET passages = passages - ?", (len(passages),))
+    session.execute("UPDATE totals SET passages = passages - ?", (removed,))
 
 
 _PASSAGE: Final = """

@@ -1,21 +1,18 @@
 """Full-text search: the words that an index stores and looks up, their ranking by BM25F, and what a hit expands to.
 
 Stored words are stems, pairs of an identifier's parts and pairs of characters, each with its weight in the passage. Any
-change to the stored words needs a new version of the indexes. Postings, the passages that contain a word, are kept in
-blocks for any storage. A hit expands to its section or its short page, merged with small siblings, as a basis for an
-answer. Texts stay as in the document; headings that the passages lack are put back.
+change to the stored words needs a new version of the indexes. A hit expands to its section or its short page, merged
+with small siblings, as a basis for an answer. Texts stay as in the document; headings that the passages lack are put
+back.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 import unicodedata
-from array import array
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
@@ -43,6 +40,8 @@ _LINK_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
 _MAX_CHARS: Final = 200  # longer runs of letters are not words
+MAX_IMPACT: Final = 255
+RARITY_SCALE: Final = 1 << 16  # an impact times a rarity fits into 32 bits
 _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.75  # BM25's usual parameters
 _HEAD_WORDS: Final = 26
@@ -120,6 +119,14 @@ def impacts(title: str, path: str, text: str) -> dict[str, int]:
     return {word: math.ceil(MAX_IMPACT * often / (often + _SATURATION)) for word, often in said.items()}
 
 
+def scaled_rarity(count: int, passages: int) -> int:
+    """Return how much a word that ``count`` of all passages contain says, as a whole number.
+
+    Sums of floating-point numbers differ in their last bits between databases, and equal scores must be equal.
+    """
+    return round(RARITY_SCALE * math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5)))
+
+
 @lru_cache(maxsize=64)
 def _head(title: str, path: str) -> tuple[Mapping[str, int], int]:  # the passages of a section share it
     words, pairs = _words_and_pairs(f"{title}\n{path}")
@@ -159,66 +166,6 @@ def _stem(word: str) -> str:
     # Snowball's newer stems of English found less (docs/measurements/answers.md).
     stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MAX_CHARS]))
     return stem or word  # "s" alone would become empty
-
-
-BLOCK: Final = 2_048  # places; with larger ones an update wrote twice as much, and no search was faster
-MAX_IMPACT: Final = 255
-# bytes of a posting: two for its place (little-endian, as on all supported machines), one for its impact
-_BYTES: Final = 3
-
-Found = tuple[str, int, bytes]  # a word, a block, and the word's stored bytes there
-# Changes of one transaction, by block and word: places inside the block, each with its impact, 0 to remove it.
-Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]
-
-
-def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
-    """Add a passage with these words, or remove it. Removals come first, and places come in ascending order."""
-    block, inside = divmod(place, BLOCK)
-    for word, impact in impacts.items():
-        changes[block][word].append((inside, impact))
-
-
-def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
-    """Return a word's block after these changes; it is empty if no passage has the word any more."""
-    places, held = _unpack(data)
-    impacts = bytearray(held)
-    for place, impact in changed:
-        if impact:
-            places.append(place)
-            impacts.append(impact)
-            continue
-        at = bisect_left(places, place)
-        # A newer stemmer may find other words in the same text: that must not remove another passage's place.
-        if at < len(places) and places[at] == place:
-            del places[at], impacts[at]
-    return places.tobytes() + impacts
-
-
-def _unpack(data: bytes) -> tuple[array[int], bytes]:
-    count = len(data) // _BYTES
-    places = array("H")
-    places.frombytes(data[: 2 * count])
-    return places, data[2 * count :]
-
-
-def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int, float]]:
-    """Return at most ``most`` places with their scores, best first. ``passages`` is the number of all passages."""
-    words: dict[str, list[tuple[int, array[int], bytes]]] = {}
-    for word, block, data in found:
-        words.setdefault(word, []).append((block * BLOCK, *_unpack(data)))
-    scores: dict[int, float] = {}
-    known = scores.get
-    # In a fixed order: sums in another order differ in their last bits, and equal scores must be equal.
-    for _, blocks in sorted(words.items()):
-        count = sum(len(places) for _, places, _ in blocks)
-        worth = math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5)) / MAX_IMPACT
-        worths = [worth * impact for impact in range(MAX_IMPACT + 1)]
-        # read all of them: skipping gained nothing below 100,000 passages (decision 12)
-        for first, places, impacts in blocks:
-            for place, impact in zip(places, impacts, strict=True):
-                scores[first + place] = known(first + place, 0.0) + worths[impact]
-    ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))
-    return [(place, -score) for score, place in ranked]
 
 
 MERGED_CHARS: Final = 1_200  # a section shorter than this is merged with its neighbours under the same heading

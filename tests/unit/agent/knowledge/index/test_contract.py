@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.search.full_text import MAX_IMPACT, impacts
 from agent.knowledge.types import IndexReport
 from tests.support.paths import ROOT
 
@@ -55,10 +58,10 @@ def other_process(program: str, place: list[str], docs: Path) -> subprocess.Pope
     return process
 
 
-def stored_words(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
-    """The data of each word, and how many passages there are."""
+def stored_words(index: KnowledgeIndex) -> tuple[Counter[str], int]:
+    """How often each word is stored, and how many passages there are."""
     with index.session() as session:
-        words = dict(session.execute("SELECT word, data FROM postings"))
+        words = Counter(word for (word,) in session.execute("SELECT word FROM postings"))
         return words, session.execute("SELECT passages FROM totals").fetchone()[0]
 
 
@@ -69,11 +72,30 @@ def test_a_removed_document_leaves_no_word_in_the_index(index: KnowledgeIndex, d
     (docs / "c.md").write_text("Gamma opens")
     index.index([docs])
     with_others = stored_words(index)
-    assert (len(with_others[0]["open"]), with_others[1], before[1]) == (3 * len(before[0]["open"]), 5, 3)
+    assert (with_others[0]["open"], with_others[1], before[1]) == (3, 5, 3)
     (docs / "b.md").unlink()
     (docs / "c.md").unlink()
     index.index([docs])
     assert stored_words(index) == before
+
+
+def test_passages_rank_by_the_plain_formula_and_equal_ones_keep_their_order(
+    index: KnowledgeIndex, tmp_path: Path
+) -> None:
+    texts = ("alpha beta", "alpha", "beta gamma", "alpha beta", "delta", "gamma alpha alpha")
+    for n, text in enumerate(texts):
+        (tmp_path / f"{n}.md").write_text(text)
+    index.index([tmp_path])
+    weights = [impacts(str(n), "", text) for n, text in enumerate(texts)]
+    expected: Counter[int] = Counter()
+    for word in ("alpha", "beta"):
+        count = sum(word in each for each in weights)
+        rarity = math.log(1 + (len(texts) - count + 0.5) / (count + 0.5))
+        expected.update({n: rarity * each[word] / MAX_IMPACT for n, each in enumerate(weights) if word in each})
+    ranked = sorted(expected.items(), key=lambda each: (-round(each[1], 9), each[0]))
+    found = index.by_words("alpha beta", 9)
+    assert [(number >> 20) - 1 for number, _ in found] == [n for n, _ in ranked]
+    assert [score for _, score in found] == pytest.approx([score for _, score in ranked], rel=1e-4)
 
 
 def test_a_number_is_never_reused(index: KnowledgeIndex, docs: Path) -> None:
