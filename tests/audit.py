@@ -5,8 +5,6 @@ are vulnerabilities; 3: some could not be asked about (no network, or an index t
 Make itself always exits with 2 on a failure. Its last line shows the code.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

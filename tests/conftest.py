@@ -4,8 +4,6 @@
 ``no_leaked_keys`` is opt-in: it fails a test that leaves keys behind which nothing will ever remove.
 """
 
-from __future__ import annotations
-
 import gc
 import ipaddress
 import logging

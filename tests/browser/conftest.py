@@ -1,7 +1,5 @@
 """The browser that all tests of the page share."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import AsyncIterator
 

@@ -3,8 +3,6 @@
 One browser, one workspace and one Orion for all tests of this module; each opens a page of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping

@@ -1,7 +1,5 @@
 """H1 for who uses the page without a mouse, without seeing it, or enlarged: where the focus is, and what is said."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A person at the page, the real Orion behind it: ask, follow up, open the source, watch a draft fail and be mended."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

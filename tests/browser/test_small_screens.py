@@ -1,7 +1,5 @@
 """H1 for who holds a telephone: what is tapped stays where it is, Back leads one step back, nothing covers the rest."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.async_api import Browser, Locator, expect
 

@@ -3,8 +3,6 @@
 The model obeys everything it reads and repeats the attack. Documents, names and messages contain it too.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

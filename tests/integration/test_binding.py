@@ -1,7 +1,5 @@
 """Servers listen only on this machine unless a setting says otherwise."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Parallel and speculative work of a turn that is cancelled or runs out of time: all of it ends, none of it answers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any

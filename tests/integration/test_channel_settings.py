@@ -1,7 +1,5 @@
 """What channels.toml says of a channel holds there, and only there; audiences know groups, channels and addresses."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """One damaged entry stops one message: it becomes a dead letter with the reason, and the worker goes on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,7 +1,5 @@
 """The way of a message, end to end, over both modes: a person writes in the workspace, Orion answers there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sample handbook, and what the keyless engine shows of it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

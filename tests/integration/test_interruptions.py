@@ -3,8 +3,6 @@
 Also where the change arrives at another process than the one that runs the turn, and while none runs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

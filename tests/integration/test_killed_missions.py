@@ -4,8 +4,6 @@ Orion is a separate process over a real Redis; model and workspace are servers i
 read from outside: the thread's state in Redis, the log of both processes, and the messages in Slack.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack

@@ -1,7 +1,5 @@
 """Listening: Orion answers unasked only if every claim is certain, and only in channels that allow it."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncIterator, Callable

@@ -3,8 +3,6 @@
 Needs the packages of ``requirements-llm.txt`` (``make test-llm`` installs them); skipped with the reason without them.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

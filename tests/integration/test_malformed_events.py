@@ -1,7 +1,5 @@
 """Events as Slack never sends them, signed, through the real HTTP door: answered 200 or 4xx, never logged."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """Each form of a message in a running Orion: its words are in the prompt of the model."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A server that sends Orion's calls to another address: no token, prompt or answer follows."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

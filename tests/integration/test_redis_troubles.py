@@ -1,7 +1,5 @@
 """A Redis that refuses: nothing is acknowledged, the log and the doctor say why, and work goes on afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A Redis that answers PING but would refuse a question: readiness and doctor say so. The documented ACL is enough."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Saved answers in a running Orion: what a person answered once, Orion answers from then on, where it may."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine

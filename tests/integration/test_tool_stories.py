@@ -4,8 +4,6 @@ Everything is real except the servers: the engine of the settings, an index, a G
 a model's server with a script. Each list is compared whole.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """What Langfuse gets of a turn with everything in it, compared as a whole. The receiver is a local server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

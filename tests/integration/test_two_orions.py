@@ -1,7 +1,5 @@
 """Two Orions of two workspaces share one Redis: each answers its own questions from its own documents."""
 
-from __future__ import annotations
-
 from contextlib import AsyncExitStack
 from pathlib import Path
 

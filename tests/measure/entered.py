@@ -3,8 +3,6 @@
 Run it by hand: `python -m tests.measure.entered unix:///path/redis.sock [--list]`. The list is in the order of entry.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

@@ -4,8 +4,6 @@ Run it by hand: `python -m tests.measure.latency`. The model is a server that de
 40 tokens a second and judges in 1 s. What was sent before is what a provider's prompt cache can use.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -4,8 +4,6 @@
 Rows of one ``thread`` are one conversation. ``test_recorded`` replays the drafts through the rules.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

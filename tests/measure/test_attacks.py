@@ -4,8 +4,6 @@
 ``model_errors.json``.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ A row has what is planted beside a true fact, the draft of a model that obeys to
 stand in anything that Slack was sent. The loop, the verifier, the index, the delivery and the Slack server are real.
 """
 
-from __future__ import annotations
-
 import asyncio
 import html
 import json

@@ -3,8 +3,6 @@
 Each pair was judged by Slack's rules, not by what some converter does.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ Recorded with ``tests.measure.record`` over 24 sets of documents; the model saw 
 ``right`` is what people found who saw the documents, or the claims and their sources.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Attacks on what a process has little of: descriptors, and the tokens of a day."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

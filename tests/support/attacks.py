@@ -3,8 +3,6 @@
 The made-up tokens are put together here, so that no scanner of repositories takes this file for a leak.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 MIX: Final = "7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"

@@ -4,8 +4,6 @@
 end, ``chatter`` messages without end; ``stubborn`` does not end when it is asked to.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 

@@ -1,7 +1,5 @@
 """Writes docs/configuration.md from docs/settings.toml, bot/settings.py and the commands: `make docs`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any

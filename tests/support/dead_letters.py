@@ -1,7 +1,5 @@
 """What a mailbox gave up."""
 
-from __future__ import annotations
-
 from bot.queue.dead_letters import DeadLetter, DeadLetters
 from bot.queue.queue import Mailbox
 

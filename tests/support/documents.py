@@ -1,7 +1,5 @@
 """A file as a document, read as an index reads it."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 They have the same interfaces as the real ones and get the same contexts.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any

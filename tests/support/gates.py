@@ -1,7 +1,5 @@
 """The gates before an answerer that notes what came through, over a local workspace and a real Redis."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """HTTP servers on a free loopback port, in the test's loop or in threads, and a certificate of our own."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import ssl

@@ -3,8 +3,6 @@
 Fields are dropped, moved, of another type, or huge.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Iterator

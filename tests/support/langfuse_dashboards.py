@@ -3,8 +3,6 @@
 It proves that what we send is what the SDK's version of the API describes, not that a Langfuse server accepts it.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from email.message import Message

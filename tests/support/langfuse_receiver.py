@@ -6,8 +6,6 @@ and scores; ``refuse_items``: that of requests for items; ``refuse_traces`` and 
 next requests for these, each once; ``reject_scores``: so many of each batch are rejected, with 207.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

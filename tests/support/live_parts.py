@@ -1,7 +1,5 @@
 """What Slack makes of what it is sent: links that can be clicked, people and channels that are called."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

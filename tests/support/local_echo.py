@@ -1,7 +1,5 @@
 """The near end of the workspace's own tests: a plain Bolt app that knows nothing of Orion, and quick ways to call."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The server of Slack tests: the local workspace on a free port, and Orion's client and calls against it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

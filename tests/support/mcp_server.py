@@ -1,7 +1,5 @@
 """A small real MCP server, written with the SDK: run as a program over its standard streams, or in here over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

@@ -1,7 +1,5 @@
 """Messages in the shapes that Slack's documentation shows, each with the words that a reader of it sees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 ORION = "UORION"

@@ -7,8 +7,6 @@ may be asked for beside a decision that then wants none: where the first search 
 is not to respond, give the same draft again and again (``itertools.repeat``).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

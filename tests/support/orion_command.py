@@ -3,8 +3,6 @@
 The environment is only what a test gives, the folder a temporary one, and logging is put back afterwards.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Only the servers are ours: the Slack-compatible one and the OpenAI-compatible one. Valkey is real.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import os

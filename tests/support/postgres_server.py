@@ -4,8 +4,6 @@ Promises: the server is the one that the development dependency carries; nothing
 not run here, ``PostgresUnavailableError`` says why.
 """
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 from collections.abc import Iterator

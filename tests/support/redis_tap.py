@@ -1,7 +1,5 @@
 """A proxy before a real Redis that counts what a client asks of it: round trips, and the commands in each."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -1,7 +1,5 @@
 """A Git repository that grows by commits with dates of a test's own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A search engine of SearXNG's form on a free loopback port: ``/search?q=…&format=json``, and its ways to fail."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from aiohttp import web

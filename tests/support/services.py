@@ -1,7 +1,5 @@
 """The parts that serve one workspace, over a local one: people cannot be asked, and nothing is searched in Slack."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

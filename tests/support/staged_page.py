@@ -1,7 +1,5 @@
 """The local workspace's page with the echo app behind it, in a browser, for tests of the page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

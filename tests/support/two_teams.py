@@ -4,8 +4,6 @@ Each has the same channels, people and bot; only the team's id and the token tel
 refresh tokens work as Slack's do: a code and a refresh token once, an access token until it is replaced or revoked.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import AsyncIterator

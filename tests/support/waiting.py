@@ -1,7 +1,5 @@
 """Waiting for something to become true, instead of sleeping and hoping."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import time

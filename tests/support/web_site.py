@@ -4,8 +4,6 @@
 asked for, in order, ``site.headers`` the last request's headers of each path.
 """
 
-from __future__ import annotations
-
 import ssl
 import threading
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Change ``wikis.pages`` and ``wikis.notes`` between runs; ``wikis.asked`` lists the paths.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field

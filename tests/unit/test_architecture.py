@@ -1,7 +1,5 @@
 """The house stays in shape: sizes, walls, names, purity. What import-linter cannot see is checked here."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """`make audit` names vulnerable packages and those it could not ask about, and never calls those safe."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

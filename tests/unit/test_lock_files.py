@@ -4,8 +4,6 @@
 newer release that must not be taken.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The Grafana dashboard and the alert rules fit the metrics there are, and each alert is explained."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Files for operators: what the container copies and serves, and the user of the systemd unit."""
 
-from __future__ import annotations
-
 from tests.support.paths import ROOT
 
 

@@ -1,7 +1,5 @@
 """README and docs: settings and commands that exist, links that lead somewhere, a diagram that matches the imports."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """A service that keeps failing is not called for a while, nor sooner than it asks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Attached files as sources, and what is said of those that were not read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

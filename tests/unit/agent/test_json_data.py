@@ -1,7 +1,5 @@
 """Long JSON is stored shorter and reads back as it was."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

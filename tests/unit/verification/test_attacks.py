@@ -1,7 +1,5 @@
 """Texts that attack a reader or a workspace: none goes out, as a post or in a stream, with sources or as a question."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

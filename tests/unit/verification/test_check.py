@@ -1,7 +1,5 @@
 """verification/check.py: the table of rules, the order of the steps, the wall."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import cast, get_args
 

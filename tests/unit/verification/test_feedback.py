@@ -1,7 +1,5 @@
 """verification/feedback.py: what the model is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.check import check

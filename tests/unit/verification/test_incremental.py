@@ -1,7 +1,5 @@
 """An answer while it grows: how it is cut never shows, and nothing leaves that was not checked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

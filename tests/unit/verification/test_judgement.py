@@ -1,7 +1,5 @@
 """A judge's opinions applied to a verdict: it fails closed."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

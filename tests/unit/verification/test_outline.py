@@ -1,7 +1,5 @@
 """The parts of a text that salvage keeps or drops."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The names of the library, and the example in its documentation."""
 
-from __future__ import annotations
-
 import doctest
 
 import verification

@@ -1,7 +1,5 @@
 """verification/salvage.py: what is verified is kept, and what is kept still reads well."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

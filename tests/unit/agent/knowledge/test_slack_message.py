@@ -1,7 +1,5 @@
 """The words of a Slack message, in the shapes that Slack's documentation shows: each thing is read once."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """The keyless model: it quotes, it cites, it refuses, and what it says passes the verifier."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sources taken apart: sentences, items, steps, rows and code, each with the words above it."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

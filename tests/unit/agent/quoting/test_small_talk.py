@@ -1,7 +1,5 @@
 """Small talk is answered without a search; what says more is not small talk."""
 
-from __future__ import annotations
-
 import pytest
 
 from agent.quoting.small_talk import asks_for_documents, is_question, phrase, search_query, small_talk_reply

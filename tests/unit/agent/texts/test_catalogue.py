@@ -1,7 +1,5 @@
 """Texts that people see: each in all seven languages, with the same gaps, as valid mrkdwn."""
 
-from __future__ import annotations
-
 import re
 from string import Formatter
 from typing import get_args

@@ -1,7 +1,5 @@
 """Audiences: those of folders, the index as a place may see it, and no source past them in a turn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

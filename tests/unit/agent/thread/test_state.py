@@ -1,7 +1,5 @@
 """State and its transitions: what one version wrote another reads."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """States in a real Valkey: saved only over the loaded version, and only by the owner of the thread."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The first draft begins beside the first decision."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 

@@ -1,7 +1,5 @@
 """The judge within a turn, over real HTTP: one batched call an attempt, and no failure of it is a pass."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The turn loop with a stage: what is shown while the model writes, and what comes of it."""
 
-from __future__ import annotations
-
 import asyncio
 import html
 import re

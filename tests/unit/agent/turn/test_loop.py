@@ -1,7 +1,5 @@
 """The turn loop with a scripted model: what is decided, written, verified, and how each turn ends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

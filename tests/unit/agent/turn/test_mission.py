@@ -1,7 +1,5 @@
 """A mission over several messages: findings from before a question back, its plan as people see it, the talk around."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A message without an answer names the nearest documents, and quotes nothing of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

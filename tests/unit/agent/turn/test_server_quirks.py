@@ -1,7 +1,5 @@
 """What real model servers send, each through a whole turn: no half answer is shown, no whole one lost."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """`orion mcp` with the SDK's own client, over both transports: the same answers, gates, budgets and audiences."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Search by meaning as the bot sets it up: the server, the time of the vectors, and the message without any."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

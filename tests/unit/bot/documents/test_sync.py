@@ -1,7 +1,5 @@
 """The background sync: real processes that take in what changed, end with Orion, and leave nothing half done."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import subprocess

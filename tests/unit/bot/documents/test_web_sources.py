@@ -1,7 +1,5 @@
 """``ORION_WEB_DOCS`` as an admin writes it."""
 
-from __future__ import annotations
-
 import pytest
 
 from bot.documents.open import web_sources

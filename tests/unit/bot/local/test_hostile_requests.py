@@ -1,7 +1,5 @@
 """Malformed requests to the local workspace get an answer that names the fault, and its files are their owner's."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

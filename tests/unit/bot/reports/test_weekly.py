@@ -1,7 +1,5 @@
 """The weekly report: what its readers see, and that a week's report is posted once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,5 @@
 """Passages under "Why trust this?" are the lines that the verdict names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

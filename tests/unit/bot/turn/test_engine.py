@@ -1,7 +1,5 @@
 """What a turn needs is opened from the settings, and closed again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -1,7 +1,5 @@
 """Disliked and corrected answers in Langfuse: an annotation queue, a corrected output, and a dataset to ask again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Right answers that a rule must not reject: each pair is a source and a claim that it supports."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.check import check

@@ -1,7 +1,5 @@
 """Right and wrong claims, each with the sources it cites: `claim_supported` fails the wrong ones only."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

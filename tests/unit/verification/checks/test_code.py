@@ -1,7 +1,5 @@
 """Code blocks as claims: what a source has not, and what may be adapted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Dates of claims against those of the sources: spans of years, missing years, and the date named instead."""
 
-from __future__ import annotations
-
 from verification.check import check
 from verification.types import Draft, Source, Violation
 

@@ -1,7 +1,5 @@
 """Numbers that follow from those of the sources: counts, sums, shares, spans; and numbers that do not."""
 
-from __future__ import annotations
-
 from verification.check import check
 from verification.types import Draft, Source, Violation
 

@@ -1,7 +1,5 @@
 """Numbers against their sources: unit, period, currency and place."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.check import check

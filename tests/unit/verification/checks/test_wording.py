@@ -1,7 +1,5 @@
 """Quotations, names and negations of claims against the sentences of their sources."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.checks.wording import quotations

@@ -1,7 +1,5 @@
 """The sentences of an answer that state something, and the citations of each."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

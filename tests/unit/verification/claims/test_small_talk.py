@@ -1,7 +1,5 @@
 """Sentences that state nothing in seven languages, and facts that pose as greetings, offers or admissions."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.claims.claims import claims

@@ -1,7 +1,5 @@
 """Sentences of a text: what need not go through the splitter is what it would not part."""
 
-from __future__ import annotations
-
 import pytest
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from hypothesis import example, given

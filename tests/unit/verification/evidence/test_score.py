@@ -1,7 +1,5 @@
 """The score of a claim: what lowers it, and its bounds."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.evidence.evidence import Cited, Evidence, score

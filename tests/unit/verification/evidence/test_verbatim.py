@@ -1,7 +1,5 @@
 """A claim that is a whole sentence of its source needs no closer look; anything less does."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

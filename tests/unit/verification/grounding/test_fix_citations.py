@@ -1,7 +1,5 @@
 """Setting a citation right: only where exactly one other source bears the sentence out."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.check import check

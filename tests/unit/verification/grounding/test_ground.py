@@ -1,7 +1,5 @@
 """Single claims against their sources: each kind of evidence, the finding, and paraphrases without one."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.claims.claims import claims

@@ -1,7 +1,5 @@
 """A rule fails only what it is sure of: right answers in any spelling pass, another value in a value's place fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

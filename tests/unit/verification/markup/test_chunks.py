@@ -1,7 +1,5 @@
 """The chunks that Slack gets: inside the limits, nothing lost, nothing broken."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """verification/markup/lines.py: what each line of an answer is."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

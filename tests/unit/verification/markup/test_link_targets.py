@@ -1,7 +1,5 @@
 """The links of an answer: their spellings, the ones that resolve, and the ones that become code."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

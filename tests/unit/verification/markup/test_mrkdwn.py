@@ -3,8 +3,6 @@
 ``pytest THIS_FILE --hypothesis-profile=explore`` tries each law on 10,000 new drafts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The scanner: fence, then inline code, then token, then text."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

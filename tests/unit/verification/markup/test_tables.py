@@ -1,7 +1,5 @@
 """Tables as aligned monospaced text."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.markup.lines import (

@@ -1,7 +1,5 @@
 """verification/rules/injection.py: what a source orders the assistant to do never comes back as an answer."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 from verification.check import check

@@ -1,7 +1,5 @@
 """References: how citations are written and whether they resolve, and whom an answer notifies."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 The made-up tokens are put together at run time, so that no scanner of repositories takes this file for a leak.
 """
 
-from __future__ import annotations
-
 import base64
 import string
 

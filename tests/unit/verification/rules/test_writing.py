@@ -1,7 +1,5 @@
 """How an answer is written: faults of form, emptiness, length, the question's subject, coherence."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

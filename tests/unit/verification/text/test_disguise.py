@@ -1,7 +1,5 @@
 """Disguised texts: every disguise is read, a plain text has none, and the work stays linear."""
 
-from __future__ import annotations
-
 import base64
 import unicodedata
 

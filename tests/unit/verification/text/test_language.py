@@ -1,7 +1,5 @@
 """Which language a text is in, which words carry its subject, and the word lists of the languages."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import given

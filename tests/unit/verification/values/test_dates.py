@@ -1,7 +1,5 @@
 """Dates and times in seven languages, what agrees with what, and what is never resolved."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Identifiers: their kinds, their places, and when two are the same."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Numbers in every spelling: readings, units, bounds, words, and text that is not a number."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Powers and rates: what follows or precedes a number and changes what it measures."""
 
-from __future__ import annotations
-
 import pytest
 
 from verification.check import check

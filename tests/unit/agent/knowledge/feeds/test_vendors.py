@@ -1,7 +1,5 @@
 """Confluence and Notion as feeds: each page once, for those who may read it there, and only what changed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

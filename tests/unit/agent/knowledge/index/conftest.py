@@ -1,7 +1,5 @@
 """What the tests of the index share: an index of each kind and two documents of three passages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

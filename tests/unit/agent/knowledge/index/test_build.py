@@ -1,7 +1,5 @@
 """The contract of a document index, kept by SQLite and PostgreSQL: what changed is taken and what is gone goes."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from pathlib import Path

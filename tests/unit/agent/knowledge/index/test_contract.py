@@ -1,7 +1,5 @@
 """The contract of both indexes: a deleted document leaves nothing, a killed process loses one batch and no lock."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

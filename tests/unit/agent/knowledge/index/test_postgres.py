@@ -1,7 +1,5 @@
 """What only the shared index does: one builds at a time, a database that is away is told and comes back."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What only the file of one machine does: it is shared by processes, and set aside when damaged."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Links of passages, as the tables give them."""
 
-from __future__ import annotations
-
 import pytest
 
 from agent.knowledge.index.tables import passage_of

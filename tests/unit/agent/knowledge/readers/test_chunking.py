@@ -1,7 +1,5 @@
 """Chunks: by heading, with true positions, nothing cut that belongs together, nothing lost."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Word documents: their form is kept, and packages made to harm are named, not unpacked."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Every format of the table in docs/knowledge.md is read, and the table is that of the code."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

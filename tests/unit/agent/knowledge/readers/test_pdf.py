@@ -1,7 +1,5 @@
 """PDF files: pages, forms, fonts without a map, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

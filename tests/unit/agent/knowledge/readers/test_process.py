@@ -1,7 +1,5 @@
 """Files are read in a process that is killed when one takes too much, and that leaks nothing into the next."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import suppress

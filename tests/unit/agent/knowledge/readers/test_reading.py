@@ -1,7 +1,5 @@
 """Reading documents: every form, every date, every kind of damage."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Hits are expanded until they are enough for an answer, and those without room are named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

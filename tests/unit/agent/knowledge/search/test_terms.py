@@ -1,7 +1,5 @@
 """Questions become words to look for, and passages stems and pairs, each with its weight."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Vectors from a server over real HTTP: made, resumed, compared, and left out while the server is away."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess

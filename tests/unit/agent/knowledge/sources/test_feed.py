@@ -1,7 +1,5 @@
 """Feeds: a program's documents arrive, and nothing that it does wrong loses, leaks or hangs anything."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Fetching as a guest: TLS by the name that was asked for, at the address that was judged; and bodies of every kind."""
 
-from __future__ import annotations
-
 import ssl
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Walking folders: links, loops, hidden files, and two roots with the same names."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A repository's documents: as committed, linked to the line, for those whom the repository names."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

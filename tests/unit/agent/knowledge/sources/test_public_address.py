@@ -1,7 +1,5 @@
 """Which addresses may be connected to, and that the connection goes to the address that was judged."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Sitemaps of every kind, whole and hostile."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 

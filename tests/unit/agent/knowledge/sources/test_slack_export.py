@@ -1,7 +1,5 @@
 """An exported workspace: threads with permalinks, each for those who could see its channel."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

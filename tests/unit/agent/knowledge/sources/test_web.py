@@ -1,7 +1,5 @@
 """Web pages as documents, from a real site on loopback, in both indexes: what changed, what is gone, what fails."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reading files inside roots: the asked lines, the ways out that are shut, and files that are no text."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tracemalloc

@@ -1,7 +1,5 @@
 """The Git tools over real repositories: what they find and refuse; nothing a repository names is run."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The knowledge tools: what they bring becomes sources."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

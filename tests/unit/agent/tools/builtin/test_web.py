@@ -1,7 +1,5 @@
 """Web search over a server of SearXNG's form: results as sources, and every way the server can fail."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2

@@ -1,7 +1,5 @@
 """Real MCP servers over standard streams and HTTP: their tools, their sources, and what they can do wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The configuration of MCP servers: the usual form, and a sentence for each way to get it wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Descriptions of an MCP server reach a model truncated, labelled and without orders; results in JSON are readable."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
