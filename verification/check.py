@@ -13,9 +13,8 @@ from typing import Final, TypeVar
 from verification.claims.claims import claims as claims_of
 from verification.evidence.evidence import SUPPORTED
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
-from verification.markup import mrkdwn
-from verification.markup.characters import remove_unencodable, remove_unsendable
 from verification.markup.chunks import CHUNK_LIMITS, split_chunks
+from verification.markup.mrkdwn import remove_unencodable, remove_unsendable, repair
 from verification.markup.scanner import prose
 from verification.markup.serialised import unwrap
 from verification.rules.injection import no_injection
@@ -130,7 +129,7 @@ def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
     citable = () if draft.own_words or draft.unsourced else draft.sources
     steps: tuple[tuple[RuleName, Callable[..., tuple[str, tuple[Repair, ...]]], tuple[object, ...]], ...] = (
         ("mrkdwn", unwrap, ()),
-        ("mrkdwn", mrkdwn.repair, (draft.dialect,)),
+        ("mrkdwn", repair, (draft.dialect,)),
         ("citation_resolves", show_as_code, (KnownLinks(draft),)),
         ("citation_resolves", normalise_citations, (citable,)),
     )

@@ -21,8 +21,8 @@ from verification.evidence.verbatim import (
     join_wrapped_lines,
     text_as_read,
 )
-from verification.markup.characters import remove_unsendable
 from verification.markup.links import normalise_url
+from verification.markup.mrkdwn import remove_unsendable
 from verification.markup.scanner import Edit, apply_edits
 from verification.rules.injection import without_orders
 from verification.rules.references import KnownLinks, citations

@@ -74,7 +74,7 @@ def print_text(text: str) -> None:
 
 def printable(text: str) -> str:
     """Return the text without control characters other than tabs and line endings, and without invisible ones."""
-    from verification.markup.characters import remove_unsendable
+    from verification.markup.mrkdwn import remove_unsendable
 
     return remove_unsendable(text)[0].replace("\r", "")
 

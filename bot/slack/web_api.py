@@ -24,7 +24,7 @@ from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
 from agent.json_data import mapping, objects, string
 from bot.slack.rate_limits import RateLimits, Urgency
 from observability.metrics import Metrics
-from verification.markup.characters import remove_unsendable
+from verification.markup.mrkdwn import remove_unsendable
 
 Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]

@@ -259,13 +259,7 @@ def source_lines(source: Source) -> tuple[str, ...]:
         width = max(map(len, together))
         for line in together:
             words = line.strip()
-            # Outside code, a sentence that was wrapped for paper is one line again.
-            is_full = width <= _MAX_WRAPPED_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
-            goes_on = words[:1].islower() or (is_full and not _ENDED.search(above))
-            goes_on = goes_on and len(above) >= _WRAPPED_CHARS
-            is_hard = not above.strip() or above.endswith(("  ", "\\"))
-            is_below = not is_hard and (_continues_item(lines[-1], line) or _closes_label(lines[-1], line))
-            if (goes_on or is_below) and not is_code and not _BEGUN.match(line):
+            if not is_code and _is_wrapped(lines[-1], above, line, width):
                 lines[-1] += f" {words}"
             elif words:
                 lines.append(line)
@@ -274,12 +268,17 @@ def source_lines(source: Source) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _continues_item(item: str, line: str) -> bool:
-    """Return True if a line has the indentation of a list item's text (CommonMark, 5.2)."""
-    marker = ITEM.match(item)
-    return marker is not None and 0 <= len(line) - len(line.lstrip()) - marker.end() < _CODE_INDENT
-
-
-def _closes_label(above: str, line: str) -> bool:
-    """Return True if the label of a link begins in the line above and ends in this one."""
-    return bool(_OPEN_LABEL.search(above) and _LABEL_END.match(line))
+def _is_wrapped(item: str, above: str, line: str, width: int) -> bool:
+    """Return True if a line continues ``item``, whose last line is the one ``above`` in a block of this width."""
+    if _BEGUN.match(line):
+        return False
+    words = line.strip()
+    # A sentence that was wrapped for paper.
+    is_full = width <= _MAX_WRAPPED_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
+    if len(above) >= _WRAPPED_CHARS and (words[:1].islower() or (is_full and not _ENDED.search(above))):
+        return True
+    if not above.strip() or above.endswith(("  ", "\\")):  # a line break that is meant
+        return False
+    marker = ITEM.match(item)  # CommonMark, 5.2: the text of an item is indented as far as its first line
+    in_item = marker is not None and 0 <= len(line) - len(line.lstrip()) - marker.end() < _CODE_INDENT
+    return in_item or bool(_OPEN_LABEL.search(item) and _LABEL_END.match(line))

@@ -64,14 +64,6 @@ class Fence(NamedTuple):
     indent: int
 
 
-class Opening(NamedTuple):
-    """The opening of a fence: its ticks, and whether it follows a quote sign or fills its line."""
-
-    ticks: str
-    quoted: bool
-    bare: bool
-
-
 class CodeSpans:
     """The ends of inline code, in logarithmic time after one pass over the stretch."""
 
@@ -119,31 +111,34 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     # CommonMark: an info string after back-ticks has no back-tick, else they are inline code.
     if not prefix or (match[0][0] == "`" and "`" in info):
         return None
-    quoted, marker = bool(prefix[1]), bool(prefix[2])
-    opening = Opening(match[0], quoted=quoted, bare=not info)
+    ticks, quoted = match[0], bool(prefix[1])
     body = min(eol + 1, len(text))
     limit = body if quoted else len(text)  # the end of the quoted lines, or of the one that closes the fence
     while limit < len(text) and QUOTE.match(text, limit):
         end = _line_end(text, limit)
-        if _closing(text, opening, limit, end)[1] >= 0 and not text[limit:end].strip(f"{opening.ticks[0]}> \t\r"):
+        is_closing = _find_closing(text, ticks, (limit, end), quoted=quoted, bare=not info)[1] >= 0
+        if is_closing and not text[limit:end].strip(f"{ticks[0]}> \t\r"):
             limit = end
             break
         limit = min(end + 1, len(text))
-    body_end, end, inline = _closing(text, opening, body, limit)
+    body_end, end, inline = _find_closing(text, ticks, (body, limit), quoted=quoted, bare=not info)
     closed = end >= 0
     if not closed:
         end = body_end = limit - 1 if limit < len(text) else limit
         body = min(body, end)
-    start = match.start() if marker else line_start
+    start = match.start() if prefix[2] else line_start
     indent = 0 if quoted else match.start() - line_start
-    return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
+    return Fence(start, end, ticks, info, body, max(body, body_end), closed, quoted, inline, indent)
 
 
-def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
-    """The end of the code, the end of the closing line (-1: none), and whether it closes in Slack's style.
+def _find_closing(
+    text: str, ticks: str, span: tuple[int, int], *, quoted: bool = False, bare: bool = True
+) -> tuple[int, int, bool]:
+    """Return the end of the code, the end of the closing line (-1: none), and whether it closes in Slack's style.
 
     A bare opening line needs a separate closing line. Ticks after code close it only if there is no such line nearby.
     """
+    body, limit = span
     position = before = body
     seen = 0  # lines that may close it in Slack's style
     fallback = (limit, -1, False)
@@ -151,13 +146,13 @@ def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, i
         line = max(text.rfind("\n", before, match.start()) + 1, before)
         before, position = line, match.end()
         # CommonMark: at least as many of the same character close a fence.
-        if match[1][0] != opening.ticks[0] or len(match[1]) < len(opening.ticks):
+        if match[1][0] != ticks[0] or len(match[1]) < len(ticks):
             continue
-        if not text[line : match.start()].strip(" \t>" if opening.quoted else " \t"):
+        if not text[line : match.start()].strip(" \t>" if quoted else " \t"):
             return max(body, line - 1), match.end(), False
-        if opening.ticks == match[1] == "```":
+        if ticks == match[1] == "```":
             fallback = fallback if seen else (match.start(), match.end(), True)
-            seen += 1 if opening.bare else _MAX_CLOSERS
+            seen += 1 if bare else _MAX_CLOSERS
     return fallback
 
 
@@ -169,9 +164,7 @@ def _in_mid_line(text: str, match: re.Match[str]) -> Fence | None:
     info = text[match.end() : eol].strip()
     if not info or _WORD.fullmatch(info):
         body = min(eol + 1, len(text))
-        body_end, end, inline = _closing(
-            text, Opening("```", quoted=False, bare=True), body, min(len(text), body + _MAX_DISTANCE)
-        )
+        body_end, end, inline = _find_closing(text, "```", (body, min(len(text), body + _MAX_DISTANCE)))
         if end >= 0:
             return Fence(match.start(), end, "```", info, body, max(body, body_end), True, False, inline, 0)
     end = text.find("```", match.end())

@@ -9,8 +9,8 @@ from html import unescape
 from textwrap import dedent
 from typing import Final
 
-from verification.markup.characters import remove_unsendable
 from verification.markup.inline import HTML_TAGS, LEAKED_TAGS
+from verification.markup.mrkdwn import remove_unsendable
 from verification.markup.scanner import Edit, apply_edits, segments
 from verification.types import Repair
 

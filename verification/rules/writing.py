@@ -15,9 +15,9 @@ from itertools import accumulate
 from typing import Final
 
 from verification.markup.blocks import survey
-from verification.markup.characters import find_control_characters
 from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
+from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import FormFault, apply_edits, segments
 from verification.markup.serialised import is_serialised
 from verification.rules.references import cited_sources

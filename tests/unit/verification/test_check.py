@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from verification.check import RULES, check, is_better
-from verification.markup.characters import remove_unsendable
+from verification.markup.mrkdwn import remove_unsendable
 from verification.salvage import salvage
 from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
