@@ -120,15 +120,15 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
             await at.notify_person_once(incoming, "checking", incoming.ts)
         return give_back(failure.again_s or job.gate_wait_s)
     if refusal:
-        await _reject(job, at, refusal)
-        return OK
+        return await _reject(job, at, refusal)
     engaged = job.facts.thread_mode == "engaged"
     if incoming.addressed == "mention" and incoming.costs_tokens and job.facts.is_wanted and not engaged:
         await at.stores.thread_modes.set(incoming.thread, "engaged", if_unknown=True)
     return None
 
 
-async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
+async def _reject(job: Job, at: TeamServices, refusal: str) -> Ending:
+    failure: DeliveryFailed | None = None
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     direct = incoming.thread.channel.startswith("D")
@@ -137,13 +137,17 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
         subject = f"{refusal}:{incoming.thread.thread_ts}"
     # Never reply to a person who did not address Orion.
     if incoming.addressed != "follow_up" and not incoming.through_app:
-        await at.notify_person_once(incoming, refusal if refusal in _REFUSALS_WITH_TEXT else "unknown_person", subject)
+        name = refusal if refusal in _REFUSALS_WITH_TEXT else "unknown_person"
+        failure = await at.notify_person_once(incoming, name, subject)
+    if failure and failure.permanent and refusal == "unknown_channel":  # for example, Orion was removed from it
+        return give_up(failure.reason)
     if incoming.refused or direct or incoming.kind == "stop":
-        return
+        return OK
     if incoming.addressed == "mention" and not job.facts.state.history:  # no allowed person addressed Orion here
         await thread_modes.disengage(incoming.thread)
     elif incoming.kind == "mute":
         await thread_modes.set(incoming.thread, "engaged")
+    return OK
 
 
 async def check_allowance(job: Job, at: TeamServices) -> Ending | None:

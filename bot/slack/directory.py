@@ -34,7 +34,6 @@ NAMES_TTL_S: Final = 3_600
 NOTICE_TTL_S: Final = 86_400
 # Slack's answers about people of another organisation that shares no channel with ours any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
-_GONE: Final = "channel_not_found"
 _PRIVATE: Final = "private "  # before a cached name
 _CHANNEL_TYPES: Final = "public_channel,private_channel"
 MAX_NAMES: Final = 12  # maximum ids to look up per turn; most are cached
@@ -121,12 +120,7 @@ class SlackDirectory(CachedDirectory):
         async with self._asking.setdefault(channel, asyncio.Lock()):
             if (stored := await self.redis.get(key)) is not None:
                 return bool(stored == "1")
-            try:
-                return is_shared_outside(await self._read_channel(team, channel))
-            except DeliveryFailed as failure:
-                if failure.reason != _GONE:
-                    raise
-                return True  # not cached, because Orion may be invited a minute later
+            return is_shared_outside(await self._read_channel(team, channel))
 
     async def _read_channel(self, team: str, channel: str) -> Mapping[str, Any]:
         """Read the ``channel`` object, and cache the parts that are used."""
@@ -202,7 +196,7 @@ async def find_channel(calls: SlackCalls, name: str) -> str:
     async for channel in calls.read_pages("conversations.list", types=_CHANNEL_TYPES, exclude_archived="true"):
         if name in {string(channel, "name"), string(channel, "name_normalized")}:
             return string(channel, "id")
-    raise DeliveryFailed(_GONE, permanent=True)
+    raise DeliveryFailed(reason="channel_not_found", permanent=True)
 
 
 def parse_person(stored: bytes | str | None) -> Person | None:

@@ -13,7 +13,7 @@ import pytest
 
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.local.model.roster import ADMIN, TEAM_ID
+from bot.local.model.roster import ADMIN, BOT_USER, TEAM_ID, VISITOR, Channel, ChannelKind
 from bot.stores.limits import Pausing
 from bot.turn.recovery import MODEL_AWAY
 from tests.support.dead_letters import dead_letters
@@ -250,3 +250,28 @@ async def test_a_question_in_a_direct_chat_stays_one_when_it_gets_replies(tmp_pa
         await setting.workspace.wait_for(edited, 20)
         setting.workspace.delete(DIRECT, ts)
         await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT))
+
+
+@pytest.mark.parametrize("waited", [False, True])
+@pytest.mark.parametrize("kind", ["channel", "group"])
+async def test_the_asker_is_told_that_orion_was_removed_from_the_channel(
+    kind: ChannelKind, *, waited: bool, tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.gates.flow.ACCESS_TTL_S", 0.0 if waited else 300.0)  # after it, Slack is asked again
+    settings = settings_in(tmp_path, redis_url)
+    async with running(settings, part="front") as front:
+        team = front.workspace.workspace.roster
+        team.channels["C0TEAM"] = Channel(id="C0TEAM", name="team", kind=kind, members={VISITOR, BOT_USER})
+        ts = front.ask(f"{MENTION} {LIMIT}", channel="C0TEAM")
+        await wait_until(lambda: is_stored(front), "the question is stored")
+        team.channels["C0TEAM"].members.remove(BOT_USER)
+        async with running(settings, inhabited=front.workspace, part="worker") as setting:
+            await wait_until(lambda: quiet(setting), "the question is given up")
+        (told,) = posts(front.workspace, DIRECT)
+        assert told["text"].startswith("I can't post where you asked me")
+        assert "team" not in told["text"]
+        assert answers(front.workspace, ts, ts, "C0TEAM") == []
+
+
+async def is_stored(setting: Setting) -> bool:
+    return (await setting.orion.mailbox.depth()).messages > 0

@@ -87,8 +87,6 @@ async def test_a_person_stored_by_another_version_does_not_crash_a_turn(redis_cl
 async def test_a_person_unknown_to_slack_counts_as_external(redis_client: Redis, slack: Slack) -> None:
     people = people_of(slack, redis_client)
     assert (await people.find_person(TEAM_ID, "U0ELSEWHERE")).external
-    assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")
-    assert await redis_client.exists(people.key("shared", TEAM_ID, "C0ELSEWHERE")) == 0
 
 
 @pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
