@@ -1,7 +1,6 @@
 """The tools of MCP servers for a question."""
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -16,7 +15,8 @@ from agent.tasks import background_tasks
 from agent.thread.conversation import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
-from agent.tools.mcp.outside_text import REFUSALS, Record, failure_in, read_records, to_one_line, values_in
+from agent.tools.mcp.outside_text import to_one_line, values_in
+from agent.tools.mcp.records import Record, failure_in, read_results, refusal_in
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 
 _NO_TEXT: Final = ("The resource is not a text.", "Go on without it.")
@@ -47,11 +47,12 @@ class McpTool:
         whole = "\n".join(texts)
         if failure := (whole or "no message") if result.is_error else failure_in(whole):
             said = to_one_line(failure)
-            if REFUSALS.search(said):
-                raise McpFailed(self.connection.server, f"does not let Orion in: {said}")
+            if refusal := refusal_in(said):
+                raise McpFailed(self.connection.server, f"{refusal}: {said}")
             why = f"The tool failed: {said}"
             raise ToolFailed(why, "Call it again with other input, or go on without it.")
-        shown = _add_page(self, texts, values_in(arguments), self.listed.title)
+        records = await asyncio.to_thread(read_results, texts, result.structured_content)
+        shown = _add_page(self, records, values_in(arguments), self.listed.title)
         # for example, an empty list
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")
 
@@ -73,7 +74,7 @@ class ReadOnTool:
         texts = [string(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
-        return _add_page(self, texts, [name], name)
+        return _add_page(self, read_results(texts), [name], name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +152,7 @@ def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | Away
         yield AwayTool(connection, spec)
 
 
-def _add_page(tool: McpTool | ReadOnTool, texts: Sequence[str], asked: Iterable[Any], title: str) -> ToolResult:
-    records: list[Record] = []
-    for record in chain.from_iterable(map(read_records, texts)):
-        # Adjacent sources without a title and a link are one text in several parts.
-        if records and not (record.title or record.url or records[-1].title or records[-1].url):
-            records[-1] = replace(records[-1], text=f"{records[-1].text}\n{record.text}")
-        else:
-            records.append(record)
+def _add_page(tool: McpTool | ReadOnTool, records: Sequence[Record], asked: Iterable[Any], title: str) -> ToolResult:
     return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
 
 
@@ -174,5 +168,3 @@ def _texts_of(result: types.CallToolResult, connection: McpConnection) -> Iterat
                 yield f"{part.title or part.name}: {part.uri}"
             case _:
                 yield f"[{part.type}, not shown]"
-    if not result.content and result.structured_content is not None:
-        yield json.dumps(result.structured_content, ensure_ascii=False)
