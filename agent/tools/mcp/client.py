@@ -17,6 +17,7 @@ from mcp import Client, MCPError, types
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.outside_text import Pages, to_one_line, to_tool_spec
+from agent.tools.mcp.records import refusal_in
 from agent.tools.mcp.transport import STREAM_CLOSED, ServerLink, open_transport
 from agent.tools.tool import ToolFailed, ToolSpec, error_of
 
@@ -127,16 +128,17 @@ class McpConnection:
                 self._disconnect()  # a process that hangs never recovers by itself: start another one
             raise McpFailed(server, f"gave no result within {server.timeout_s:g} seconds.") from None
         except MCPError as error:
-            said = to_one_line(error.message)
-            if error.code in _REFUSALS or (error.code != types.CONNECTION_CLOSED and not server.url):
-                raise McpFailed(server, f"refused: {said}", away=False) from None
-            link.over.set()
-            status = f" ({link.trouble})" if link.trouble and server.url else ""
-            raise McpFailed(server, f"broke off{status}: {said}") from None
-        except ValueError:  # including pydantic's
+            said, status = to_one_line(error.message), link.trouble if server.url else ""
+            is_answer = not status or (status == "HTTP 400" and error.code in _REFUSALS)
+            if is_answer and error.code != types.CONNECTION_CLOSED:
+                refusal = refusal_in(said)
+                raise McpFailed(server, f"{refusal or 'refused'}: {said}", away=bool(refusal)) from None
+            self._disconnect()
+            raise McpFailed(server, f"broke off{status and f' ({status})'}: {said}") from None
+        except (ValueError, RuntimeError):  # pydantic's, and the SDK's for a result that its schema does not allow
             raise McpFailed(server, "sent something that is not a result.") from None
         except (httpx2.HTTPError, OSError, *STREAM_CLOSED):
-            link.over.set()
+            self._disconnect()
             raise McpFailed(server, "broke the connection.") from None
 
     def _disconnect(self) -> None:
@@ -193,18 +195,24 @@ class McpConnection:
         # A call first waits for a connection, and its own time-out gives a better error, so the wall waits longer.
         takes_s = self._waits.ready + server.timeout_s + 1
         for _ in range(MAX_PAGES):
-            page = await client.list_tools(cursor=cursor)
+            try:
+                page = await client.list_tools(cursor=cursor)
+            except MCPError:
+                if cursor is None:
+                    raise
+                break  # keep what it listed so far
             for tool in page.tools:
-                reads = tool.annotations.read_only_hint if tool.annotations else None
+                hints = tool.annotations or types.ToolAnnotations()
+                reads = False if hints.destructive_hint else hints.read_only_hint
                 spec = to_tool_spec(server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
                 if spec and server.allows(tool.name, reads=reads) and len(tools) < MAX_TOOLS:
                     spec = replace(spec, takes_s=takes_s, place=server.name)
                     tools.append(ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], spec))
                 else:
                     left_out.append(to_one_line(tool.name)[:80])
-            cursor = page.next_cursor
-            if not cursor:
+            if not page.next_cursor or page.next_cursor == cursor:
                 break
+            cursor = page.next_cursor
         self.tools, self.left_out = tuple(tools), tuple(left_out)
         if left_out:
             log.info("mcp_tools_left_out", server=server.name, tools=len(left_out))

@@ -27,6 +27,9 @@ _MAX_NAME_CHARS: Final = 64  # OpenAI's limit for a function's name
 _UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")  # also OpenAI's limit
 _SPOKEN: Final = frozenset({"description", "title", "$comment"})
 _DEFINITIONS: Final = ("$defs", "definitions")
+# OpenAI refuses a request if one of its tools has one of these, or an array without items.
+_NOT_AT_THE_TOP: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "enum"})
+_LINK: Final = re.compile(r'"\$ref": "([^"]*)"')
 
 
 def to_tool_spec(server: str, tool: str, description: str, schema: Mapping[str, Any]) -> ToolSpec | None:
@@ -35,9 +38,11 @@ def to_tool_spec(server: str, tool: str, description: str, schema: Mapping[str, 
     if len(name) > _MAX_NAME_CHARS or not tool:
         return None
     parameters = {"type": "object", **_sanitize_schema(schema)}
+    parameters = {word: item for word, item in parameters.items() if word not in _NOT_AT_THE_TOP}
     try:
         _prune_definitions(parameters)
-        if len(json.dumps(parameters)) > MAX_SCHEMA_CHARS or parameters["type"] != "object":
+        text = json.dumps(parameters)
+        if len(text) > MAX_SCHEMA_CHARS or parameters["type"] != "object" or not _has_only_own_links(parameters, text):
             return None
         validator_for(parameters).check_schema(parameters)
     except (SchemaError, TypeError, ValueError, RecursionError):
@@ -59,7 +64,8 @@ def _sanitize_schema(value: Any) -> Any:
         return [_sanitize_schema(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    return {
+    added: dict[str, Any] = {"items": {}} if value.get("type") == "array" and "items" not in value else {}
+    return added | {
         key: to_one_line(item)[:MAX_DESCRIPTION_CHARS]
         if key in _SPOKEN and isinstance(item, str)
         else _sanitize_schema(item)
@@ -85,6 +91,17 @@ def _prune_definitions(schema: dict[str, Any]) -> None:
     schema.update(used)
 
 
+def _has_only_own_links(schema: Mapping[str, Any], text: str) -> bool:
+    """Return whether each ``$ref`` leads to a part of the schema itself, as models require."""
+    for link in _LINK.findall(text):
+        place: Any = schema
+        for step in link.split("/")[1:]:
+            place = place.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(place, Mapping) else None
+        if link[:1] != "#" or place is None or "$ref" in schema:
+            return False
+    return True
+
+
 MAX_KNOWN: Final = 2_000  # records whose title and link are remembered
 _UNKNOWN_RESULT: Final = ("There is no such result any more.", "Call the tool again that brought it.")
 MAX_RESULTS: Final = 8  # long results that can be continued
@@ -92,10 +109,10 @@ MAX_RESULTS: Final = 8  # long results that can be continued
 
 @dataclass(slots=True)
 class Pages:
-    """The results of one server. ``links`` are resources that its results name."""
+    """The results of one server. ``links`` are the titles of resources that its results name, by their addresses."""
 
     server: McpServer
-    links: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    links: OrderedDict[str, str] = field(default_factory=OrderedDict)
     _known: OrderedDict[str, Record] = field(default_factory=OrderedDict)
     _results: OrderedDict[str, tuple[str, list[Record]]] = field(default_factory=OrderedDict)
     _count: int = 0

@@ -1,7 +1,9 @@
 """The tools of MCP servers for a question."""
 
 import asyncio
+import json
 import logging
+from base64 import b64decode
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -43,15 +45,16 @@ class McpTool:
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Call the tool, and return the result's text and its sources."""
         result = await self.connection.request(lambda client: client.call_tool(self.listed.name, dict(arguments)))
+        structured = result.structured_content
         texts = [string(text) for text in _texts_of(result, self.connection)]
-        whole = "\n".join(texts)
+        whole = "\n".join(texts) or (json.dumps(structured, ensure_ascii=False) if structured else "")
         if failure := (whole or "no message") if result.is_error else failure_in(whole):
             said = to_one_line(failure)
             if refusal := refusal_in(said):
                 raise McpFailed(self.connection.server, f"{refusal}: {said}")
             why = f"The tool failed: {said}"
             raise ToolFailed(why, "Call it again with other input, or go on without it.")
-        records = await asyncio.to_thread(read_results, texts, result.structured_content)
+        records = await asyncio.to_thread(read_results, texts, structured)
         shown = _add_page(self, records, values_in(arguments), self.listed.title)
         # for example, an empty list
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")
@@ -71,10 +74,10 @@ class ReadOnTool:
             offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
             return pages.read_on(name, origin=f"tool:{self.spec.name}", offset=offset, find=find)
         read = await self.connection.request(lambda client: client.read_resource(name))
-        texts = [string(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)]
+        texts = [string(text) for text in map(_text_of, read.contents) if text]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
-        return _add_page(self, read_results(texts), [name], name)
+        return _add_page(self, read_results(texts), [name], pages.links[name] or name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +159,28 @@ def _add_page(tool: McpTool | ReadOnTool, records: Sequence[Record], asked: Iter
     return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
 
 
+def _text_of(resource: types.TextResourceContents | types.BlobResourceContents) -> str:
+    """Return the text of a resource, with its link if it has one; an empty text for anything but a text."""
+    if isinstance(resource, types.TextResourceContents):
+        text = resource.text
+    elif (resource.mime_type or "").startswith(("text/", "application/json")):
+        text = b64decode(resource.blob).decode("utf-8", "replace")
+    else:
+        return ""
+    uri = str(resource.uri)
+    return json.dumps({"url": uri, "": text}) if uri.startswith(("https://", "http://")) and text else text
+
+
 def _texts_of(result: types.CallToolResult, connection: McpConnection) -> Iterator[str]:
     for part in result.content:
         match part:
             case types.TextContent():
                 yield part.text
-            case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+            case types.EmbeddedResource() if text := _text_of(part.resource):
                 yield text
             case types.ResourceLink():
-                connection.pages.links[str(part.uri)] = None
-                yield f"{part.title or part.name}: {part.uri}"
+                title, about = part.title or part.name, f" ({part.description})" if part.description else ""
+                connection.pages.links[str(part.uri)] = title
+                yield f"{title}: {part.uri}{about}"
             case _:
                 yield f"[{part.type}, not shown]"

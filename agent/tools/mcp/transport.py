@@ -145,7 +145,7 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
 
     async def on_reply(reply: httpx2.Response) -> None:
         limit_reply(reply, MAX_REPLY_BYTES)
-        if reply.status_code >= HTTPStatus.BAD_REQUEST and reply.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
+        if reply.status_code >= HTTPStatus.MULTIPLE_CHOICES and reply.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
             link.note(f"HTTP {reply.status_code}")
 
     async with httpx2.AsyncClient(

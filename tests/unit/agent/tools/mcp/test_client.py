@@ -272,13 +272,14 @@ async def test_every_kind_of_mcp_content_becomes_text_or_a_note() -> None:
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
         {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}},
         {"type": "resource", "resource": {"uri": "file:///a.bin", "blob": "AAAA"}},
-        {"type": "resource_link", "uri": "https://a.example/b", "name": "b"},
+        {"type": "resource", "resource": {"uri": "file:///a.md", "blob": "YmxvYg==", "mimeType": "text/markdown"}},
+        {"type": "resource_link", "uri": "https://a.example/b", "name": "b", "description": "all of b"},
     ]
     replies = old_server(lists(tool()), says(*parts))
     async with opened(replies) as tools:
         found = await call(tools, "far_look", q="x")
-    assert found.content == "fine\n[image, not shown]\ninside\n[resource, not shown]\nb: https://a.example/b"
-    assert found.sources[0].text == found.content
+    shown = "fine\n[image, not shown]\ninside\n[resource, not shown]\nblob\nb: https://a.example/b (all of b)"
+    assert (found.content, found.sources[0].text) == (shown, shown)
 
 
 @pytest.mark.parametrize(
@@ -286,6 +287,8 @@ async def test_every_kind_of_mcp_content_becomes_text_or_a_note() -> None:
     [
         (says(), "Done.", ""),
         (says(structuredContent={"a": 1}), "a: 1", ""),
+        (says(structuredContent={"error": "no"}), "", "The tool failed: error: no"),
+        (says(structuredContent={"error": "no"}, isError=True), "", "The tool failed: "),
         (says(as_text({"success": False, "error": "no q"})), "", "The tool failed: success: False; error: no q"),
         (says({**TEXT, "text": "Error: HTTP 401"}), "", "The server far does not let Orion in: "),
         (says(TEXT, isError=True), "", "The tool failed: fine"),
@@ -293,12 +296,18 @@ async def test_every_kind_of_mcp_content_becomes_text_or_a_note() -> None:
         (says("no part"), "", "The server far sent something that is not a result."),
         (lambda _: {"result": 5}, "", "The server far "),
         (lambda _: {"error": {"code": -32602, "message": "no\nsuch q"}}, "", "The server far refused: no such q"),
+        (
+            lambda _: {"error": {"code": -32603, "message": "401 Unauthorized"}},
+            "",
+            "The server far does not let Orion in",
+        ),
+        (lambda _: web.Response(status=404), "", "The server far broke off (HTTP 404)"),
         (lambda _: web.Response(text="<html>"), "", "The server far "),
         (lambda _: web.Response(status=500), "", "The server far "),
         (lambda _: as_json(b" " * (MAX_REPLY_BYTES + 1)), "", "The server far "),
         (lambda _: as_json(b"[" * 99_999), "", "The server far "),
     ],
-    ids=map(str, range(13)),
+    ids=map(str, range(17)),
 )
 async def test_every_reply_becomes_a_result(called: Any, content: str, error: str) -> None:
     replies = old_server(lists(tool()), called)
@@ -368,9 +377,39 @@ async def test_tools_are_available_only_to_the_audience_of_their_server() -> Non
 
 async def test_without_an_allow_list_only_read_only_tools_are_available() -> None:
     annotated = [tool(name, annotations={"readOnlyHint": reads}) for name, reads in (("look", True), ("drop", False))]
-    async with opened(old_server(lists(*annotated, tool("mute")), says(TEXT)), allow=()) as tools:
+    both = tool("both", annotations={"readOnlyHint": True, "destructiveHint": True})
+    async with opened(old_server(lists(*annotated, both, tool("mute")), says(TEXT)), allow=()) as tools:
         assert list(tools.by_name()) == ["far_look", "far_read"]
-        assert tools.connections[0].left_out == ("drop", "mute")
+        assert tools.connections[0].left_out == ("drop", "both", "mute")
+
+
+async def test_a_call_after_a_broken_connection_gets_a_new_one() -> None:
+    replies = iter([web.Response(status=401), says(TEXT)({})])
+    async with opened(old_server(lists(tool()), lambda _: next(replies))) as tools:
+        assert (await call(tools, "far_look", q="x")).error.startswith("The server far broke off (HTTP 401)")
+        assert (await call(tools, "far_look", q="x")).content == "fine"
+
+
+async def test_a_result_that_its_own_schema_does_not_allow_is_no_result() -> None:
+    strict = tool(outputSchema={"type": "object", "required": ["n"]})
+    async with opened(old_server(lists(strict), says(TEXT, structuredContent={"m": 1}))) as tools:
+        assert (await call(tools, "far_look", q="x")).error == "The server far sent something that is not a result."
+
+
+@pytest.mark.parametrize(
+    "second", [{"error": {"code": -32602, "message": "no"}}, {"result": {"tools": [], "nextCursor": "2"}}]
+)
+async def test_a_list_whose_next_page_fails_or_repeats_is_used_as_far_as_it_goes(second: dict[str, Any]) -> None:
+    first = {"result": {"tools": [tool()], "nextCursor": "2"}}
+    async with opened(old_server(lambda asked: second if "cursor" in asked else first, says(TEXT))) as tools:
+        assert list(tools.by_name()) == ["far_look", "far_read"]
+
+
+async def test_an_embedded_page_has_its_link() -> None:
+    page = {"type": "resource", "resource": {"uri": "https://wiki.example/7", "text": "90 days"}}
+    async with opened(old_server(lists(tool()), says(page)), link_hosts=("wiki.example",)) as tools:
+        (source,) = (await call(tools, "far_look", q="x")).sources
+    assert (source.url, source.text) == ("https://wiki.example/7", "url: https://wiki.example/7\n90 days")
 
 
 async def test_a_server_that_refuses_orion_is_reported_as_unavailable_with_its_status() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,25 @@ def test_names_descriptions_and_orders() -> None:
     assert nothing.description.endswith("«nothing»")
     assert to_tool_spec("far", "", "", {}) is None
     assert to_tool_spec("far", "look", "", {"type": "array"}) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"properties": {"q": {"$ref": "#/x"}}}, None),
+        ({"properties": {"q": {"$ref": "https://evil.example/s"}}}, None),
+        ({"$ref": "#/$defs/Q", "$defs": {"Q": {"type": "object"}}}, None),
+        ({"properties": {"q": {"type": "array"}}}, {"properties": {"q": {"type": "array", "items": {}}}}),
+        ({"properties": {"type": {"type": "string"}}, "anyOf": [{"required": ["type"]}]},
+         {"properties": {"type": {"type": "string"}}}),
+        ({"properties": {"q": {"$ref": "#/properties/r"}, "r": {}}},
+         {"properties": {"q": {"$ref": "#/properties/r"}, "r": {}}}),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_schema_that_would_make_a_model_refuse_the_question_is_mended_or_left_out(schema: Any, shown: Any) -> None:
+    spec = to_tool_spec("far", "look", "", schema)
+    assert (spec and spec.parameters) == (shown and {"type": "object", **shown})
 
 
 def test_unused_link_definitions_are_dropped() -> None:

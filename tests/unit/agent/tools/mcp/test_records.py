@@ -150,7 +150,7 @@ MACRO = (
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ({"before": {"limit": {"days": 3}}, "after": {"limit": {"days": 9}}}, "before limit days: 3\nafter limit days: 9"),
+        ({"old": {"limit": {"days": 3}}, "new": {"limit": {"days": 9}}}, "old limit days: 3\nnew limit days: 9"),
         ({"description": ADF}, "90 days\n@Ann2026-02-25"),
         ({"body": "<p>90<sup>2</sup> days</p>\n<p>x</p>"}, "90² days\n\nx"),
         ({"body": MACRO}, "body: ls <x>"),
