@@ -1,7 +1,5 @@
 """Results of MCP servers: JSON in any dress becomes records with title, link and date, and failures are recognized."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
