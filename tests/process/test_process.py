@@ -14,14 +14,11 @@ from agent.model.prompts import NOT_FOUND
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
-from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown, text_pages
 from tests.support.waiting import wait_until
 
-LIMIT = "How many requests per minute may an API key make?"
 GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
-STOPS_WITHIN_S = 10
 
 
 def workspace() -> LocalWorkspace:
@@ -35,26 +32,6 @@ async def connected(opened: LocalWorkspace) -> None:
 async def answered(opened: LocalWorkspace, ts: str, thread: str | None = None) -> str:
     found = await opened.wait_for(lambda: answers(opened, ts, thread or ts), 60)
     return shown(found[0])
-
-
-async def test_langfuse_gets_its_traces_and_a_hanging_one_delays_no_one(tmp_path: Path) -> None:
-    async with workspace() as opened, LangfuseReceiver() as receiver:
-        keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-test", "LANGFUSE_SECRET_KEY": "sk-lf-test", "LANGFUSE_HOST": receiver.url}
-        environment = serve_environment(opened, tmp_path, **keys)
-        async with process(["serve"], environment, tmp_path / "log") as served:
-            await connected(opened)
-            ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-            assert "600 requests" in await answered(opened, ts)
-            kinds = {"agent", "generation", "retriever", "guardrail"}
-            await wait_until(lambda: kinds <= {span.kind for span in receiver.spans}, "its trace has come")
-            await wait_until(lambda: receiver.score("verify_pass") == [1], "its score has come")
-            receiver.hang = True
-            later = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-            assert "600 requests" in await answered(opened, later)
-            began = time.monotonic()
-            served.send_signal(signal.SIGTERM)
-            assert await served.wait() == 0
-            assert time.monotonic() - began < STOPS_WITHIN_S
 
 
 ANSWERABLE = "How many requests per minute may an API key make? The {word} team asks."

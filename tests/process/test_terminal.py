@@ -69,10 +69,3 @@ def test_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     assert code == 3
     assert "The language model didn't answer" in said
     assert "stamina.retry_scheduled" not in said
-
-
-def test_a_person_without_documents_is_told_so(tmp_path: Path) -> None:
-    code, said = at_terminal(tmp_path, "ask", "When does the canteen open?")
-    assert code == 3
-    assert "I don't have any documents to answer from yet" in said
-    assert "orion index DIR" in said

@@ -69,13 +69,6 @@ async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
     assert (await Stats(redis_client).read(1)).turns == 1
 
 
-async def test_two_prefixes_are_counted_separately(redis_client: Redis) -> None:
-    ours, theirs = Stats(redis_client), Stats(redis_client, prefix="theirs")
-    await theirs.record(FIRST)
-    assert (await ours.read(1)).turns == 0
-    assert (await theirs.read(1)).turns == 1
-
-
 async def test_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     await stats.record(FIRST, now=NOON)

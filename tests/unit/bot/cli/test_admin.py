@@ -42,7 +42,10 @@ def test_forget_counts_deletions_and_names_data_it_cannot_delete(terminal: Termi
         ((), "Name either a person or a thread"),
         (("--user", "U12", "--thread", "T1:C1:1.0"), "Name either a person or a thread"),
         (("--user", "ann"), "--user must be a Slack user id"),
-        (("--thread", "somewhere"), "--thread must be"),
+        *(
+            (("--thread", wrong), "--thread must be")
+            for wrong in ("1.1", "T1:C1", "https://acme.slack.com/archives/C1")
+        ),
     ],
 )
 def test_wrong_use_ends_with_a_remedy(terminal: Terminal, words: tuple[str, ...], says: str) -> None:

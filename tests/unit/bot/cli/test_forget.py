@@ -9,7 +9,6 @@ from redis.asyncio import Redis
 from agent.json_data import decompress
 from agent.thread.conversation import ThreadKey
 from bot.cli.forget import Forgetting
-from bot.errors import WrongUse
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
@@ -202,12 +201,4 @@ async def test_account_data_is_deleted_too(redis_client: Redis) -> None:
     counts = (await forgotten(redis_client, mailbox, user="U1")).counts
     assert counts == {"notes about the person": 2, "notes about threads": 1, "proposed answers": 1}
     assert await redis_client.dbsize() == 2
-    await mailbox.aclose()
-
-
-@pytest.mark.parametrize("reference", ["", "T1:C1", "https://acme.slack.com/archives/C1", "1700000000.000100"])
-async def test_an_invalid_reference_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
-    mailbox = Mailbox(redis_client)
-    with pytest.raises(WrongUse, match="--thread must be"):
-        await forgotten(redis_client, mailbox, thread=reference)
     await mailbox.aclose()

@@ -67,14 +67,6 @@ def test_a_web_site_is_read_by_index_and_listed_by_docs(terminal: Terminal) -> N
     assert "/gone: is gone" in shown.err
 
 
-def test_a_source_that_was_never_read_says_so(terminal: Terminal) -> None:
-    with LocalSite() as site:
-        terminal.set(ORION_WEB_DOCS=f"{site.url}/a", ORION_DOCS="docs")
-        assert terminal.orion("index").code == 0
-    shown = terminal.orion("docs")
-    assert "leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)" in shown.err
-
-
 def test_long_paths_are_listed_whole(terminal: Terminal) -> None:
     path = f"{'handbook/' * 12}other.md"
     (terminal.docs / path).parent.mkdir(parents=True)

@@ -175,13 +175,6 @@ def test_the_index_reports_that_the_settings_name_other_folders(terminal: Termin
     assert "No documents yet" in terminal.orion("docs").out
 
 
-def test_stats_leave_no_server_behind(terminal: Terminal) -> None:
-    home = terminal.folder / "home"
-    terminal.set(ORION_HOME=str(home))
-    assert terminal.orion("stats").code == 0
-    assert not (home / "redis" / "redis.sock").exists()
-
-
 def test_manifest_prints_json(terminal: Terminal) -> None:
     assert terminal.orion("manifest").json["settings"]["socket_mode_enabled"] is True
 
@@ -275,15 +268,6 @@ def test_an_error_that_ends_a_command_is_reported(
         run(fails())
     assert ended.value.exit_code == code
     assert said in capsys.readouterr().err
-
-
-def test_an_unreadable_folder_is_reported(terminal: Terminal) -> None:
-    """Every refusal of the operating system ends in a sentence."""
-    loop = terminal.folder / "loop"
-    loop.symlink_to(loop)
-    done = terminal.orion("verify", "docs/limits.md", "--sources", "loop")
-    assert done.code == 2
-    assert "loop" in done.err
 
 
 LARGE = ("redis", "openai", "slack_sdk", "langfuse", "aiohttp")

@@ -1,6 +1,7 @@
 """Labelled questions through the whole agent: what counts as expected, and that a thread is one conversation."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,15 @@ Each API key may make 600 requests a minute.
 # Office hours
 On Saturday the office is open from 09:00 to 14:00. The office is closed on Sunday.
 """
+
+
+def write_set(folder: Path, rows: Iterable[dict[str, Any]] = ROWS) -> tuple[Path, Path]:
+    """Write labelled questions and a folder with the document that answers them; return both paths."""
+    docs, path = folder / "docs", folder / "rows.jsonl"
+    docs.mkdir()
+    (docs / "all.md").write_text(DOCUMENT)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path, docs
 
 
 def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> LabelledQuestion:
@@ -75,13 +85,8 @@ def test_figures_by_kind_list_the_unexpected_outcomes() -> None:
 
 
 async def test_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "all.md").write_text(DOCUMENT)
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     settings = load_settings(home=tmp_path / "home", openai_base_url="")
-    report = (await ask_all(settings, path, docs)).figures()
+    report = (await ask_all(settings, *write_set(tmp_path))).figures()
     assert [wrong["id"] for wrong in report["not_as_expected"]] == ["e"]
     assert report["model"] == "extractive"
     assert report["kinds"]["follow-up"] == {"rows": 1, "as_expected": 1}
@@ -107,11 +112,8 @@ def test_each_reply_gets_the_result_that_a_reader_looks_for(
 
 
 async def test_with_langfuse_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
-    docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
-    docs.mkdir()
-    (docs / "all.md").write_text(DOCUMENT)
     half = {"id": "half \ud83d", "question": "How many requests\ud83d?", "expect": ["600 \ud83d"]}
-    path.write_text("".join(json.dumps(row) + "\n" for row in (*ROWS, half)))
+    path, docs = write_set(tmp_path, (*ROWS, half))
     async with LangfuseReceiver() as receiver:
         keys = {"langfuse_public_key": "pk-eval-answers", "langfuse_secret_key": SecretStr("sk")}
         settings = load_settings(home=tmp_path / "home", openai_base_url="", langfuse_host=receiver.url, **keys)
@@ -131,10 +133,7 @@ async def test_with_langfuse_keys_every_question_is_a_trace_of_an_experiment(tmp
 
 
 async def test_failed_drafts_and_an_unavailable_model_are_counted_separately(tmp_path: Path) -> None:
-    docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
-    docs.mkdir()
-    (docs / "all.md").write_text(DOCUMENT)
-    path.write_text("".join(json.dumps(row) + "\n" for row in (ROWS[0], ROWS[4])))
+    path, docs = write_set(tmp_path, (ROWS[0], ROWS[4]))
     decisions = [calls(("search", {"query": "requests of an API key"})), RESPOND, fails(401, "no such key")]
     wrong, right = (
         says(f"<answer>Each API key may make {number} requests a minute [1].</answer>") for number in (900, 600)

@@ -16,7 +16,7 @@ from agent.model.openai import OpenAIModel
 from agent.model.protocol import ServerAddress
 from bot.errors import WrongUse
 from bot.evals.files import read_text, verdict_json
-from bot.evals.rows import SourceRow, read_sources, sources_of
+from bot.evals.rows import SourceRow, sources_of
 from bot.evals.verify import LabelledText, count_errors, evaluate_verifier, verify_stream
 from tests.support.openai_server import GARBAGE, Scripted, ScriptedOpenAI, says
 from tests.support.paths import ROOT
@@ -71,17 +71,6 @@ def test_a_claim_record_says_who_settled_it_and_how(text: str, supported: str, s
     }  # fmt: skip
     assert shown["passed"] is (supported != "no")
     assert not [each for each in shown["violations"] if supported == "open"]
-
-
-def test_text_keeps_citations_that_chunks_carry_as_links(tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text(json.dumps([SOURCE]))
-    sources = read_sources(tmp_path / "s.json")
-    verdict = check(
-        Draft(text="Each API key may make 600 requests [1].", question="How many requests?", sources=sources)
-    )
-    assert verdict.passed
-    assert "[1]" in verdict.text
-    assert "https://docs.example/limits" in verdict.chunks[0]
 
 
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +183,6 @@ PRECISE = (
 )
 """Kinds of fault of which none may pass. What is not precise (a name or number that stands elsewhere in the source, a
 turned sentence, an invention in plain words) is the judge's part, and counted below."""
-BACKUPS = [{"id": 1, "title": "Backups", "text": "Backups are kept for 30 days."}]
 
 
 def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> tuple[LabelledText, Verdict]:
@@ -233,18 +221,6 @@ def test_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
 
 def test_no_rows_are_a_report_of_zeros() -> None:
     assert (count_errors([])["false_accept_rate"], count_errors([])["kinds"]) == (0.0, {})
-
-
-async def test_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"id": 1, "text": "**Backups** are kept for 30 days [1].", "sources": BACKUPS, "passes": True},
-        {"id": 2, "text": "Backups are kept for 31 days [1].", "sources": BACKUPS, "passes": False, "question": None},
-        {"id": 3, "text": "<!channel> look", "passes": False},
-    ]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (report,) = await evaluate_verifier([path])
-    assert (report["file"], report["rows"], report["false_accepts"], report["false_rejects"]) == ("rows.jsonl", 3, 0, 0)
 
 
 async def test_the_labelled_set_stays_within_its_measured_figures() -> None:

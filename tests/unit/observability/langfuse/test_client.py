@@ -140,17 +140,6 @@ async def test_nothing_is_loaded_without_keys_or_if_turned_off(connection: Conne
     await tracer.aclose()
 
 
-async def test_environment_and_tag_say_where_a_question_was_asked() -> None:
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, environment="staging", tag="terminal") as tracer:
-        await one_turn(tracer)
-    (root,) = receiver.spans
-    assert (root.attributes["langfuse.environment"], root.attributes["langfuse.trace.tags"]) == (
-        "staging",
-        ["terminal"],
-    )
-    assert {score["environment"] for score in receiver.scores} == {"staging"}
-
-
 async def test_variables_of_the_sdk_are_honoured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async with LangfuseReceiver() as receiver:
         values = {"BASE_URL": receiver.url, "PUBLIC_KEY": "pk", "SECRET_KEY": "sk", "RELEASE": "r7", "FLUSH_AT": "1"}

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from observability.langfuse.connection import Connection
 from observability.langfuse.datasets import TO_BE_REFUSED, Experiment, Item, push_experiment
 from observability.langfuse.tracing import Tracer
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
@@ -67,10 +66,6 @@ async def test_without_content_no_question_answer_or_expectation_is_sent() -> No
     assert [item["expectedOutput"] for item in receiver.items] == [[{"length": 12}], TO_BE_REFUSED]
     for text in (b"How many", b"600 requests", b"Who won", b"She won"):
         assert text not in receiver.raw
-
-
-async def test_without_keys_nothing_happens() -> None:
-    assert await push(Tracer(Connection())) == ""
 
 
 @pytest.mark.parametrize(

@@ -212,17 +212,6 @@ async def test_a_failing_model_call_is_marked() -> None:
     assert (write["level"], write["status_message"]) == ("ERROR", "TimeoutError")
 
 
-async def test_without_keys_nothing_happens() -> None:
-    tracer = Tracer(Connection(host="http://127.0.0.1:9"))
-    assert tracer.client is None
-    with capture_logs() as logs:
-        run_turn(await turn_of(tracer))
-        (await turn_of(tracer)).tool_end("unknown", ok=True, content="")
-        await tracer.feedback("t", user="U", good=True)
-        await tracer.aclose()
-    assert logs == []
-
-
 class Unprintable:
     def __repr__(self) -> str:
         raise RuntimeError

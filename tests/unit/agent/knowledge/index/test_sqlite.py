@@ -37,19 +37,6 @@ def test_two_processes_that_create_the_index_at_once_both_have_it(tmp_path: Path
     opened[0].close()
 
 
-def test_a_new_schema_starts_from_scratch(tmp_path: Path, docs: Path) -> None:
-    path = tmp_path / "k.db"
-    index = SqliteIndex.open(path)
-    index.index([docs])
-    index.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 999")
-    connection.close()
-    with closing(SqliteIndex.open(path)) as again:
-        assert again.documents() == ()
-        assert again.index([docs]).added == 2
-
-
 def test_tables_of_another_version_under_a_running_process_are_reported(
     index: SqliteIndex, tmp_path: Path, docs: Path
 ) -> None:
