@@ -48,6 +48,11 @@ _JUDGE: Final = JudgeContext(
     sources=(_SOURCE,),
 )
 
+_IN_MEMORY: Final = (
+    "each Orion compares them in its own memory, because PostgreSQL has no pgvector (0.7 or newer) or its user may not "
+    "create the extension `vector`"
+)
+
 
 async def check_model(settings: Settings, within_s: float) -> Finding:
     """Ask the deciding model for a decision."""
@@ -139,8 +144,13 @@ async def _vector_counts(settings: Settings) -> str:
     corpus = replace(corpus_of(settings), roots=(), sources=())
     async with open_index(corpus) as (index, _), open_meaning(settings, index) as meaning:
         having, every = await asyncio.to_thread(meaning.counts) if meaning else (0, 0)
-    later = "; the others are found by their words until a running Orion or `orion index` has made theirs"
-    return f"{having:,} of {every:,} passages have a vector{later if having < every else ''}"
+        by_pgvector = await asyncio.to_thread(index.pgvector)
+    text = f"{having:,} of {every:,} passages have a vector"
+    if having < every:
+        text += "; the others are found by their words until a running Orion or `orion index` has made theirs"
+    if corpus.database:
+        text += "; PostgreSQL compares them" if by_pgvector else f"; {_IN_MEMORY}"
+    return text
 
 
 async def _ask_model(

@@ -66,6 +66,21 @@ class Database:
         """It is back, with all it had."""
         self._do(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(sql.Identifier(self.name)))
 
+    def run(self, statements: str) -> None:
+        """Run statements in this database as its administrator."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statements.encode())
+
+    @contextmanager
+    def without_extensions(self) -> Iterator[str]:
+        """Lend the address of this database for a role that may not create extensions."""
+        role, address = f"plain_{self.name}", urlsplit(self.url)
+        self.run(f"CREATE ROLE {role} LOGIN; GRANT ALL ON DATABASE {self.name} TO {role}")
+        try:
+            yield urlunsplit(address._replace(netloc=f"{role}:@"))
+        finally:
+            self.run(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
     def _do(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.server_url, autocommit=True) as connection:
             connection.execute(statement)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Protocol, Self
 
 from agent.knowledge.index import tables
 from agent.knowledge.index.build import IndexBuilder
-from agent.knowledge.index.tables import IndexSession
+from agent.knowledge.index.tables import EVERY, Condition, IndexSession, condition_of
 from agent.knowledge.search.full_text import words_of
 from agent.knowledge.types import (
     DeferredSource,
@@ -48,8 +48,8 @@ class Meaning(Protocol):
     async def embed_question(self, query: str) -> Any:
         """Return the question's vector, or None to search by words."""
 
-    def rank(self, vector: Any, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """Return the best passages first: those found by words, and others. Blocks."""
+    def rank(self, vector: Any, by_words: Sequence[Ranked], most: int, seen: Condition) -> Sequence[Ranked]:
+        """Return the best passages first: those found by words, and others of the ``seen`` documents. Blocks."""
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors, and return how many passages got one: 0 while another process makes them."""
@@ -104,26 +104,37 @@ class KnowledgeIndex(ABC):
         """Return the question's vector for ``search``; None without search by meaning."""
         return await self.meaning.embed_question(query) if self.meaning else None
 
-    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
-        """Return the best passages for ``query``, best first, none twice; any text is a valid query."""
+    def search(
+        self, query: str, *, limit: int = 8, vector: Any = None, seen: Condition = EVERY
+    ) -> tuple[FoundPassage, ...]:
+        """Return the best passages of the ``seen`` documents, best first, none twice; any text is a valid query."""
         if limit < 1:
             return ()
         most = tables.CANDIDATES * limit
         if self.meaning is None or vector is None:
-            ranked = self.by_words(query, most)
+            ranked = self.by_words(query, most, seen)
         else:
             deep = max(most, COMPARED)
-            ranked = self.meaning.rank(vector, self.by_words(query, deep), deep)[:most]
+            ranked = self.meaning.rank(vector, self.by_words(query, deep, seen), deep, seen)[:most]
         with self.session() as session:
             return tables.spread(_read(session, ranked, limit), limit)
 
-    def by_words(self, query: str, most: int) -> Sequence[Ranked]:
-        """Return the numbers of the passages with words of ``query``, best first."""
+    def by_words(self, query: str, most: int, seen: Condition = EVERY) -> Sequence[Ranked]:
+        """Return the numbers of the ``seen`` passages with words of ``query``, best first."""
         words = words_of(query)
         if not words:
             return ()
         with self.session() as session:
-            return tables.rank_by_words(session, words, most)
+            return tables.rank_by_words(session, words, most, seen)
+
+    def audiences(self) -> tuple[str, ...]:
+        """Return the audiences of all documents, none twice."""
+        with self.session() as session:
+            return tuple(audience for (audience,) in session.execute("SELECT DISTINCT audience FROM documents"))
+
+    def pgvector(self) -> str:
+        """Return the database schema of pgvector if passages have a column for it, else an empty text."""
+        return ""
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a document's passages from one number to another, both included, in order."""
@@ -215,15 +226,11 @@ def _read(session: IndexSession, ranked: Sequence[Ranked], limit: int) -> Iterat
         yield from (tables.passage_of(rows[number]) for number in numbers if number in rows)
 
 
-_WIDER: Final = 4
-_MAX_LIMIT: Final = 2_000  # passages to examine: if this many are withheld, nothing relevant is left
-
-
 @dataclass(eq=False)  # no slots, because of the cached property
 class SeenBy:
     """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further."""
 
-    _index: KnowledgeReader
+    _index: KnowledgeIndex
     _viewers: Viewers
     _prefixes: tuple[str, ...] = ()
 
@@ -233,17 +240,8 @@ class SeenBy:
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""
-        asked = limit
-        while True:
-            found = self._index.search(query, limit=asked, vector=vector)
-            seen = self._of(found)
-            if len(seen) >= limit or len(found) < asked or asked >= _MAX_LIMIT:
-                return seen[:limit]
-            asked *= _WIDER
-
-    def _of(self, passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:
-        seen = tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
-        return tuple(passage for passage in seen if passage.document in self._ids) if self._prefixes else seen
+        audiences = [audience for audience in self._index.audiences() if may_see(audience, self._viewers)]
+        return self._index.search(query, limit=limit, vector=vector, seen=condition_of(audiences, self._prefixes))
 
     @cached_property
     def _ids(self) -> frozenset[str]:
@@ -256,7 +254,8 @@ class SeenBy:
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a part of a document that all viewers may see."""
-        return self._of(self._index.part(document, first, last))
+        seen = (each for each in self._index.part(document, first, last) if may_see(each.audience, self._viewers))
+        return tuple(each for each in seen if not self._prefixes or each.document in self._ids)
 
     def documents(self) -> tuple[Document, ...]:
         """Return the documents that all viewers may see."""

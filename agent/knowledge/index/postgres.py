@@ -5,12 +5,15 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from typing import Any, Final
 
 import psycopg
+import structlog
 from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.tables import SCHEMA, VERSION, make, put_setting
 from agent.knowledge.types import KnowledgeAwayError
+
+log = structlog.get_logger()
 
 _NAME: Final = "orion"
 _SCHEMA: Final = SCHEMA.format(
@@ -19,6 +22,18 @@ _SCHEMA: Final = SCHEMA.format(
     word='text COLLATE "C"',  # compared by their bytes, as in SQLite
     postings="",
 )
+_COLUMN: Final = """
+SELECT quote_ident(n.nspname) FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_namespace n ON n.oid = t.typnamespace WHERE a.attrelid = to_regclass('passage_vectors') AND a.attname = 'near'
+"""
+_HALFVEC: Final = """
+SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_type t ON t.typnamespace = e.extnamespace
+JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector' AND t.typname = 'halfvec'
+"""
+# In the table's own pages: elsewhere, as by default, a vector of 1,024 numbers would take a look-up of its own.
+_ADD_COLUMN: Final = """
+ALTER TABLE passage_vectors ADD COLUMN near {}.halfvec, ALTER COLUMN near SET STORAGE MAIN
+"""
 _STATEMENT_MS: Final = 15_000  # less than a tool's time-out in a turn, so that a hanging database is reported as such
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True, "application_name": "orion", "connect_timeout": 5, "tcp_user_timeout": 20_000,
@@ -76,19 +91,36 @@ class PostgresIndex(KnowledgeIndex):
         with session.transaction():
             session.execute("SELECT pg_advisory_xact_lock(hashtext('orion tables'), hashtext(?))", (self._schema,))
             session.connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
-            if session.execute("SELECT to_regclass('settings')").fetchone() != (None,):
-                found = session.execute("SELECT value FROM settings WHERE name = 'version'").fetchone()
-                if found == (str(VERSION),):
-                    return
-            make(session, _SCHEMA)
-            put_setting(session, "version", str(VERSION))
+            exists = session.execute("SELECT to_regclass('settings')").fetchone() != (None,)
+            version = "SELECT value FROM settings WHERE name = 'version'"
+            if not exists or session.execute(version).fetchone() != (str(VERSION),):
+                make(session, _SCHEMA)
+                put_setting(session, "version", str(VERSION))
+            if not session.execute(_COLUMN).fetchone():
+                self._add_vector_column(session)
+        self._prepared = True
+
+    def _add_vector_column(self, session: _PostgresSession) -> None:
+        """Let pgvector compare the vectors. Without it, or without the right to create it, each process does."""
+        try:
+            with session.transaction():
+                if not self._prepared:  # once per process: a refusal is an error in the server's log
+                    session.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+                for (schema,) in session.execute(_HALFVEC).fetchall():
+                    session.execute(_ADD_COLUMN.format(schema))
+        except psycopg.Error as error:
+            log.info("pgvector_not_used", error_type=type(error).__name__)
+
+    def pgvector(self) -> str:
+        """Return the schema of pgvector, empty without it. It is looked up each time: an admin may drop it."""
+        with self.session() as session:
+            return "".join(schema for (schema,) in session.execute(_COLUMN))
 
     def _connect(self) -> _PostgresSession:
         with ExitStack() as stack:
             session = self._open_session(stack)
             if not self._prepared:
                 self._prepare(session)
-                self._prepared = True
             session.connection.execute(f"SET statement_timeout TO {_STATEMENT_MS}")
             stack.pop_all()
             return session

@@ -31,9 +31,15 @@ _COUNTS: Final = "SELECT word, count(*) FROM postings WHERE word IN ({}) GROUP B
 _BEST: Final = """
 WITH words (word, rarity) AS (VALUES {})
 SELECT passage, sum(impact * rarity) FROM words JOIN postings ON postings.word = words.word
+WHERE passage >> 20 IN (SELECT d.number FROM documents d WHERE {})
 GROUP BY passage ORDER BY 2 DESC, passage LIMIT ?
 """
+_HAS_PREFIX: Final = """ AND EXISTS (SELECT 1 FROM (VALUES {}) AS prefixes
+WHERE column1 IN (substr(d.id, 1, length(column1)), substr(d.source, 1, length(column1))))
+"""
 
+Condition = tuple[str, tuple[str, ...]]  # on a row ``d`` of the documents, with the values of its marks
+EVERY: Final[Condition] = ("d.number > 0", ())
 Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]  # a document ready to be stored, with its digest
 
 
@@ -63,6 +69,14 @@ def parts(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
 def marks(values: Sequence[Any]) -> str:
     """Return a ``?`` for each value."""
     return ", ".join("?" * len(values))
+
+
+def condition_of(audiences: Sequence[str], prefixes: Sequence[str]) -> Condition:
+    """Return the condition on documents of these audiences; with ``prefixes`` an id or source must have one of them."""
+    condition = f"d.audience IN (NULL{', ?' * len(audiences)})"  # PostgreSQL takes no empty list
+    if prefixes:
+        condition += _HAS_PREFIX.format(", ".join(["(?)"] * len(prefixes)))
+    return condition, (*audiences, *prefixes)
 
 
 def insert(session: IndexSession, statement: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -111,14 +125,17 @@ def put_states(session: IndexSession, states: Mapping[str, SourceState | None]) 
     put_notes(session, {f"{_STATE}{n}": json.dumps(asdict(state)) if state else "" for n, state in states.items()})
 
 
-def rank_by_words(session: IndexSession, words: Sequence[str], most: int) -> list[tuple[int, float]]:
-    """Return the numbers of the passages with any of these words, best first, each with its score."""
+def rank_by_words(
+    session: IndexSession, words: Sequence[str], most: int, seen: Condition = EVERY
+) -> list[tuple[int, float]]:
+    """Return the numbers of the ``seen`` passages with any of these words, best first, each with its score."""
     (passages,) = session.execute("SELECT passages FROM totals").fetchone()
     counts = session.execute(_COUNTS.format(marks(words)), words).fetchall()
     rarities = [value for word, count in counts for value in (word, scaled_rarity(count, passages))]
     if not rarities:
         return []
-    rows = session.execute(_BEST.format(", ".join(["(?, ?)"] * len(counts))), (*rarities, most))
+    statement = _BEST.format(", ".join(["(?, ?)"] * len(counts)), seen[0])
+    rows = session.execute(statement, (*rarities, *seen[1], most))
     return [(number, score / (MAX_IMPACT * RARITY_SCALE)) for number, score in rows]
 
 

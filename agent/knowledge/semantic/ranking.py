@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex, Ranked
-from agent.knowledge.index.tables import parts
+from agent.knowledge.index.tables import Condition, parts
 from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, VectorStore
 
 log = structlog.get_logger()
@@ -47,11 +47,11 @@ class SemanticRanker:
         """Return the question's vector, or None to search by words: there are no vectors, or the server is down."""
         if not query.strip() or time.monotonic() < self._retry_at:
             return None
-        if query in self._questions:
-            self._questions.move_to_end(query)
-            return self._questions[query]
         if not (space := await asyncio.to_thread(self._store.space)):
             return None
+        if query in self._questions and space == self._embedder.space:
+            self._questions.move_to_end(query)
+            return self._questions[query]
         try:
             async with asyncio.timeout(QUESTION_TIMEOUT_S):
                 await self._embedder.find_model()
@@ -67,9 +67,9 @@ class SemanticRanker:
             self._questions.popitem(last=False)
         return vector
 
-    def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """Return the best ``most`` passages among those found by words and those similar in meaning."""
-        near, usual = self._store.nearness(vector, [number for number, _ in by_words], most)
+    def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int, seen: Condition) -> Sequence[Ranked]:
+        """Return the best ``most`` of the ``seen`` passages, by words and by similarity in meaning."""
+        near, usual = self._store.nearness(vector, [number for number, _ in by_words], most, seen)
         return fuse_scores(by_words, scale_cosines(near, usual))[:most]
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:

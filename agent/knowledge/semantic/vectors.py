@@ -1,7 +1,8 @@
-"""Vectors of passages: computed by an embedding server, stored by a digest of space and text, compared in memory.
+"""Vectors of passages: computed by an embedding server, stored by a digest of space and text.
 
-The store blocks. In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by
-less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor time.
+The store blocks. In the database they are 16-bit floats. With pgvector PostgreSQL compares a copy of them, stored by
+passage. Otherwise each process compares them in memory as 8-bit numbers with a scale, which moves a cosine by less than
+.003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor time.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import IndexSession, insert, marks, parts, put_setting
+from agent.knowledge.index.tables import Condition, IndexSession, insert, marks, parts, put_setting
 
 Vectors = NDArray[np.float32]  # one row per text, each a vector of length one
 
@@ -26,10 +27,12 @@ _MAX_INT8: Final = 127
 _REST: Final = 10  # vectors are read again only after this many times the duration of the last read
 _STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
 _COUNTS: Final = """
-SELECT (SELECT count(*) FROM passage_vectors v JOIN passages p ON p.number = v.number),
+SELECT (SELECT count(v.{}) FROM passage_vectors v JOIN passages p ON p.number = v.number),
   (SELECT coalesce(sum(chunks), 0) FROM documents), (SELECT count(*) FROM passage_vectors)
 """
-_MISSING: Final = "SELECT number FROM passages EXCEPT SELECT number FROM passage_vectors ORDER BY number"
+_MISSING: Final = """
+SELECT number FROM passages EXCEPT SELECT number FROM passage_vectors WHERE {} IS NOT NULL ORDER BY number
+"""
 _TEXTS: Final = """
 SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.number = p.number >> 20
 WHERE p.number IN ({})
@@ -37,6 +40,18 @@ WHERE p.number IN ({})
 _HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
 _PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
 _PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
+_PUT_NEAR: Final = """
+INSERT INTO passage_vectors (number, digest, near) VALUES {}
+ON CONFLICT (number) DO UPDATE SET digest = excluded.digest, near = excluded.near
+"""
+# Vectors have length one, so the inner product is the cosine. Exact and without an index, because the mean needs all of
+# them. OFFSET 0 keeps PostgreSQL from computing each product twice.
+_COSINES: Final = """
+SELECT v.number, -(v.near OPERATOR({0}.<#>) ?::{0}.halfvec) AS cosine
+FROM passage_vectors v JOIN documents d ON d.number = v.number >> 20 WHERE {0}.vector_dims(v.near) = ? AND {1}
+"""
+_NEAREST: Final = "SELECT number, cosine, avg(cosine) OVER () FROM ({} OFFSET 0) AS seen ORDER BY cosine DESC LIMIT ?"
+_MAX_HALFVEC: Final = 16_000  # numbers in pgvector's type; it compares that many of a longer vector
 # Use set operations: with NOT IN or NOT EXISTS one of the two databases compares every pair of rows.
 _TIDY_PLACES: Final = """
 DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)
@@ -112,27 +127,43 @@ class VectorStore:
         """Return the space of the vectors, empty without vectors."""
         return self._stamp().rpartition(" ")[0]
 
-    def nearness(self, vector: Vectors, numbers: Sequence[int], most: int) -> tuple[dict[int, float], float]:
-        """Return the cosines of the ``most`` closest passages and of these ``numbers``, and the mean of all."""
+    def nearness(
+        self, vector: Vectors, numbers: Sequence[int], most: int, seen: Condition
+    ) -> tuple[dict[int, float], float]:
+        """Return the cosines of the ``most`` closest ``seen`` passages and of ``numbers``, and the mean of all seen."""
+        if schema := self._index.pgvector():
+            self._loaded = _NOTHING
+            return self._nearness_by_pgvector(schema, vector[:_MAX_HALFVEC], numbers, most, seen)
         loaded = self._current()
-        if not len(loaded.numbers) or loaded.vectors.shape[1] != len(vector):
+        documents = self._rows(f"SELECT d.number FROM documents d WHERE {seen[0]}", seen[1])  # noqa: S608 - our text
+        rows = np.flatnonzero(np.isin(loaded.numbers >> 20, [number for (number,) in documents]))
+        if not len(rows) or loaded.vectors.shape[1] != len(vector):
             return {}, 0.0
-        cosines = loaded.cosines(vector)
+        places, cosines = loaded.numbers[rows], loaded.cosines(vector)[rows]
         best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
         wanted = np.array(numbers, np.int64)
-        rows = np.searchsorted(loaded.numbers, wanted).clip(max=len(cosines) - 1)
-        rows = np.concatenate([best, rows[loaded.numbers[rows] == wanted]])
-        near = dict(zip(loaded.numbers[rows].tolist(), cosines[rows].tolist(), strict=True))
-        return near, float(cosines.mean())
+        at = np.searchsorted(places, wanted).clip(max=len(places) - 1)
+        at = np.concatenate([best, at[places[at] == wanted]])
+        return dict(zip(places[at].tolist(), cosines[at].tolist(), strict=True)), float(cosines.mean())
+
+    def _nearness_by_pgvector(
+        self, schema: str, vector: Vectors, numbers: Sequence[int], most: int, seen: Condition
+    ) -> tuple[dict[int, float], float]:
+        cosines = _COSINES.format(schema, seen[0])
+        values = (str(vector.tolist()), len(vector), *seen[1])
+        closest = self._rows(_NEAREST.format(cosines), (*values, most))
+        these = self._rows(f"{cosines} AND v.number IN ({marks(numbers)})", (*values, *numbers)) if numbers else []
+        near = {number: cosine for number, cosine, *_ in [*closest, *these]}
+        return near, closest[0][2] if closest else 0.0
 
     def counts(self) -> tuple[int, int]:
         """Return how many passages have a vector, and how many there are."""
-        ((having, every, _),) = self._rows(_COUNTS)
+        ((having, every, _),) = self._rows(_COUNTS.format(self._column()))
         return int(having), int(every)
 
     def is_complete(self, space: str) -> bool:
         """Return True if every passage has a vector of this space and no deleted passage has one."""
-        ((having, every, stored),) = self._rows(_COUNTS)
+        ((having, every, stored),) = self._rows(_COUNTS.format(self._column()))
         return bool(having == every == stored and (self.space() == space or not every))
 
     def begin(self, space: str) -> list[int]:
@@ -141,7 +172,11 @@ class VectorStore:
             with self._index.session(write=True) as session:
                 session.execute("DELETE FROM passage_vectors")
                 session.execute("DELETE FROM settings WHERE name = 'vectors'")
-        return [number for (number,) in self._rows(_MISSING)]
+        return [number for (number,) in self._rows(_MISSING.format(self._column()))]
+
+    def _column(self) -> str:
+        """Return the column that has a value if a passage's vector can be compared."""
+        return "near" if self._index.pgvector() else "digest"
 
     def texts(self, space: str, numbers: Sequence[int]) -> tuple[dict[int, bytes], dict[bytes, str]]:
         """Return the digests of the passages that still exist, and by digest the texts without a stored vector."""
@@ -153,9 +188,18 @@ class VectorStore:
 
     def put(self, space: str, places: Mapping[int, bytes], vectors: Mapping[bytes, Vectors]) -> None:
         """Store new ``vectors`` by digest and assign each passage its vector."""
+        column = self._column()
         with self._index.session(write=True) as session:
             insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
-            insert(session, _PUT_PLACES, places.items())
+            if column == "near":
+                digests = {*places.values()}
+                held = {
+                    digest: str(np.frombuffer(vector, _STORED, min(len(vector) // 2, _MAX_HALFVEC)).tolist())
+                    for digest, vector in session.execute(_HELD.format(marks([*digests])), [*digests])
+                }
+                insert(session, _PUT_NEAR, ((n, digest, held.get(digest)) for n, digest in places.items()))
+            else:
+                insert(session, _PUT_PLACES, places.items())
             _put_stamp(session, space)
 
     def tidy(self, space: str) -> None:

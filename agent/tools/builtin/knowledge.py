@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import structlog
 
-from agent.knowledge.index.index import KnowledgeReader, SeenBy
+from agent.knowledge.index.index import KnowledgeIndex, KnowledgeReader, SeenBy
 from agent.knowledge.search.full_text import Stretch, expand_hits
 from agent.knowledge.types import Document, FoundPassage, KnowledgeAwayError
 from agent.thread.conversation import Viewers
@@ -46,15 +46,17 @@ class DocumentsAway(ToolFailed):
     away = True
 
 
-def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
+def knowledge_tools(index: KnowledgeIndex, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
     """Return the three tools over one index. ``source_tokens`` is the maximum that one search returns."""
     return (SearchTool(index, source_tokens), ListDocumentsTool(index), GetDocumentTool(index))
 
 
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers, prefixes: tuple[str, ...] = ()) -> dict[str, Tool]:
-    """Return the same tools for one place: the index shows only documents that everyone there may see."""
+    """Return the same tools for one place: the whole index becomes the part that everyone there may see."""
     return {
-        name: replace(tool, index=SeenBy(tool.index, viewers, prefixes)) if isinstance(tool, _KnowledgeTool) else tool
+        name: replace(tool, index=SeenBy(cast("KnowledgeIndex", tool.index), viewers, prefixes))
+        if isinstance(tool, _KnowledgeTool)
+        else tool
         for name, tool in tools.items()
     }
 

@@ -22,6 +22,7 @@ from tests.support.documents import SMALL
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says, word_vector
 from tests.support.orion_command import Terminal
 from tests.support.orion_running import settings_in
+from tests.support.postgres_server import database_in
 from tests.support.waiting import wait_until
 
 HOTEL = "# Hotel\n\nThe limit for a hotel is 120 euros a night.\n"
@@ -107,6 +108,18 @@ async def test_vectors_are_made_in_the_background_and_their_tokens_counted(
 
             await wait_until(counted, "the tokens are counted")
     assert index.meaning is None
+
+
+async def test_doctor_says_what_compares_the_vectors_in_postgresql(
+    tmp_path: Path, docs: Path, server: ScriptedOpenAI, postgres_url: str
+) -> None:
+    settings = settings_in(tmp_path, "", docs=(docs,), openai_base_url=server.url)
+    with database_in(postgres_url) as database:
+        with database.without_extensions() as url:
+            settings = settings.model_copy(update={"knowledge_url": SecretStr(url)})
+            assert "in its own memory, because PostgreSQL has no pgvector" in str(await check_embedding(settings, 5))
+        settings = settings.model_copy(update={"knowledge_url": SecretStr(database.url)})
+        assert str(await check_embedding(settings, 5)).endswith("; PostgreSQL compares them")
 
 
 async def test_doctor_reports_the_progress_of_the_vectors(tmp_path: Path, docs: Path, server: ScriptedOpenAI) -> None:

@@ -131,6 +131,7 @@ async def test_a_changed_passage_prefix_makes_new_vectors(
 async def test_vectors_of_another_model_are_not_compared(index: KnowledgeIndex, docs: Path) -> None:
     async with embedding_server() as server, ranker_of(index, server.url) as one:
         await one.make()
+        assert await one.embed_question("accommodation") is not None
         async with ranker_of(index, server.url, model="another") as other:
             assert await search(index, "accommodation") == []
             assert await other.make() == 4
