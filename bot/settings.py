@@ -22,29 +22,8 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 
 from agent.budget import MAX_ATTEMPTS
 from agent.model.protocol import ServerAddress
+from bot import setting_values as values
 from bot.errors import WrongUse
-from bot.setting_values import (
-    Amount,
-    AzureUrl,
-    ChannelPlace,
-    CommitsUrl,
-    Effort,
-    Entries,
-    Environment,
-    File,
-    FilesUrl,
-    Folders,
-    Hosts,
-    LangfuseUrl,
-    Names,
-    PagesUrl,
-    SearxngUrl,
-    ServerUrl,
-    SlackUrl,
-    Switch,
-    WorkspaceUrl,
-    to_path,
-)
 
 DEFAULT_EMBED_MODEL: Final = "text-embedding-3-small"
 _OFF: Final = frozenset({"off", "no", "false", "0"})
@@ -62,68 +41,68 @@ class Settings(BaseSettings):
     slack_bot_token: SecretStr = _env("SLACK_BOT_TOKEN", SecretStr(""))
     slack_app_token: SecretStr = _env("SLACK_APP_TOKEN", SecretStr(""))
     slack_signing_secret: SecretStr = _env("SLACK_SIGNING_SECRET", SecretStr(""))
-    slack_api_url: SlackUrl = _env("SLACK_API_URL", "https://slack.com/api/")
+    slack_api_url: values.SlackUrl = _env("SLACK_API_URL", "https://slack.com/api/")
     slack_client_id: str = _env("SLACK_CLIENT_ID", "")
     slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
     encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
-    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: no workspace may install it; *: all may
+    allow_teams: values.Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: no workspace may install it; *: all may
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
-    openai_base_url: ServerUrl = _env("OPENAI_BASE_URL", "")
+    openai_base_url: values.ServerUrl = _env("OPENAI_BASE_URL", "")
     openai_org_id: str = _env("OPENAI_ORG_ID", "")
     openai_project_id: str = _env("OPENAI_PROJECT_ID", "")
     openai_custom_headers: SecretStr = _env("OPENAI_CUSTOM_HEADERS", SecretStr(""))
-    azure_openai_endpoint: AzureUrl = _env("AZURE_OPENAI_ENDPOINT", "")
+    azure_openai_endpoint: values.AzureUrl = _env("AZURE_OPENAI_ENDPOINT", "")
     azure_openai_api_key: SecretStr = _env("AZURE_OPENAI_API_KEY", SecretStr(""))
     azure_openai_ad_token: SecretStr = _env("AZURE_OPENAI_AD_TOKEN", SecretStr(""))
     openai_api_version: str = _env("OPENAI_API_VERSION", "2024-10-21")  # Azure's newest version without "preview"
     model: str = _env("ORION_MODEL", "")
     write_model: str = _env("ORION_WRITE_MODEL", "")
-    judge: Switch = _env("ORION_JUDGE", default=True)
+    judge: values.Switch = _env("ORION_JUDGE", default=True)
     judge_model: str = _env("ORION_JUDGE_MODEL", "")
-    effort: Effort = _env("ORION_EFFORT", "")
-    write_effort: Effort = _env("ORION_WRITE_EFFORT", "")
+    effort: values.Effort = _env("ORION_EFFORT", "")
+    write_effort: values.Effort = _env("ORION_WRITE_EFFORT", "")
     # A cold server on a processor needs more than 60 s to its first byte.
     model_timeout_s: float = _env("ORION_MODEL_TIMEOUT_S", 90.0, ge=1)
     turn_timeout_s: float = _env("ORION_TURN_TIMEOUT_S", 180.0, ge=5)
     redis_url: SecretStr = _env("REDIS_URL", SecretStr(""))
     langfuse_public_key: str = _env("LANGFUSE_PUBLIC_KEY", "")
     langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))
-    langfuse_base_url: LangfuseUrl = _env("LANGFUSE_BASE_URL", "")
-    langfuse_host: LangfuseUrl = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
-    langfuse_environment: Environment = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
+    langfuse_base_url: values.LangfuseUrl = _env("LANGFUSE_BASE_URL", "")
+    langfuse_host: values.LangfuseUrl = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
+    langfuse_environment: values.Environment = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
     langfuse_release: str = _env("LANGFUSE_RELEASE", "")
     langfuse_sample_rate: float = _env("LANGFUSE_SAMPLE_RATE", 1.0, ge=0, le=1)
     langfuse_annotation_queue: str = _env("LANGFUSE_ANNOTATION_QUEUE", "")
-    langfuse_enabled: Switch = _env("LANGFUSE_TRACING_ENABLED", default=True)
-    langfuse_debug: Switch = _env("LANGFUSE_DEBUG", default=False)
+    langfuse_enabled: values.Switch = _env("LANGFUSE_TRACING_ENABLED", default=True)
+    langfuse_debug: values.Switch = _env("LANGFUSE_DEBUG", default=False)
     langfuse_timeout_s: int = _env("LANGFUSE_TIMEOUT", 5, ge=1)
     langfuse_flush_at: int = _env("LANGFUSE_FLUSH_AT", 50, ge=1, le=2048)
     langfuse_flush_interval_s: float = _env("LANGFUSE_FLUSH_INTERVAL", 1.0, gt=0)
-    docs: Folders = _env("ORION_DOCS", ())
-    docs_url: PagesUrl = _env("ORION_DOCS_URL", "")
+    docs: values.Folders = _env("ORION_DOCS", ())
+    docs_url: values.PagesUrl = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
     embed_model: str = _env("ORION_EMBED_MODEL", "")
-    embed_base_url: ServerUrl = _env("ORION_EMBED_BASE_URL", "")
+    embed_base_url: values.ServerUrl = _env("ORION_EMBED_BASE_URL", "")
     embed_api_key: SecretStr = _env("ORION_EMBED_API_KEY", SecretStr(""))
-    git: Folders = _env("ORION_GIT", ())
-    git_url: CommitsUrl = _env("ORION_GIT_URL", "")
-    files: Folders = _env("ORION_FILES", ())
-    searxng_url: SearxngUrl = _env("ORION_SEARXNG_URL", "")
-    mcp_config: File = _env("ORION_MCP_CONFIG", None)
+    git: values.Folders = _env("ORION_GIT", ())
+    git_url: values.CommitsUrl = _env("ORION_GIT_URL", "")
+    files: values.Folders = _env("ORION_FILES", ())
+    searxng_url: values.SearxngUrl = _env("ORION_SEARXNG_URL", "")
+    mcp_config: values.File = _env("ORION_MCP_CONFIG", None)
     mcp_tokens: SecretStr = _env("ORION_MCP_TOKENS", SecretStr(""))
-    git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
-    git_docs_url: FilesUrl = _env("ORION_GIT_DOCS_URL", "")
-    slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
-    slack_exports_url: WorkspaceUrl = _env("ORION_SLACK_EXPORTS_URL", "")
-    answers: File = _env("ORION_ANSWERS", None)
-    answer_editors: Names = _env("ORION_ANSWER_EDITORS", frozenset())
-    channels: Annotated[Path, BeforeValidator(to_path)] = _env("ORION_CHANNELS", Path("channels.toml"))
-    listen: Names = _env("ORION_LISTEN", frozenset())
-    report: ChannelPlace = _env("ORION_REPORT", "")
-    feeds: Entries = _env("ORION_FEEDS", ())
-    web_docs: Names = _env("ORION_WEB_DOCS", frozenset())
-    web_docs_hosts: Names = _env("ORION_WEB_DOCS_HOSTS", frozenset())
-    web_docs_audience: Names = _env("ORION_WEB_DOCS_AUDIENCE", frozenset())
+    git_docs: values.Names = _env("ORION_GIT_DOCS", frozenset())
+    git_docs_url: values.FilesUrl = _env("ORION_GIT_DOCS_URL", "")
+    slack_exports: values.Folders = _env("ORION_SLACK_EXPORTS", ())
+    slack_exports_url: values.WorkspaceUrl = _env("ORION_SLACK_EXPORTS_URL", "")
+    answers: values.File = _env("ORION_ANSWERS", None)
+    answer_editors: values.Names = _env("ORION_ANSWER_EDITORS", frozenset())
+    channels: Annotated[Path, BeforeValidator(values.to_path)] = _env("ORION_CHANNELS", Path("channels.toml"))
+    listen: values.Names = _env("ORION_LISTEN", frozenset())
+    report: values.ChannelPlace = _env("ORION_REPORT", "")
+    feeds: values.Entries = _env("ORION_FEEDS", ())
+    web_docs: values.Names = _env("ORION_WEB_DOCS", frozenset())
+    web_docs_hosts: values.Names = _env("ORION_WEB_DOCS_HOSTS", frozenset())
+    web_docs_audience: values.Names = _env("ORION_WEB_DOCS_AUDIENCE", frozenset())
     web_docs_pages: int = _env("ORION_WEB_DOCS_PAGES", 1_000, ge=1, le=100_000)
     sync_minutes: float = _env("ORION_SYNC_MINUTES", 60.0, ge=0)
     home: Path = _env("ORION_HOME", Path(".orion"))
@@ -133,23 +112,25 @@ class Settings(BaseSettings):
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", MAX_ATTEMPTS, ge=1, le=MAX_ATTEMPTS)
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
-    link_hosts: Hosts = _env("ORION_LINK_HOSTS", frozenset())
-    streams: Switch = _env("ORION_STREAMS", default=False)  # previews of links cannot be switched off in a stream
-    trace_content: Switch = _env("ORION_TRACE_CONTENT", default=True)
-    allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
-    deny_users: Names = _env("ORION_DENY_USERS", frozenset())
-    allow_channels: Names = _env("ORION_ALLOW_CHANNELS", frozenset())
-    deny_channels: Names = _env("ORION_DENY_CHANNELS", frozenset())
-    allow_bots: Names = _env("ORION_ALLOW_BOTS", frozenset())
-    allow_guests: Switch = _env("ORION_ALLOW_GUESTS", default=False)
-    allow_external: Switch = _env("ORION_ALLOW_EXTERNAL", default=False)
-    admins: Names = _env("ORION_ADMINS", frozenset())
-    handoff: ChannelPlace = _env("ORION_HANDOFF", "")
-    daily_tokens_user: Amount = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
-    daily_tokens_channel: Amount = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
-    daily_tokens_workspace: Amount = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)
+    link_hosts: values.Hosts = _env("ORION_LINK_HOSTS", frozenset())
+    streams: values.Switch = _env(
+        "ORION_STREAMS", default=False
+    )  # previews of links cannot be switched off in a stream
+    trace_content: values.Switch = _env("ORION_TRACE_CONTENT", default=True)
+    allow_users: values.Names = _env("ORION_ALLOW_USERS", frozenset())
+    deny_users: values.Names = _env("ORION_DENY_USERS", frozenset())
+    allow_channels: values.Names = _env("ORION_ALLOW_CHANNELS", frozenset())
+    deny_channels: values.Names = _env("ORION_DENY_CHANNELS", frozenset())
+    allow_bots: values.Names = _env("ORION_ALLOW_BOTS", frozenset())
+    allow_guests: values.Switch = _env("ORION_ALLOW_GUESTS", default=False)
+    allow_external: values.Switch = _env("ORION_ALLOW_EXTERNAL", default=False)
+    admins: values.Names = _env("ORION_ADMINS", frozenset())
+    handoff: values.ChannelPlace = _env("ORION_HANDOFF", "")
+    daily_tokens_user: values.Amount = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
+    daily_tokens_channel: values.Amount = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
+    daily_tokens_workspace: values.Amount = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)
     catch_up_s: float = _env("ORION_CATCH_UP_S", 3600.0, ge=0)
-    debug: Switch = _env("ORION_DEBUG", default=False)
+    debug: values.Switch = _env("ORION_DEBUG", default=False)
 
     @field_validator("*", mode="before")
     @classmethod

@@ -108,8 +108,7 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
         output.print_text(f"{having} of {every} passages can be found by meaning.")
     if failure:
         output.note(f"Search goes by words alone: {failure}.", "yellow")
-    for source in figures.sources:
-        _note_unread(source)
+    _note_unread(figures)
     if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
         kept = os.pathsep.join(map(str, settings.docs))
         output.note(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", "yellow")
@@ -170,8 +169,7 @@ def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -
         output.print_text(_format_source(source))
     if not documents:
         output.print_text(_NO_DOCUMENTS)
-    for source in figures.sources:
-        _note_unread(source)
+    _note_unread(figures)
     for answer in overdue:
         output.note(f"Review overdue since {answer.review}: {answer.question} (owner: {answer.owner})", "yellow")
 
@@ -189,8 +187,8 @@ async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, 
         return opened.documents(), figures_of(opened, corpus.names)
 
 
-def _note_unread(source: SourceFigures) -> None:
-    for line in source.unread_lines:
+def _note_unread(figures: KnowledgeFigures) -> None:
+    for line in (line for source in figures.sources for line in source.unread_lines):
         output.note(f"Not read: {line}", "yellow")
 
 

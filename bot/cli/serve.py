@@ -52,18 +52,14 @@ async def _wait_for_slack(settings: Settings, host: str) -> Identity:
         await _open_pages(stack, _WaitingForSlack(), host, settings.port)
         async for attempt in stamina.retry_context(NotAuthorized, attempts=None, timeout=None, wait_max=30.0):
             with attempt:
-                if identity := await _recall(settings) or await identify(settings):
+                identity = None
+                with suppress(RedisError, EmbeddedRedisError, TimeoutError):
+                    async with asyncio.timeout(PAGE_TIMEOUT_S), open_redis(settings) as redis:
+                        identity = await recall_identity(redis, settings)
+                if identity := identity or await identify(settings):
                     return identity
                 raise NotAuthorized
     raise AssertionError  # the loop above never ends by itself
-
-
-async def _recall(settings: Settings) -> Identity | None:
-    try:
-        async with asyncio.timeout(PAGE_TIMEOUT_S), open_redis(settings) as redis:
-            return await recall_identity(redis, settings)
-    except (RedisError, EmbeddedRedisError, TimeoutError):
-        return None
 
 
 async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, takes_events: bool = True) -> None:

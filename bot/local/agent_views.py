@@ -104,7 +104,7 @@ class OpenView:
 
 @dataclass(slots=True)
 class Views:
-    """The open modals and the published homes, with Slack's rules for triggers (three seconds, once) and hashes."""
+    """The open modals and the published homes, with Slack's rules for triggers (three seconds, once)."""
 
     feed: UpdateFeed
     trigger_seconds: float
@@ -141,12 +141,9 @@ class Views:
         if found := self.open.pop(view_id, None):
             self.feed.publish("view_closed", view_id=view_id, user=found.user)
 
-    def publish(self, user: str, given: Json, view_hash: str) -> Json:
-        """Set a person's App Home. Raises ``ApiError``: ``hash_conflict``."""
-        before = self.homes.get(user)
-        if view_hash and before is not None and view_hash != before["hash"]:
-            raise ApiError(error="hash_conflict")
-        view = _new_view(given, "home")
+    def publish(self, user: str, given: Json) -> Json:
+        """Set a person's App Home, which keeps its id."""
+        before, view = self.homes.get(user), _new_view(given, "home")
         view["id"] = before["id"] if before else view["id"]
         self.homes[user] = view
         self.feed.publish("home", user=user)
@@ -163,7 +160,6 @@ def _new_view(given: Json, kind: str) -> Json:
         "blocks": with_block_ids(given["blocks"]),
         **{key: given.get(key, value) for key, value in optional.items()},
         "state": {"values": {}},
-        "hash": f"{time.time():.0f}.{secrets.token_hex(4)}",
         "app_id": APP_ID,
         "bot_id": BOT_ID,
     }

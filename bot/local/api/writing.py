@@ -34,15 +34,13 @@ def _read_content(call: Call) -> Json:
         check_markdown(markdown)
         content["text"], content["blocks"] = markdown, [{"type": "markdown", "text": markdown}]
     check_blocks(content.get("blocks", []))
-    if "attachments" in call:
-        content["attachments"] = call.objects("attachments", error="invalid_attachments")
     if "metadata" in call:
         content["metadata"] = check_metadata(call.structure("metadata", error="invalid_metadata_format"))
     return content
 
 
 def _is_empty(content: Json) -> bool:
-    return not (content.get("text", "").strip() or content.get("blocks") or content.get("attachments"))
+    return not (content.get("text", "").strip() or content.get("blocks"))
 
 
 def _bot_message(call: Call, channel: Channel, thread_ts: str, **content: Any) -> LocalMessage:
@@ -62,10 +60,7 @@ def _post_message(call: Call) -> Json:
     channel = call.own_channel()
     message = _new_message(call, channel)
     call.workspace.add_message(message)
-    answer = _post_reply(call, message)
-    if len(call.text("text")) > TEXT_KEPT:
-        answer |= {"warning": "message_truncated", "response_metadata": {"warnings": ["message_truncated"]}}
-    return answer
+    return _post_reply(call, message)
 
 
 def _post_reply(call: Call, message: LocalMessage) -> Json:
@@ -187,9 +182,6 @@ def _stop(call: Call) -> Json:
     workspace, message, chunks = call.workspace, _streaming(call), _read_chunks(call)
     blocks = call.objects("blocks", error="invalid_blocks_format")
     check_blocks(blocks)
-    state = call.text("session_status")
-    if state and state not in SESSION_STATES:
-        raise invalid(["must be one of the session states [json-pointer:/session_status]"])
     if "metadata" in call:
         message.metadata = check_metadata(call.structure("metadata", error="invalid_metadata_format"))
     before = workspace.log.payload_of(message, metadata=True)
@@ -197,8 +189,6 @@ def _stop(call: Call) -> Json:
     message.blocks = [*message.blocks, *blocks]
     message.streaming = False
     workspace.publish_change(message, before)
-    if state:
-        workspace.threads.set_session((message.channel, message.thread_ts), state, "")
     return _post_reply(call, message)
 
 
@@ -276,4 +266,4 @@ def _open_view(call: Call) -> Json:
 @methods("views.publish")
 def _publish_view(call: Call) -> Json:
     member = call.workspace.roster.member(call.required_text("user_id"))
-    return {"view": call.workspace.views.publish(member.id, _view(call), call.text("hash"))}
+    return {"view": call.workspace.views.publish(member.id, _view(call))}

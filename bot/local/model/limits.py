@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
-TEXT_KEPT: Final = 40_000  # longer texts are cut, with the warning ``message_truncated``
+TEXT_KEPT: Final = 40_000  # longer texts are cut
 UPDATE_TEXT: Final = 4_000  # without blocks in ``chat.update``: undocumented, reported as ``msg_too_long``
 MARKDOWN: Final = 12_000  # of all ``markdown`` blocks of a payload together (Slack's page on that block)
 BLOCKS_TEXT: Final = 13_200  # all text of blocks: undocumented, measured by others (``msg_blocks_too_long``)

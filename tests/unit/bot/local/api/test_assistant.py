@@ -70,13 +70,12 @@ def test_a_trigger_opens_a_modal_only_once_and_in_time() -> None:
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
-def test_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
+def test_the_home_is_published_per_user_and_keeps_its_id() -> None:
     workspace = idle()
     home = {"type": "home", "blocks": [{"type": "divider"}]}
     first = call(workspace, "views.publish", user_id=YOU, view=home)["view"]
-    again = call(workspace, "views.publish", user_id=YOU, view=home, hash=first["hash"])["view"]
+    again = call(workspace, "views.publish", user_id=YOU, view=home)["view"]
     assert again["id"] == first["id"]
-    assert refused(workspace, "views.publish", user_id=YOU, view=home, hash="old") == "hash_conflict"
     assert refused(workspace, "views.publish", user_id="U404", view=home) == "user_not_found"
     PersonActions(workspace).open_home()
     event = workspace.deliveries.log[-1].event
