@@ -213,12 +213,13 @@ async def _open_behind_sentinels(parts: SplitResult) -> AsyncIterator[Redis]:
     if not service:
         message = "the service's name is missing"
         raise ValueError(message)
-    settings = _settings(parts._replace(path=f"/{database}"), SENTINEL)
+    query = dict(parse_qsl(parts.query))
+    password = query.pop("sentinel_password", None)
+    settings = _settings(parts._replace(path=f"/{database}", query=urlencode(query)), SENTINEL)
     over_tls = settings.pop("connection_class", None) is SSLConnection
     managed = SentinelManagedSSLConnection if over_tls else SentinelManagedConnection
     settings["connection_class"] = with_direct_writes(managed)
     quick = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
-    password = settings.pop("sentinel_password", None)
     sentinel_settings = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}
     sentinels = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=sentinel_settings)  # type: ignore[no-untyped-call]  # redis-py's own
     for sentinel in sentinels.sentinels:
@@ -233,14 +234,12 @@ def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
     if scheme not in {"redis", "rediss"}:
         message = "the scheme is none of redis and rediss"
         raise ValueError(message)
-    query = dict(parse_qsl(parts.query))
-    extra = {name: query.pop(name) for name in ("sentinel_password",) if name in query}
     user = parts.netloc.rpartition("@")[0]
-    plain = urlunsplit((scheme, f"{user}@one" if user else "one", parts.path, urlencode(query), ""))
+    plain = urlunsplit((scheme, f"{user}@one" if user else "one", parts.path, parts.query, ""))
     read = {name: value for name, value in parse_url(plain).items() if name not in {"host", "port"}}
     if form == CLUSTER and read.pop("connection_class", None) is SSLConnection:
         read["ssl"] = True
-    return {**COMMON_SETTINGS, **REFUSING_POOL, **extra, **read}
+    return {**COMMON_SETTINGS, **REFUSING_POOL, **read}
 
 
 def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:
