@@ -1,6 +1,6 @@
 """Limits the size of a server's reply. An HTTP client would read all of it, and unpack it to any size."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 import httpx2
@@ -27,8 +27,12 @@ class _LimitedBody(httpx2.AsyncByteStream):
         await self.reply.aclose()
 
 
-def limit_reply(reply: httpx2.Response, limit: int) -> None:
-    """Unpack a reply as it arrives, up to ``limit`` bytes. For a client's ``event_hooks``."""
-    packed = httpx2.Response(reply.status_code, headers=reply.headers, stream=reply.stream)
-    reply.stream = _LimitedBody(packed, limit)
-    reply.headers.pop("Content-Encoding", None)
+def reply_limit(limit: int) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """Return the hook of a client (``event_hooks``) that unpacks each reply as it arrives, up to ``limit`` bytes."""
+
+    async def limit_reply(reply: httpx2.Response) -> None:
+        packed = httpx2.Response(reply.status_code, headers=reply.headers, stream=reply.stream)
+        reply.stream = _LimitedBody(packed, limit)
+        reply.headers.pop("Content-Encoding", None)
+
+    return limit_reply

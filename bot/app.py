@@ -302,8 +302,8 @@ class _TeamBots:
             return None
         return Syncing(
             corpus=self.corpus, index=self.engine.index, every_s=settings.sync_minutes * 60 or math.inf,
-            count=self.observers.metrics.count_sync, json=not sys.stderr.isatty(), debug=settings.debug,
-            at_start=at_start,
+            count=lambda how: self.observers.metrics.syncs.labels(how).inc(),
+            json=not sys.stderr.isatty(), debug=settings.debug, at_start=at_start,
         )  # fmt: skip
 
     def reporting(self, workspaces: Workspaces) -> WeeklyReports | None:

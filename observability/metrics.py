@@ -45,32 +45,19 @@ class Metrics:
         self.queue_wait_seconds = self._spread("queue_wait_seconds", "Time from storing a question to its claim.")
         self.circuit_open = self._gauge("circuit_open", "1 while a service that kept failing is not called.", "service")
         self.deliveries = self._count("deliveries", "Answers delivered, by how.", "how")
-        self.slack_waits = self._spread(
-            "slack_wait_seconds",
-            "How long a Slack call had to wait for its turn under Slack's limits, by method.",
-            "method",
-            buckets=_WAITS,
-        )
-        self.slack_errors = self._count(
-            "slack_errors", "Failed requests of a Slack call, by method and error name.", "method", "error"
-        )
+        says = "How long a Slack call had to wait for its turn under Slack's limits, by method."
+        self.slack_waits = self._spread("slack_wait_seconds", says, "method", buckets=_WAITS)
+        says = "Failed requests of a Slack call, by method and error name."
+        self.slack_errors = self._count("slack_errors", says, "method", "error")
 
         self.documents = self._gauge("knowledge_documents", "Documents in the index.")
         self.passages = self._gauge("knowledge_passages", "Passages in the index.")
-        self.unread = self._gauge(
-            "knowledge_unread", "Documents that could not be read in the last sync of their source."
-        )
-        self.sync_age_seconds = self._gauge(
-            "knowledge_sync_age_seconds", "Time since the last sync of the source that waits longest."
-        )
-        self.search_by_meaning = self._gauge(
-            "search_by_meaning_up", "1 if the embedding server answers, 0 while search goes by words alone."
-        )
+        self.unread = self._gauge("knowledge_unread", "Documents that the last sync of their source could not read.")
+        says = "Time since the last sync of the source that waits longest."
+        self.sync_age_seconds = self._gauge("knowledge_sync_age_seconds", says)
+        says = "1 if the embedding server answers, 0 while search goes by words alone."
+        self.search_by_meaning = self._gauge("search_by_meaning_up", says)
         self.syncs = self._count("knowledge_syncs", "Runs of the background sync, by how they ended.", "how")
-
-    def count_sync(self, how: str) -> None:
-        """Count a finished run of the background sync."""
-        self.syncs.labels(how).inc()
 
     def slack_error(self, method: str, name: str) -> None:
         """Count a failed request of a Slack call. The name of an error can be any text."""

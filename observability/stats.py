@@ -194,26 +194,12 @@ class Summary(Tally):
         return {"target": TARGET, **Tally(counts=self.counts).to_json(), "verifier": verifier, "days": days}
 
 
-# KEYS day  ARGV ttl in s, (counter, amount)...
-# One script, so that a day always gets an expiry, even if a process dies.
-_ADD = """
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind ~= 'none' and kind ~= 'hash' then return redis.error_reply('WRONGTYPE hash ' .. KEYS[1]) end
-for i = 2, #ARGV, 2 do
-  local counted = redis.pcall('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
-  if type(counted) ~= 'number' then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-end
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-"""
-
-
 class Stats:
     """The counters in one Redis. ``prefix`` keeps one Orion's figures apart from another's."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
         self._prefix = prefix
-        self._add = redis.register_script(_ADD)
 
     def key(self, moment: datetime) -> str:
         """Return the key of the counters of a UTC day."""
@@ -221,14 +207,18 @@ class Stats:
 
     async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
         """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
-        key = self.key(now or datetime.now(UTC))
-        counts = [word for count in increments(turn).items() for word in count]
-        await self._add(keys=[key], args=[int(DAY_TTL.total_seconds()), *counts])
+        await self._add(increments(turn), now or datetime.now(UTC))
 
     async def record_embedding(self, model: str, tokens: int) -> None:
         """Add tokens of an embedding model to the day. Raises ``redis.exceptions.RedisError``."""
-        counts = (f"tokens_in:{model}", tokens, "usage:prompt_tokens", tokens)
-        await self._add(keys=[self.key(datetime.now(UTC))], args=[int(DAY_TTL.total_seconds()), *counts])
+        await self._add({f"tokens_in:{model}": tokens, "usage:prompt_tokens": tokens}, datetime.now(UTC))
+
+    async def _add(self, counts: Mapping[str, int], moment: datetime) -> None:
+        async with self._redis.pipeline(transaction=True) as pipe:  # so that a day always gets its expiry
+            for name, amount in counts.items():
+                pipe.hincrby(self.key(moment), name, amount)
+            pipe.expire(self.key(moment), DAY_TTL)
+            await pipe.execute()
 
     async def read(self, days: int, *, now: datetime | None = None) -> Summary:
         """Return the last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""

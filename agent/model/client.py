@@ -16,7 +16,7 @@ import httpx2
 import openai
 
 from agent.circuit_breaker import retry_after_s
-from agent.limited_reply import limit_reply
+from agent.limited_reply import reply_limit
 from agent.model.chat_reply import named_error
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError, ServerAddress
@@ -55,7 +55,7 @@ class SdkClient:
             trust_env=False,
             verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
             timeout=timeout,
-            event_hooks={"response": [_limit]},
+            event_hooks={"response": [reply_limit(MAX_REPLY)]},
             follow_redirects=False,  # another server would get the prompt, and a key in a header of its own
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
         )
@@ -97,10 +97,6 @@ class SdkClient:
             )
             vectors = [each.embedding for each in sorted(reply.data or (), key=lambda each: each.index)]
             return vectors, reply.usage.prompt_tokens if reply.usage else 0
-
-
-async def _limit(reply: httpx2.Response) -> None:
-    limit_reply(reply, MAX_REPLY)
 
 
 class _Chunks(openai.AsyncStream[object]):

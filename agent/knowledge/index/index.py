@@ -116,8 +116,11 @@ class KnowledgeIndex(ABC):
         else:
             deep = max(most, COMPARED)
             ranked = self.meaning.rank(vector, self.by_words(query, deep, seen), deep, seen)[:most]
+        numbers = [number for number, _ in ranked]
         with self.session() as session:
-            return tables.spread(_read(session, ranked, limit), limit)
+            batches = (session.execute(tables.FOUND.format(tables.marks(some)), some) for some in tables.parts(numbers))
+            rows = {row[0]: row for batch in batches for row in batch}
+        return tables.spread((tables.passage_of(rows[number]) for number in numbers if number in rows), limit)
 
     def by_words(self, query: str, most: int, seen: Condition = EVERY) -> Sequence[Ranked]:
         """Return the numbers of the ``seen`` passages with words of ``query``, best first."""
@@ -216,14 +219,6 @@ class KnowledgeIndex(ABC):
     @abstractmethod
     def _lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
         """Return a function that tries once to take the lock of this name."""
-
-
-def _read(session: IndexSession, ranked: Sequence[Ranked], limit: int) -> Iterator[FoundPassage]:
-    """Yield these passages in order, read in batches of ``limit``: the first batch is usually enough."""
-    for some in tables.parts(ranked, limit):
-        numbers = [number for number, _ in some]
-        rows = {row[0]: row for row in session.execute(tables.FOUND.format(tables.marks(numbers)), numbers)}
-        yield from (tables.passage_of(rows[number]) for number in numbers if number in rows)
 
 
 @dataclass(eq=False)  # no slots, because of the cached property

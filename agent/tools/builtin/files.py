@@ -149,18 +149,14 @@ def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any]) -> F
 
 
 def _skip_lines(file: IO[bytes], count: int) -> None:
-    """Skip this many lines, a block at a time."""
     missing = count
     while missing:
-        block = file.read(_BLOCK)
-        if not block:
+        part = file.readline(_BLOCK)
+        if not part:
             raise FileRefused(why=f"It has fewer than {count + 1} lines.")
         if file.tell() > MAX_SCANNED_BYTES:
             raise FileRefused(why="That line is too far into the file; use tail.")
-        ends = min(missing, block.count(b"\n"))
-        missing -= ends
-        if not missing:
-            file.seek(-len(block.split(b"\n", ends)[-1]), os.SEEK_CUR)
+        missing -= part.endswith(b"\n")
 
 
 def _read_tail(file: IO[bytes], size: int, count: int) -> FileExcerpt:

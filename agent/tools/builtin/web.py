@@ -63,22 +63,21 @@ class WebSearchTool:
         """Return all pages that were found, best first. Raises ``WebSearchFailed``."""
         import httpx2  # noqa: PLC0415 - a tenth of a second, for those alone who use it
 
+        from agent.limited_reply import ReplyTooLong  # noqa: PLC0415 - it imports httpx2
+
         try:
-            async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as reply:
-                if reply.status_code == _FORBIDDEN:
-                    raise WebSearchFailed(*_NO_JSON)
-                if reply.status_code != _OK:
-                    raise WebSearchFailed(why=f"The search engine answered with status {reply.status_code}.")
-                body = bytearray()
-                async for piece in reply.aiter_bytes():
-                    body += piece
-                    if len(body) > MAX_REPLY_BYTES:
-                        raise WebSearchFailed(why="The search engine sent more than can be read.")
+            reply = await self._client.get(self._url, params={"q": query, "format": "json"})
+        except ReplyTooLong as error:
+            raise WebSearchFailed(why="The search engine sent more than can be read.") from error
         except httpx2.TimeoutException as error:
             raise WebSearchFailed(why="The search engine did not answer in time.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise WebSearchFailed(why="The search engine cannot be reached.") from error
-        return list(_parse_results(bytes(body)))
+        if reply.status_code == _FORBIDDEN:
+            raise WebSearchFailed(*_NO_JSON)
+        if reply.status_code != _OK:
+            raise WebSearchFailed(why=f"The search engine answered with status {reply.status_code}.")
+        return list(_parse_results(reply.content))
 
 
 @asynccontextmanager
@@ -86,8 +85,11 @@ async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
     """Open the tool for a server, with its own connections."""
     import httpx2  # noqa: PLC0415 - as above
 
+    from agent.limited_reply import reply_limit  # noqa: PLC0415 - as above
+
     options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}
-    async with httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, **options) as client:
+    hooks = {"response": [reply_limit(MAX_REPLY_BYTES)]}
+    async with httpx2.AsyncClient(timeout=TIMEOUT_S, event_hooks=hooks, **options) as client:
         yield WebSearchTool(url, client)
 
 

@@ -17,7 +17,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from agent.limited_reply import limit_reply
+from agent.limited_reply import reply_limit
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.outside_text import to_one_line
@@ -144,7 +144,6 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
         return
 
     async def on_reply(reply: httpx2.Response) -> None:
-        limit_reply(reply, MAX_REPLY_BYTES)
         if reply.status_code >= HTTPStatus.MULTIPLE_CHOICES and reply.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
             link.note(f"HTTP {reply.status_code}")
 
@@ -153,7 +152,7 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
         timeout=httpx2.Timeout(20.0, read=300.0),  # each call has its own time-out
         trust_env=not is_loopback(url),
         verify=trusted_at(url),
-        event_hooks={"response": [on_reply]},
+        event_hooks={"response": [reply_limit(MAX_REPLY_BYTES), on_reply]},
     ) as http:
         yield streamable_http_client(url, http_client=http)
 

@@ -3,7 +3,7 @@ from observability.metrics import MAX_SLACK_ERRORS, Metrics
 
 def test_the_page_counts_the_runs_of_the_background_sync() -> None:
     metrics = Metrics()
-    metrics.count_sync("failed")
+    metrics.syncs.labels("failed").inc()
     assert b'orion_knowledge_syncs_total{how="failed"} 1.0' in metrics.render()[0]
 
 
