@@ -1,20 +1,19 @@
 """Parallel and speculative work of a turn that is cancelled or runs out of time: all of it ends, none of it answers."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from agent.actions import ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.model.protocol import Piece, WriteContext, WriteStream
 from agent.outcome import OutOfBudget, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool, ToolResult, ToolSpec
 from agent.turn.events import Done
 from agent.turn.loop import run_turn
-from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
 from tests.support.waiting import wait_until
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
@@ -38,23 +37,6 @@ class Endless:
         finally:
             self.notes.append("ended")
         return ToolResult(content=str(len(arguments)))
-
-
-class EndlessDraft(ScriptedModel):
-    """Begins to write and never ends; notes when its stream is closed."""
-
-    closed = False
-
-    def write(self, context: WriteContext) -> WriteStream:
-        self.written.append(context)
-        return WriteStream(pieces=self._endless())
-
-    async def _endless(self) -> AsyncGenerator[Piece]:
-        try:
-            yield "content", "<answer>Each key"
-            await asyncio.Event().wait()
-        finally:
-            self.closed = True
 
 
 def both() -> ToolCalls:
@@ -96,14 +78,6 @@ async def test_a_cancellation_ends_the_search_before_the_first_decision() -> Non
         await cancelled(running, lambda: search.notes == ["begun"])
     assert search.notes == ["begun", "ended"]
     assert (model.decided, model.written) == ([], [])
-
-
-async def test_a_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
-    model = EndlessDraft()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(turn(model, Listener(), PassageTool(LIMITS)))
-        await cancelled(running, lambda: model.written)
-    assert model.closed
 
 
 async def test_the_deadline_ends_tools_that_run_at_once_and_says_so() -> None:

@@ -1,18 +1,14 @@
 """The way of a message, end to end, over both modes: a person writes in the workspace, Orion answers there."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
-from tests.support.langfuse_receiver import LangfuseReceiver
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
-from tests.support.scripted_orion import DRAFTS, LIMIT, with_model, with_server
+from tests.support.scripted_orion import LIMIT
 from tests.support.waiting import wait_until
 
 
@@ -130,90 +126,6 @@ def turn_id(answer: dict[str, object]) -> str:
     metadata = answer["metadata"]
     assert isinstance(metadata, dict)
     return str(metadata["event_payload"]["turn_id"])
-
-
-@pytest.mark.parametrize("mode", ["socket", "http"])
-async def test_a_mention_deep_in_a_thread_reads_the_thread(mode: str, tmp_path: Path, redis_url: str) -> None:
-    async with with_model(tmp_path, redis_url, mode=mode) as (setting, server):
-        root = setting.ask("Our API keys are being throttled", user="U0ONCALL")
-        setting.ask("Since the gateway moved to Porto", thread=root, user="U0RELEASE")
-        ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
-        await setting.answer_to(ts, thread=root)
-        assert sorted(server.phases()) == ["decide", "write"]  # both begin together
-        for request in server.requests:
-            shown_to_model = json.dumps(request["messages"])
-            assert "Our API keys are being throttled" in shown_to_model
-            assert "Since the gateway moved to Porto" in shown_to_model
-
-
-@pytest.mark.parametrize("mode", ["tools", "no_tools"])
-async def test_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp_path: Path, redis_url: str) -> None:
-    decisions = [RESPOND, RESPOND] if mode == "tools" else [says('{"action": "respond"}')] * 2
-    drafts = [says(DRAFTS["form"]), says(DRAFTS["wrong"]), says(DRAFTS["good"])]
-    async with ScriptedOpenAI(
-        decisions=decisions, drafts=drafts, mode="tools" if mode == "tools" else "no_tools"
-    ) as server:
-        settings = with_server(tmp_path, redis_url, server)
-        async with running(settings) as setting:
-            first = setting.ask(f"{MENTION} {LIMIT}")
-            answer = await setting.answer_to(first)
-            assert "**" not in shown(answer)
-            assert server.phases().count("write") == 1
-            second = setting.ask("How many requests per minute again?", thread=first)
-            answer = await setting.answer_to(second, thread=first)
-            assert "600 requests" in shown(answer)
-            assert "900 requests" not in shown(answer)
-            feedback = server.requests[-1]["messages"][-1]["content"]
-            assert "900" in feedback
-
-
-@pytest.mark.parametrize("streams", [False, True])
-async def test_a_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
-    *, streams: bool, tmp_path: Path, redis_url: str
-) -> None:
-    silent = "The page on limits does not mention requests on a Sunday [1]."
-    related = "Each API key may make 600 requests a minute [1]."
-    verdict = {"claim": 1, "lines": [], "absent": True, "supported": True}
-    also = {"claim": 2, "lines": ["1.0"], "supported": True}
-    judgement = says(json.dumps({"verdicts": [verdict, also], "reply": "not_in_sources"}))
-    drafts = [says(f"<answer>{silent}\n\n{related}</answer>")]
-    async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts, judgements=lambda _: judgement) as server:
-        settings = with_server(tmp_path, redis_url, server).model_copy(update={"streams": streams})
-        async with running(settings) as setting:
-            ts = setting.ask(f"{MENTION} {LIMIT}")
-            answer = await setting.answer_to(ts)
-            told = json.dumps([answer, shown(answer)], ensure_ascii=False)
-            assert "does not mention requests on a Sunday" in told
-            assert "600 requests a minute" in told
-            assert answer["metadata"]["event_payload"]["verified"] is False
-            assert "✓" not in told
-            assert "orion_trust" not in told
-
-            async def counted() -> bool:
-                return (await setting.orion.observers.stats.read(1)).refused == 1
-
-            await wait_until(counted, "the turn is counted as refused")
-
-
-async def test_one_id_identifies_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
-    async with LangfuseReceiver() as receiver:
-        async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server:
-            settings = with_server(tmp_path, redis_url, server).model_copy(
-                update={
-                    "langfuse_public_key": "pk-lf-end-to-end",
-                    "langfuse_secret_key": SecretStr("sk-lf-end-to-end"),
-                    "langfuse_host": receiver.url,
-                }
-            )
-            async with running(settings) as setting:
-                ts = setting.ask(f"{MENTION} {LIMIT}")
-                answer = await setting.answer_to(ts)
-                assert await setting.orion.observers.records.load(turn_id(answer))
-                await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn has ended")
-        assert {span.trace_id for span in receiver.spans} == {turn_id(answer)}
-        inputs = {span.name: str(span["input"]) for span in receiver.spans if span.kind == "generation"}
-        assert LIMIT in inputs["decide"]
-        assert LIMIT in inputs["write"]
 
 
 async def test_muted_direct_chat_says_how_to_unmute(setting: Setting) -> None:

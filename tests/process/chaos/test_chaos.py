@@ -112,12 +112,12 @@ async def test_a_stop_accepted_before_a_kill_is_confirmed_by_the_next_worker(tmp
         never.set()
 
 
-async def test_a_storm_of_kills_leaves_each_stream_whole_and_once(tmp_path: Path) -> None:
+async def test_a_storm_of_kills_and_a_freeze_leaves_each_stream_whole_and_once(tmp_path: Path) -> None:
     weather = Weather(
-        questions=15, threads=3, workers=2, ask_for_s=2, kills=3, freezes=0, redis_deaths=0, lease_s=1.0,
+        questions=15, threads=3, workers=2, ask_for_s=2, kills=3, freezes=1, redis_deaths=0, lease_s=1.0,
         slow_posts=0, late_posts=0, rages_s=30, streams=True,
     )  # fmt: skip
     after = await storm(tmp_path, random.Random(1), weather)
     row = Row(name="streams", done="", ledger=after.ledger, seconds=0)
-    assert (after.ledger.asked, after.kills) == (15, 3)
+    assert (after.ledger.asked, after.kills, after.freezes) == (15, 3, 1)
     assert row.held, row.ledger

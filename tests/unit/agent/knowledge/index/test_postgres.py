@@ -1,7 +1,6 @@
 """What only the shared index does: one builds at a time, a database that is away is told and comes back."""
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,7 @@ from psycopg import sql
 
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.types import IndexReport, KnowledgeAwayError
+from agent.knowledge.types import KnowledgeAwayError
 
 
 @pytest.fixture
@@ -45,31 +44,6 @@ def test_an_older_version_is_rebuilt(shared: tuple[PostgresIndex, str], postgres
     with closing(PostgresIndex(postgres_url, schema=schema)) as again:
         assert again.documents() == ()
         assert again.index([docs]).added == 2
-
-
-def test_one_process_builds_at_a_time_and_the_next_finds_the_result(
-    shared: tuple[PostgresIndex, str], docs: Path
-) -> None:
-    index, _ = shared
-    begun, go_on = threading.Event(), threading.Event()
-
-    def pause(_: str) -> None:
-        begun.set()
-        assert go_on.wait(20)
-
-    reports: dict[str, IndexReport] = {}
-    first = threading.Thread(target=lambda: reports.update(first=index.index([docs], progress=pause)))
-    first.start()
-    assert begun.wait(20)
-    seen: list[str] = []
-    second = threading.Thread(target=lambda: reports.update(second=index.index([docs], progress=seen.append)))
-    second.start()
-    second.join(0.3)
-    assert (second.is_alive(), seen) == (True, [])
-    go_on.set()
-    for thread in (first, second):
-        thread.join(20)
-    assert reports == {"first": IndexReport(added=2), "second": IndexReport(unchanged=2)}
 
 
 def test_both_indexes_give_the_same_passages_the_same_scores(

@@ -1,8 +1,6 @@
 """What only the file of one machine does: it is shared by processes, and set aside when damaged."""
 
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,7 +11,6 @@ import pytest
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.index.tables import PART
 from agent.knowledge.types import KnowledgeAwayError
-from tests.support.paths import ROOT
 
 
 @pytest.fixture
@@ -89,27 +86,6 @@ def test_closing_an_index_in_use_lets_the_reader_finish(index: SqliteIndex, docs
         assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)
     with pytest.raises(sqlite3.ProgrammingError):
         connection.execute("SELECT 1")
-
-
-_INDEXING = """
-import sys
-from pathlib import Path
-from agent.knowledge.index.tables import PART
-from agent.knowledge.index.sqlite import SqliteIndex
-SqliteIndex.open(Path(sys.argv[1])).index([Path(sys.argv[2])])
-"""
-
-
-def test_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
-    for n in range(80):
-        (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
-    command = [sys.executable, "-c", _INDEXING, str(tmp_path / "k.db"), str(docs)]
-    root = str(ROOT)
-    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=root) for _ in range(2)]
-    assert [process.wait(60) for process in both] == [0, 0]
-    with closing(SqliteIndex.open(tmp_path / "k.db")) as index:
-        assert len(index.documents()) == 82
-        assert len(index.search("canteen")) == 1
 
 
 def test_neighbouring_passages_are_read_without_scanning_other_documents(index: SqliteIndex) -> None:

@@ -60,11 +60,6 @@ async def test_private_files_need_the_bots_token() -> None:
             assert answer.status == 404
 
 
-async def test_an_endless_wait_times_out() -> None:
-    with pytest.raises(TimeoutError):
-        await LocalWorkspace().wait_for(lambda: False, 0.01)
-
-
 def test_events_from_channels_without_the_app_are_not_sent() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0ORION")
