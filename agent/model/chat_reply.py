@@ -25,7 +25,12 @@ MAX_TAG = 128  # the longest tag, attributes included; anything longer is text
 
 # Possessive quantifiers (`*+`, `++`) never backtrack, so no text can slow a match down.
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
-_TAG = re.compile(rf"<\s*+(/?)\s*+(thinking|think|answer)(?:{_ATTRIBUTE})*+\s*+>", re.IGNORECASE)
+_WORDS = r"thinking|think|thoughts?|reasoning|answer"
+# The two forms without "<" are those of Magistral and Kimi.
+_TAG = re.compile(rf"<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>|(?-i:\[/?THINK\])|◁/?think▷", re.IGNORECASE)
+
+
+_SLASH_AND_WORD = re.compile(r"[<\[◁]\s*+(/?)\s*+([A-Za-z])")
 
 
 def _prefixes(word: str) -> str:
@@ -36,8 +41,9 @@ def _prefixes(word: str) -> str:
 # Text that could still become a tag when more arrives: a tag cut anywhere before its last character.
 _UNFINISHED_ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+(?:=\s*+(?:"[^"<>]*+|'[^'<>]*+|[^\s"'<>=]++)?)?)?"""
 _UNFINISHED = re.compile(
-    rf"<\s*+(?:/?\s*+(?:{_prefixes('thinking')}|{_prefixes('answer')}))"
-    rf"|<\s*+/?\s*+(?:thinking|think|answer)(?:{_ATTRIBUTE})*+(?:\s*+|{_UNFINISHED_ATTRIBUTE})",
+    rf"<\s*+(?:/?\s*+(?:{'|'.join(map(_prefixes, ('thinking', 'thoughts', 'reasoning', 'answer')))}))"
+    rf"|<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+(?:\s*+|{_UNFINISHED_ATTRIBUTE})"
+    rf"|(?-i:\[/?{_prefixes('THINK')})|◁/?{_prefixes('think')}",
     re.IGNORECASE,
 )
 
@@ -73,11 +79,12 @@ class TagStream:
             if tag.end() - tag.start() > MAX_TAG:
                 continue
             self._emit(typed, text[start : tag.start()])
-            self._turn(tag[1] + ("answer" if tag[2][0] in "aA" else "thinking"))
-            start = tag.end()
-        # Start of the part that could still be a tag; a tag contains no ``<``, so only the last one matters.
-        last = text.rfind("<", max(start, len(text) - MAX_TAG + 1))
-        hold = last if last >= 0 and _UNFINISHED.fullmatch(text, last) else len(text)
+            slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
+            is_dropped = self._turn(slash + ("answer" if word in "aA" else "thinking"))
+            start = tag.end() if is_dropped else tag.start()
+        # Start of the part that could still be a tag. A tag contains no second ``<``, so only the last one matters.
+        lasts = (text.rfind(opening, max(start, len(text) - MAX_TAG + 1)) for opening in "<[◁")
+        hold = min((last for last in lasts if last >= 0 and _UNFINISHED.fullmatch(text, last)), default=len(text))
         self._emit(typed, text[start:hold])
         self._held = text[hold:]
         return typed
@@ -106,8 +113,12 @@ class TagStream:
             self._pieces.append(typed[-1])
             self.length += len(text)
 
-    def _turn(self, tag: str) -> None:
-        """Change the state for a tag; a tag that makes no sense here is dropped."""
+    def _turn(self, tag: str) -> bool:
+        """Change the state for a tag, and return whether it is dropped.
+
+        A tag that makes no sense here has no effect. The end of thinking that began without a tag inside an answer
+        stays in the text: verification then fails the thinking.
+        """
         match tag:
             case "answer" if not (self.in_answer or self._in_thinking):
                 self.answered = self.in_answer = True
@@ -119,10 +130,11 @@ class TagStream:
             case "/thinking" if self._in_thinking or not self.in_answer:
                 self._in_thinking, self._thinking_ended = False, True
             case _:
-                return
+                return tag != "/thinking"
         self._section += 1
         if tag == "/thinking" or (tag == "thinking" and not self._thinking_ended):
             self._untagged_from = self._section
+        return True
 
 
 def draft_of(text: str) -> str:

@@ -29,8 +29,13 @@ _VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
 _TAGS = load_table(__file__)
 LEAKED_TAGS: tuple[str, ...] = tuple(_TAGS["leaked"].split())
+LEAKED_NAME = (
+    rf"{'|'.join(LEAKED_TAGS)}|[\w:-]{{0,40}}(?:think|thought|reasoning|reflection|monologue|scratchpad)[\w:-]{{0,40}}"
+)
 LEAKED_TAG = re.compile(
-    rf"</?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>", re.IGNORECASE
+    rf"</?(?:{LEAKED_NAME})(?:\s[^<>\n]*)?>|<\|/?[A-Za-z_]{{3,40}}\|?>|</?[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>"
+    r"|\[/?think(?:ing)?\](?!\()|◁/?\w{1,40}▷",
+    re.IGNORECASE,
 )
 _NO_MARKUP = frozenset(string.ascii_letters + string.digits + ":/.@'\",;%?")
 # The longest name of an entity in HTML 5 has 31 letters.

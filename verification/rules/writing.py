@@ -16,19 +16,19 @@ from typing import Final
 
 from verification.markup.blocks import survey
 from verification.markup.chunks import CHUNK_LIMITS
-from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
+from verification.markup.inline import HTML_TAGS, LEAKED_NAME, LEAKED_TAG
 from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import FormFault, apply_edits, segments
 from verification.markup.serialised import is_serialised
 from verification.rules.references import cited_sources
 from verification.text.language import compile_pattern, content_stems, detect_language, load_table, values_by_language
-from verification.types import Dialect, Reading, RuleName, Violation
+from verification.types import Dialect, Draft, Reading, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
 # Repair improves these, but Slack shows them well enough: they are not violations.
 _POLISH = frozenset({"list", "backslash", "code", "line end"})
-_MAY_LEAK = re.compile(r"<(?!https?://)|&lt;|\{")
-_ESCAPED_TAG = re.compile(rf"&lt;/?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]{{0,200}}?)?&gt;", re.IGNORECASE)
+_MAY_LEAK = re.compile(r"<(?!https?://)|&lt;|[{◁]|\[/?think", re.IGNORECASE)
+_ESCAPED_TAG = re.compile(rf"&lt;/?(?:{LEAKED_NAME})(?:\s[^<>\n]{{0,200}}?)?&gt;", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
 # A user may ask for JSON in a code block. There only JSON of the control channel is a leak.
 _MACHINE_JSON = re.compile(
@@ -36,6 +36,7 @@ _MACHINE_JSON = re.compile(
     r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"
     r"|\{\s*\"(?:thought|thinking|reasoning)\"\s*:"
 )
+_ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:-]{0,40})>")
 _LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
 _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 
@@ -44,6 +45,7 @@ def well_formed(reading: Reading) -> Iterator[Violation]:
     """Yield the formatting faults of the text and of each chunk. A fault only in a chunk is located by its words."""
     draft, limit = reading.draft, CHUNK_LIMITS[reading.draft.dialect]
     only_there = [each for chunk in reading.chunks for each in violations(chunk, draft.dialect, limit=limit)]
+    only_there += [_violation(draft.text, fault) for fault in _wrapping_tags(draft)]
     if draft.repair and reading.chunks and not only_there:
         # Only the chunks are sent. In the model's own text a tag may leak that repair has hidden in a table.
         leaks = _leaks(draft.text) if "<" in draft.text and "|" in draft.text else ()
@@ -89,6 +91,17 @@ def _leaks(text: str) -> Iterator[FormFault]:
     for kind, start, end in segments(text):
         for leak, pattern in _LEAKS_IN_TEXT if kind == "text" else _LEAKS_IN_CODE:
             yield from (FormFault(leak, *match.span()) for match in pattern.finditer(text, start, end))
+
+
+def _wrapping_tags(draft: Draft) -> Iterator[FormFault]:
+    """Yield each tag that wraps a text, or opens the answer, as models mark thoughts; not HTML or a source's tags."""
+    ends = {match[2] for match in _ANY_TAG.finditer(draft.text) if match[1]}
+    begin = len(draft.text) - len(draft.text.lstrip())
+    for kind, start, end in segments(draft.text) if "<" in draft.text else ():
+        for tag in _ANY_TAG.finditer(draft.text, start, end) if kind == "text" else ():
+            wraps = tag[2] in ends or tag.start() == begin
+            if wraps and tag[2].lower() not in HTML_TAGS and not any(tag[0] in source.text for source in draft.sources):
+                yield FormFault("tag", *tag.span())
 
 
 _MAX_MINIMUM: Final = 50

@@ -310,3 +310,32 @@ def test_the_same_or_a_requested_language_gets_no_warning() -> None:
 def test_text_from_ones_own_words_may_be_in_any_language() -> None:
     text = "Die Rückerstattung wird auf das Konto gezahlt, und zwar bald."
     assert details(text, "Put the note about the refund into the language of my boss", own_words=True) == []
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("<reasoning>", "</reasoning>"),
+        ("[THINK]", "[/THINK]"),
+        ("[thinking]", "[/thinking]"),
+        ("◁think▷", "◁/think▷"),
+        ("<seed:think>", "</seed:think>"),
+        ("<|channel|>analysis<|message|>", "<|end|>"),
+        ("<|channel>thought", "<channel|>"),
+        ("<REASONING_SCRATCHPAD>", "</REASONING_SCRATCHPAD>"),
+        ("<search_quality_reflection>", "</search_quality_reflection>"),
+        ("<cot>", "</cot>"),
+        ("<plan>", "</plan>"),
+    ],
+)
+def test_thoughts_in_any_tags_fail_an_answer(opening: str, closing: str) -> None:
+    thought, answer = "They may want the limit", "The limit is 600."
+    for text in (f"{opening}{thought}{closing}\n\n{answer}", f"{thought}{closing}\n\n{answer}", f"{opening}{thought}"):
+        for dialect in get_args(Dialect):
+            assert "mrkdwn" in {each.rule for each in check(Draft(text=text, dialect=dialect)).errors}, text
+
+
+def test_a_placeholder_and_the_tags_of_a_source_are_no_thoughts() -> None:
+    pages = (Source(id=1, title="", text="Write <limit>600</limit> into the file."),)
+    for text in ("Replace it with <your-key> and <plan>.", "Write <limit>600</limit> into the file [1].", "`<a>x</a>`"):
+        assert "mrkdwn" not in {each.rule for each in check(Draft(text=text, sources=pages)).errors}, text
