@@ -56,10 +56,13 @@ def rich_text(chunk: str) -> Block:
 
 @dataclass(slots=True)
 class _Page:
-    """The block's elements so far. ``group`` has the sections of the current list or paragraph."""
+    """The block's elements so far. ``group`` has the words of each item of the current list, or line of a paragraph.
+
+    A paragraph's words are put into its element at the end of the group. ``gap``: an empty line was read last.
+    """
 
     elements: list[Block] = field(default_factory=list)
-    group: list[Block] = field(default_factory=list)
+    group: list[list[Block]] = field(default_factory=list)
     gap: bool = False
     indents: list[int] = field(default_factory=list)
 
@@ -79,7 +82,7 @@ class _Page:
             self._add_paragraph("rich_text_quote", _inline(pieces))
         elif first.startswith("  ") and self._kind == "rich_text_list":
             pieces[0] = ("text", first.lstrip())
-            _extend(self.group[-1]["elements"], [_text("\n"), *_inline(pieces)])
+            _extend(self.group[-1], [_text("\n"), *_inline(pieces)])
         else:
             self._add_paragraph("rich_text_section", _inline(pieces))
         self.gap = False
@@ -99,7 +102,7 @@ class _Page:
             self.indents.append(indent)
         level = min(len(self.indents) - 1, _MAX_INDENT)
         item = {"type": "rich_text_section", "elements": words}
-        self.group.append(item)
+        self.group.append(words)
         follows = not number or number in {1, last.get("offset", 0) + len(last.get("elements", ())) + 1}
         if (last.get("style"), last.get("indent")) == (style, level) and follows:
             last["elements"].append(item)
@@ -117,16 +120,14 @@ class _Page:
             after_list = self.gap and self.elements and kind == "rich_text_section"
             words = [_text("\n"), *words] if after_list else words
             self.elements.append({"type": kind, "elements": []})
-        part = {"elements": words}
-        self.group.append(part)
-        self.elements[-1].setdefault("parts", []).append(part)
+        self.group.append(words)
 
     def end_group(self) -> None:
-        """Show a repeated citation once, and put the paragraph's parts together."""
-        _cite_once([part["elements"] for part in self.group])
-        for element in self.elements[-1:]:
-            for part in element.pop("parts", ()):
-                _extend(element["elements"], part["elements"])
+        """Show a repeated citation once, and put the lines of a paragraph together."""
+        _cite_once(self.group)
+        if self._kind != "rich_text_list":
+            for words in self.group:
+                _extend(self.elements[-1]["elements"], words)
         self.group, self.indents = [], []
 
 
