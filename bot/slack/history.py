@@ -68,15 +68,6 @@ class Conversation:
     asked: Mapping[str, Any] = field(default_factory=dict)  # the message up to which it was read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionStatus:
-    """The current messages in Slack for a question."""
-
-    posted: tuple[Posted, ...]  # in order of parts, then of time, notices included
-    edited_ts: str  # the question's edit; empty if it was not edited
-    last_word: bool  # the last message is Orion's
-
-
 def is_direct(place: ThreadKey) -> bool:
     """Return whether the place is a direct chat without a thread."""
     return place.thread_ts == place.channel
@@ -156,17 +147,17 @@ class ThreadReader:
             return ()
         return tuple(one for one in _find_posts(messages, own, question_ts, streamed) if not one.about)
 
-    async def find_status(self, place: ThreadKey, question_ts: str) -> QuestionStatus:
-        """Find all of Orion's posts for this question and later ones, including streams that were not ended."""
+    async def find_all_posts(self, place: ThreadKey, question_ts: str) -> tuple[list[Posted], str, bool]:
+        """Find Orion's posts for this question and its notices, with streams of it or a later one that were not ended.
+
+        Also return the ts of the question's edit (empty if it was not edited), and whether Orion has the last word.
+        """
         own = await self.workspace.identity()
         messages = await self.read_since(place, question_ts, "spare", enough=_PAGE * _MAX_PAGES)
         asked = next((one for one in messages if string(one, "ts") == question_ts), {})
         spoken = [one for one in messages if string(one, "subtype") in _SPOKEN]
-        return QuestionStatus(
-            posted=tuple(_find_posts(messages, own, question_ts, STREAM_UNKNOWN)),
-            edited_ts=string(asked, "edited", "ts"),
-            last_word=bool(spoken) and is_own(spoken[-1], own),
-        )
+        posts = _find_posts(messages, own, question_ts, STREAM_UNKNOWN)
+        return posts, string(asked, "edited", "ts"), bool(spoken) and is_own(spoken[-1], own)
 
     async def has_notice(self, place: ThreadKey, about: str) -> bool:
         """Return whether a notice ``about`` this was posted. It begins with the ts of the message it was posted for."""

@@ -198,36 +198,43 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Pausing:
-    """The pause switch. ``clock`` returns seconds since 1970. Every method raises ``RedisError`` if Redis is down."""
+class Records:
+    """Records in Redis by kind. ``clock`` gives seconds since 1970, like Slack's timestamps.
+
+    Every method of a store raises ``RedisError`` if Redis is down.
+    """
 
     redis: Redis
     prefix: str = "orion"
     clock: Callable[[], float] = time.time
 
-    def key(self, what: Literal["paused", "resumed"] = "paused") -> str:
-        """Redis key of the pause (no TTL: it must not end by itself), or of the time of the last resume."""
-        return f"{self.prefix}:{what}"
+    def key(self, kind: str, *parts: object) -> str:
+        """Redis key of one record."""
+        return ":".join((self.prefix, kind, *map(str, parts)))
+
+
+class Pausing(Records):
+    """The pause switch. Kinds: ``paused`` (no TTL: a pause must not end by itself), ``resumed`` (its last end)."""
 
     async def pause(self, reason: str = "") -> Pause:
         """Pause from now on. An active pause keeps its start and gets the new reason."""
         before = await self.current()
         since, words = before.since if before else self.clock(), " ".join(reason.split())
         pause = Pause(since=since, reason=words[:MAX_REASON_LENGTH])
-        await self.redis.set(self.key(), json.dumps(asdict(pause)))
+        await self.redis.set(self.key("paused"), json.dumps(asdict(pause)))
         return pause
 
     async def resume(self) -> bool:
         """End the pause. Return whether there was one."""
         async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.delete(self.key())
+            pipe.delete(self.key("paused"))
             pipe.set(self.key("resumed"), self.clock(), ex=30 * 86_400)
             deleted, _ = await pipe.execute()
         return bool(deleted)
 
     async def current(self) -> Pause | None:
         """Return the active pause. An unreadable one counts as active too."""
-        return read_pause(await self.redis.get(self.key()))
+        return read_pause(await self.redis.get(self.key("paused")))
 
 
 def read_pause(stored: bytes | str | None) -> Pause | None:
@@ -241,36 +248,27 @@ def read_pause(stored: bytes | str | None) -> Pause | None:
         return Pause(since=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """The channels in which Orion listens. Methods raise ``RedisError``. ``clock`` gives seconds since 1970."""
-
-    redis: Redis
-    prefix: str = "orion"
-    clock: Callable[[], float] = time.time
-
-    def key(self, what: str, team: str, channel: str) -> str:
-        """Redis key of one fact about a channel: ``muted``, ``quiet``, ``working``, or a day's count."""
-        return f"{self.prefix}:listening:{what}:{team}:{channel}"
+class Listening(Records):
+    """The channels in which Orion listens. Of each, ``muted``, ``quiet``, ``working`` and a day's counts are stored."""
 
     async def may_speak(self, team: str, channel: str) -> bool:
         """Return whether the channel is neither muted nor quiet, and has not reached today's cap."""
         async with self.redis.pipeline(transaction=False) as pipe:
             for what in ("muted", "quiet", self._today("posts")):
-                pipe.get(self.key(what, team, channel))
+                pipe.get(self.key("listening", what, team, channel))
             muted, quiet, posts = await pipe.execute()
         return not muted and not quiet and parse_number(posts) < MAX_POSTS_A_DAY
 
     async def begin(self, team: str, channel: str, turn_id: str) -> bool:
         """Claim the channel for one turn. Return False if another turn is working there."""
-        key = self.key("working", team, channel)
+        key = self.key("listening", "working", team, channel)
         if await self.redis.set(key, turn_id, nx=True, ex=WORK_TTL_S):
             return True
         return str(await self.redis.get(key)) == turn_id  # left by an earlier try of the same message
 
     async def end(self, team: str, channel: str, turn_id: str) -> None:
         """Free the channel, unless another turn has it."""
-        key = self.key("working", team, channel)
+        key = self.key("listening", "working", team, channel)
         if await self.redis.get(key) == turn_id:
             await self.redis.delete(key)
 
@@ -281,18 +279,18 @@ class Listening:
     async def count_dislike(self, team: str, channel: str) -> None:
         """Count a dislike; after two in one day the channel is quiet for a day."""
         if await self._count("dislikes", team, channel) >= QUIET_AFTER_DISLIKES:
-            await self.redis.set(self.key("quiet", team, channel), "1", ex=DAY_S)
+            await self.redis.set(self.key("listening", "quiet", team, channel), "1", ex=DAY_S)
 
     async def set_muted(self, team: str, channel: str, *, muted: bool) -> None:
         """Mute or unmute a channel."""
-        key = self.key("muted", team, channel)
+        key = self.key("listening", "muted", team, channel)
         await (self.redis.set(key, "1", ex=MUTED_TTL_S) if muted else self.redis.delete(key))
 
     def _today(self, what: str) -> str:
         return f"{what}:{datetime.fromtimestamp(self.clock(), UTC):%Y-%m-%d}"
 
     async def _count(self, what: str, team: str, channel: str) -> int:
-        key = self.key(self._today(what), team, channel)
+        key = self.key("listening", self._today(what), team, channel)
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.incr(key)
             pipe.expire(key, BUDGET_TTL_S)

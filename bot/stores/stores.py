@@ -4,8 +4,7 @@ The facts are read in one round trip and are as old as the turn. A later stop or
 cancellation.
 """
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, get_args
 
@@ -22,7 +21,7 @@ from bot.queue.queue import Mailbox
 from bot.slack.directory import CachedDirectory, Person, parse_person
 from bot.slack.history import sort_key
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
-from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, read_pause
+from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, Records, read_pause
 from bot.stores.turn_records import read_entry
 
 STRANGER_TTL_S: Final = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
@@ -41,32 +40,16 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """Records in Redis. ``clock`` gives seconds since 1970, like Slack's timestamps.
-
-    Kinds: a thread's mode (``standing``), the mode that Slack's history gave before a message (``standing_at``), when
-    this Redis was first used (``remembers_since``, without a TTL), a thread in which Orion never spoke (``stranger``),
-    the turn that people were asked to answer, and who asked (``handed``), the threads of a direct chat (``direct``),
-    the places of questions (``served``), a thread's latest stop (``stop``), a deleted message (``gone``), a stop or a
-    deletion that was handled (``heard``).
-    """
-
-    redis: Redis
-    prefix: str = "orion"
-    clock: Callable[[], float] = time.time
-
-    def key(self, kind: str, *parts: object) -> str:
-        """Redis key of one record."""
-        return ":".join((self.prefix, kind, *map(str, parts)))
-
-
-class ThreadModes(_Records):
+class ThreadModes(Records):
     """The mode of each thread.
 
     It is unknown, addressed before ("engaged"), or told to keep quiet ("muted"). It is kept as long as the thread's
     state, and a mention engages again. A thread that is older than this Redis and not in it may have been lost
     ("lost"): then only Slack knows the mode.
+
+    Kinds: a thread's mode (``standing``), the mode that Slack's history gave before a message (``standing_at``), when
+    this Redis was first used (``remembers_since``, without a TTL), a thread in which Orion never spoke (``stranger``),
+    the turn that people were asked to answer, and who asked (``handed``).
     """
 
     async def get(self, thread: ThreadKey) -> ThreadMode:
@@ -130,8 +113,8 @@ class ThreadModes(_Records):
         await self.redis.set(self.key("standing_at", thread, ts), thread_mode, ex=LOOKUP_TTL_S)
 
 
-class DirectChats(_Records):
-    """The threads of each direct chat by the time of their last message, kept for a day."""
+class DirectChats(Records):
+    """The threads of each direct chat (``direct``) by the time of their last message, kept for a day."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
         """Record the message ``ts`` of this thread; ignored outside direct chats."""
@@ -155,8 +138,8 @@ class DirectChats(_Records):
         await (self.redis.delete(key) if chat else self.redis.zrem(key, thread.thread_ts))
 
 
-class Served(_Records):
-    """The latest threads and direct chats in which Orion was asked something, by time."""
+class Served(Records):
+    """The latest threads and direct chats in which Orion was asked something (``served``), by time."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
         """Record where a question was asked. If message ``ts`` opens a thread in a direct chat, record the chat."""
@@ -184,8 +167,8 @@ class Served(_Records):
         await self.redis.zrem(self.key("served"), str(thread))
 
 
-class Cancellations(_Records):
-    """Stops and deletions, by thread."""
+class Cancellations(Records):
+    """Threads' latest stops (``stop``), deleted messages (``gone``), and which of both were handled (``heard``)."""
 
     async def was_handled(self, incoming: Incoming) -> bool:
         """Return whether this message was handled before: a repeated stop must not stop a later turn."""
@@ -310,7 +293,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_i
         "thread_mode": stores.thread_modes.key("standing", thread),
         "gone": stores.cancellations.key("gone", thread, incoming.ts),
         "stop": stores.cancellations.key("stop", thread),
-        "paused": stores.pausing.key(),
+        "paused": stores.pausing.key("paused"),
         "resumed": stores.pausing.key("resumed"),
         "notice": stores.mailbox.notice_key(str(thread), message_id),
         "person": stores.people.key("person", team, incoming.user),

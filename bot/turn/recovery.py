@@ -158,11 +158,11 @@ async def delete_duplicates(
     Duplicate notices are always deleted. If the question's ts is not in ``at_work`` (a running turn replaces these
     messages itself), so are duplicate answers, a placeholder next to an answer and a status under it.
     """
-    seen = await delivery.reader.find_status(place, question_ts)
+    posts, edited_ts, has_last_word = await delivery.reader.find_all_posts(place, question_ts)
     # An empty stream may belong to another turn that has just begun and gets its first words in a moment.
-    messages = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
+    messages = [posted for posted in posts if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work
-    surplus = duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts))
+    surplus = duplicate_posts(messages, turn_id_for(place, question_ts, edited_ts))
     duplicates = [posted for posted in surplus if over or posted.about]
     answered = any(not (posted.placeholder or posted.about) for posted in messages)
     # Without an answer, the next try replaces the placeholder.
@@ -175,7 +175,7 @@ async def delete_duplicates(
             what = "placeholder" if posted in placeholders else "second_notice" if posted.about else "second_answer"
             event = f"{what}_deleted"
             log.warning(event, part=posted.part, stood_s=round(age_s(posted.ts), 1))
-    if answered and not at_work and seen.last_word:  # a thread has one status, which may be another question's
+    if answered and not at_work and has_last_word:  # a thread has one status, which may be another question's
         with suppress(DeliveryFailed):  # a workspace may have no statuses
             await delivery.set_status(place, "", lease_check=lease_check)
     return deleted

@@ -223,7 +223,7 @@ async def test_pause_applies_to_everyone_until_it_is_ended(redis_client: Redis) 
     assert await there.current() is None
     assert await here.pause("The index is being  rebuilt\n") == Pause(since=100.0, reason="The index is being rebuilt")
     assert await there.current() == Pause(since=100.0, reason="The index is being rebuilt")
-    assert await redis_client.ttl(here.key()) == -1
+    assert await redis_client.ttl(here.key("paused")) == -1
     assert await there.pause("Still") == Pause(since=100.0, reason="Still")
     assert await there.resume()
     assert not await here.resume()
@@ -236,5 +236,5 @@ async def test_pause_applies_to_everyone_until_it_is_ended(redis_client: Redis) 
 @pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])
 async def test_an_unreadable_pause_still_applies(redis_client: Redis, stored: str) -> None:
     pausing = Pausing(redis_client)
-    await redis_client.set(pausing.key(), stored)
+    await redis_client.set(pausing.key("paused"), stored)
     assert (await pausing.current() is not None) == bool(stored)
