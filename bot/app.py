@@ -280,16 +280,16 @@ class _TeamBots:
             client, patience_s=self.timeouts.call_s, request_s=self.timeouts.request_s,
             first_pause_s=self.timeouts.first_pause_s, metrics=self.observers.metrics, breaker=circuit, limits=limits,
         )  # fmt: skip
-        workspace = SlackWorkspace(client, calls)
+        workspace = SlackWorkspace(calls)
         delivery = Delivery(workspace, rechecks=Rechecks(stores.mailbox))
         people = SlackDirectory(workspace, redis, prefix=prefix)
         streams = Streams(calls, call_s=min(5.0, self.timeouts.request_s)) if self.settings.streams else None
         services = TeamServices(
             engine=self.engine, stores=stores, observers=self.observers, delivery=delivery, people=people,
-            memberships=Memberships(calls, people, self.engine.index, self.engine.audiences),
-            attachments=Attachments(client, calls, delivery.reader, documents=self.documents),
-            search=SlackSearch(client, calls), channels=self.channels, access=self.access, timeouts=self.timeouts,
-            handoff=HandOffPlace(self.settings.handoff, calls, people, self.channels), streams=streams,
+            memberships=Memberships(people, self.engine.index, self.engine.audiences),
+            attachments=Attachments(delivery.reader, documents=self.documents),
+            search=SlackSearch(calls), channels=self.channels, access=self.access, timeouts=self.timeouts,
+            handoff=HandOffPlace(self.settings.handoff, people, self.channels), streams=streams,
             saves_answers=self.settings.answers is not None,
         )  # fmt: skip
         flow = Flow(Answering(services), UnaskedAnswers(services))

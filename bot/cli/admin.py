@@ -218,14 +218,13 @@ async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefi
         output.note("Without SLACK_BOT_TOKEN no channel is known to be public, so questions are only counted.")
         return Places(viewers=everyone)
     client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
-    calls = SlackCalls(client, patience_s=0)
-    workspace = SlackWorkspace(client, calls)
+    workspace = SlackWorkspace(SlackCalls(client, patience_s=0))
     people = SlackDirectory(workspace, redis, prefix=prefix)
     try:
         team = (await workspace.identity()).team
         nowhere = ThreadKey(team=team, channel="", thread_ts="")
-        place = await HandOffPlace(settings.report, calls, people).find(nowhere) if settings.report else nowhere
+        place = await HandOffPlace(settings.report, people).find(nowhere) if settings.report else nowhere
     except DeliveryFailed as failure:
         output.note(f"Slack says {failure.reason}, so questions are only counted. `orion doctor` says more.")
         return Places(viewers=everyone)
-    return Places(viewers=Viewers(team=team, channel=place.channel), calls=calls, people=people)
+    return Places(viewers=Viewers(team=team, channel=place.channel), people=people)

@@ -79,7 +79,6 @@ class McpAgent:
     engine: Engine
     budgets: Budgets
     pausing: Pausing
-    workspace: SlackWorkspace | None
     memberships: Memberships | None
 
     async def ask(self, user: str, text: str) -> dict[str, Any]:
@@ -146,9 +145,9 @@ class McpAgent:
     async def _incoming(self, user: str, text: str) -> Incoming:
         """Return the call as a message: in the person's direct chat, or for the public in a channel without members."""
         team = "mcp"
-        if self.workspace:
+        if self.memberships:
             try:
-                team = (await self.workspace.identity()).team
+                team = (await self.memberships.people.workspace.identity()).team
             except DeliveryFailed:
                 message = "Slack cannot be reached to check who may ask. Try again in a minute."
                 raise ToolError(message) from None
@@ -214,18 +213,16 @@ async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
         redis = await stack.enter_async_context(open_redis(settings))
         prefix = await find_prefix(redis, settings)
         engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, None)))
-        workspace = memberships = None
+        memberships = None
         if token := settings.slack_bot_token.get_secret_value():
             client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
-            workspace = SlackWorkspace(client, SlackCalls(client))
-            people = SlackDirectory(workspace, redis, prefix=prefix)
-            memberships = Memberships(workspace.calls, people, engine.index, engine.audiences)
+            people = SlackDirectory(SlackWorkspace(SlackCalls(client)), redis, prefix=prefix)
+            memberships = Memberships(people, engine.index, engine.audiences)
         yield McpAgent(
             settings=settings,
             engine=engine,
             budgets=Budgets(redis, limits_of(settings), prefix=prefix),
             pausing=Pausing(redis, prefix=prefix),
-            workspace=workspace,
             memberships=memberships,
         )
 

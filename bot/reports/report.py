@@ -23,7 +23,7 @@ from agent.knowledge.types import PATH
 from agent.thread.conversation import Viewers, may_see
 from bot.answers import AnswerBook
 from bot.slack.directory import SlackDirectory
-from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import UNANSWERED, TurnRecords, sources_of
 from bot.turn.job import Visibility
 from observability.stats import Stats, Tally
@@ -88,10 +88,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The channels that these viewers may see. Without ``calls`` Slack cannot be asked: all are open, or none."""
+    """The channels that these viewers may see. Without ``people`` Slack cannot be asked: all are open, or none."""
 
     viewers: Viewers
-    calls: SlackCalls | None = None
     people: SlackDirectory | None = None
     all_open: bool = False
 
@@ -108,10 +107,11 @@ class Places:
 
     async def link(self, channel: str, ts: str) -> str:
         """Return the link to a message; empty if Slack does not return it."""
-        if self.calls is None:
+        if self.people is None:
             return ""
         try:
-            return string(await self.calls.read("chat.getPermalink", channel=channel, message_ts=ts), "permalink")
+            reply = await self.people.calls.read("chat.getPermalink", channel=channel, message_ts=ts)
+            return string(reply, "permalink")
         except DeliveryFailed:
             return ""
 

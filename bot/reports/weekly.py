@@ -104,8 +104,8 @@ class WeeklyReports:
             if clock.monotonic() > until:
                 raise LeaseLost
 
-        calls, delivery = team_bot.workspace.calls, team_bot.delivery
-        place = await HandOffPlace(self.settings.report, calls, team_bot.people).find(
+        delivery = team_bot.delivery
+        place = await HandOffPlace(self.settings.report, team_bot.people).find(
             ThreadKey(team=team, channel="", thread_ts="")
         )
         channel, answers = self.channels.of(team, place.channel), self.settings.answers
@@ -113,7 +113,7 @@ class WeeklyReports:
         viewers = Viewers(team=team, channel=place.channel)
         gathering = Gathering(
             records=self.observers.records, stats=self.observers.stats_of(team), index=self.index,
-            places=Places(viewers=viewers, calls=calls, people=team_bot.people),
+            places=Places(viewers=viewers, people=team_bot.people),
             prices=prices_in(self.settings.home), answers=answers, documents=channel.documents,
         )  # fmt: skip
         report = await gathering.report(due)

@@ -162,7 +162,6 @@ class TokenCheck:
 class SlackWorkspace:
     """One workspace, and Orion's identity there, asked of Slack once."""
 
-    client: AsyncWebClient
     calls: SlackCalls
     _identity: BotIdentity | None = field(default=None, init=False)
     _reply: Reply = field(default_factory=dict, init=False)
@@ -174,7 +173,7 @@ class SlackWorkspace:
             return self._identity
         reply = await self._ask()
         user, bot, team = (string(reply, name) for name in ("user_id", "bot_id", "team_id"))
-        return self.use_installation(self.client.token, BotIdentity(user=user, bot=bot, team=team))
+        return self.use_installation(self.calls.client.token, BotIdentity(user=user, bot=bot, team=team))
 
     async def enterprise(self) -> str:
         """Return the id of the Enterprise organisation, or an empty text. Raises as ``identity`` does."""
@@ -187,7 +186,7 @@ class SlackWorkspace:
 
     def use_installation(self, token: str | None, identity: BotIdentity) -> BotIdentity:
         """Use this token from now on, and the identity that it was installed with."""
-        self.client.token, self._identity = token, identity
+        self.calls.client.token, self._identity = token, identity
         if self.calls.limits:
             self.calls.limits.team = identity.team
         return identity
@@ -200,7 +199,11 @@ class SlackWorkspace:
             log.warning("event_not_authorized", reason=failure.reason)
             raise NotAuthorized(failure.reason) from None
         return AuthorizeResult(
-            enterprise_id=None, team_id=own.team, bot_user_id=own.user, bot_id=own.bot, bot_token=self.client.token
+            enterprise_id=None,
+            team_id=own.team,
+            bot_user_id=own.user,
+            bot_id=own.bot,
+            bot_token=self.calls.client.token,
         )
 
 

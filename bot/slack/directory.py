@@ -82,7 +82,7 @@ class SlackDirectory(CachedDirectory):
 
     def __init__(self, workspace: SlackWorkspace, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
-        self._calls, self._workspace = workspace.calls, workspace
+        self.calls, self.workspace = workspace.calls, workspace
         # Concurrent lookups of the same person or channel wait for one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -101,7 +101,7 @@ class SlackDirectory(CachedDirectory):
                 return cached
             try:
                 # Slack leaves out the locale unless it is requested.
-                reply = await self._calls.read("users.info", user=user, include_locale="true")
+                reply = await self.calls.read("users.info", user=user, include_locale="true")
             except DeliveryFailed as failure:
                 if failure.reason not in _NOT_OURS:
                     raise
@@ -110,7 +110,7 @@ class SlackDirectory(CachedDirectory):
                 account = mapping(reply, "user")
                 elsewhere = string(account, "team_id") != team
                 has_sisters = elsewhere and string(account, "enterprise_user", "enterprise_id")
-                person = read_person(account, team, await self._workspace.enterprise() if has_sisters else "")
+                person = read_person(account, team, await self.workspace.enterprise() if has_sisters else "")
             await self.redis.set(self.key("person", team, user), json.dumps(asdict(person)), ex=ACCESS_TTL_S)
             return person
 
@@ -124,7 +124,7 @@ class SlackDirectory(CachedDirectory):
 
     async def _read_channel(self, team: str, channel: str) -> Mapping[str, Any]:
         """Read the ``channel`` object, and cache the parts that are used."""
-        reply = await self._calls.read("conversations.info", channel=channel)
+        reply = await self.calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.set(self.key("shared", team, channel), "1" if is_shared_outside(found) else "0", ex=ACCESS_TTL_S)
@@ -144,7 +144,7 @@ class SlackDirectory(CachedDirectory):
 
     async def channels_of(self, user: str, types: str = _CHANNEL_TYPES) -> list[str]:
         """Return the ids of the channels that a person is in, private ones if Orion is in them too. Raises the same."""
-        found = self._calls.read_pages("users.conversations", user=user, types=types)
+        found = self.calls.read_pages("users.conversations", user=user, types=types)
         return [string(channel, "id") async for channel in found]
 
     async def add_names(
@@ -182,7 +182,7 @@ class SlackDirectory(CachedDirectory):
         async with self._asking.setdefault("groups", asyncio.Lock()):
             if (stored := await self.redis.get(self.key("name", team, group))) is not None:
                 return str(stored)
-            found = objects(await self._calls.read("usergroups.list"), "usergroups")
+            found = objects(await self.calls.read("usergroups.list"), "usergroups")
             handles = {string(one, "id"): "@" + string(one, "handle") for one in found if string(one, "handle")}
             async with self.redis.pipeline(transaction=False) as pipe:
                 for known, handle in {group: "", **handles}.items():
@@ -250,7 +250,6 @@ class Memberships:
     The ``index`` and the ``audiences`` of MCP servers show whether anything needs more than ids of people.
     """
 
-    calls: SlackCalls
     people: SlackDirectory
     index: KnowledgeIndex
     audiences: tuple[str, ...] = ()
@@ -269,9 +268,9 @@ class Memberships:
                 return frozenset(filter(None, map(string, stored)))
         try:
             async with asyncio.timeout(MEMBERSHIPS_TIMEOUT_S):
-                person = await self.calls.read("users.info", user=user)
+                person = await self.people.calls.read("users.info", user=user)
                 email = string(person, "user", "profile", "email")
-                groups = await _if_granted(self.calls.read("usergroups.list", include_users="true"), {})
+                groups = await _if_granted(self.people.calls.read("usergroups.list", include_users="true"), {})
                 channels = await _if_granted(self.people.channels_of(user), [])
                 own = [one for one in objects(groups, "usergroups") if user in (mapping(one).get("users") or ())]
                 found = {email.lower(), *channels, *(string(one, "id") for one in own)} - {""}

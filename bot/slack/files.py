@@ -13,7 +13,6 @@ from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 import structlog
-from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.chunking import Chunk
@@ -26,7 +25,7 @@ from agent.thread.conversation import AttachedFile, FilePart, FileTrouble, Threa
 from bot.slack.client import REDIRECTS
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
-from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.slack.web_api import DeliveryFailed
 from observability.loopback import proxy_for
 
 MAX_FILES: Final = 5  # these limit what one message costs
@@ -59,8 +58,6 @@ def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bo
 class Attachments:
     """Reads the files of one workspace's messages with its token."""
 
-    client: AsyncWebClient
-    calls: SlackCalls
     reader: ThreadReader
     fetch_timeout_s: float = FETCH_TIMEOUT_S
     documents: DocumentReader = field(default_factory=partial(DocumentReader, ATTACHMENT_LIMITS))
@@ -110,7 +107,10 @@ class Attachments:
         known = shared
         try:
             if string(shared, "file_access") == "check_file_info":  # in channels shared between organisations
-                known = mapping(await self.calls.read("files.info", file=string(shared, "id")), "file") or shared
+                known = (
+                    mapping(await self.reader.workspace.calls.read("files.info", file=string(shared, "id")), "file")
+                    or shared
+                )
             document, chunks = await self._fetch_document(known, left)
         except (FileUnavailable, DeliveryFailed) as failure:
             trouble: FileTrouble = "away"
@@ -146,14 +146,15 @@ class Attachments:
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """Download through redirects. Check each host before sending it the token."""
         url = string(known, "url_private_download") or string(known, "url_private")
-        headers = {"Authorization": f"Bearer {self.client.token}"}
+        client = self.reader.workspace.calls.client
+        headers = {"Authorization": f"Bearer {client.token}"}
         for _ in range(_MAX_REDIRECTS):
             if not self.is_allowed(url):
                 raise FileUnavailable(trouble="elsewhere")
-            if self.client.session is None:
+            if client.session is None:
                 raise FileUnavailable(trouble="away")
             options: dict[str, Any] = {"allow_redirects": False, "middlewares": (), "proxy": proxy_for(url)}
-            async with self.client.session.get(url, headers=headers, **options) as reply:
+            async with client.session.get(url, headers=headers, **options) as reply:
                 if reply.status not in REDIRECTS:
                     return await _read_body(reply, known)
                 url = urljoin(url, reply.headers.get("Location", ""))
@@ -161,7 +162,7 @@ class Attachments:
 
     def is_allowed(self, url: str) -> bool:
         """Return whether the token may be sent there: to the configured server, or from Slack to Slack over TLS."""
-        there, home = urlsplit(url), urlsplit(self.client.base_url)
+        there, home = urlsplit(url), urlsplit(self.reader.workspace.calls.client.base_url)
         if (there.scheme, there.netloc) == (home.scheme, home.netloc):
             return True
         return there.scheme == "https" and _is_slack(home.hostname) and _is_slack(there.hostname)

@@ -23,7 +23,6 @@ class HandOffPlace:
     """Value of ORION_HANDOFF: a user group's id, a channel's id or its ``#name``; empty: people cannot be asked."""
 
     name: str
-    calls: SlackCalls
     people: SlackDirectory
     channels: ChannelFile | None = None
     _channel: str = ""  # the id of a ``#name``, once it was looked up
@@ -31,7 +30,7 @@ class HandOffPlace:
     def in_channel(self, thread: ThreadKey) -> HandOffPlace:
         """Return the place for a thread, because a channel may have its own."""
         own = self.channels.of(thread.team, thread.channel).handoff if self.channels else ""
-        return HandOffPlace(own, self.calls, self.people) if own else self
+        return HandOffPlace(own, self.people) if own else self
 
     @property
     def is_group(self) -> bool:
@@ -56,7 +55,8 @@ class HandOffPlace:
         if self.is_group:
             return thread
         if not self._channel:
-            self._channel = await find_channel(self.calls, self.name[1:]) if self.name.startswith("#") else self.name
+            by_name, calls = self.name.startswith("#"), self.people.calls
+            self._channel = await find_channel(calls, self.name[1:]) if by_name else self.name
         return ThreadKey(team=thread.team, channel=self._channel, thread_ts=self._channel)
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from slack_sdk.web.async_client import AsyncWebClient
-
 from agent.json_data import objects, string
 from agent.knowledge.slack_message import plain_text
 from agent.tools.builtin.knowledge import SLACK_SEARCH, SlackSearchFailed, message_source
@@ -34,7 +32,6 @@ _NOT_GRANTED: Final = frozenset(
 class SlackSearch:
     """Searches one workspace."""
 
-    client: AsyncWebClient
     calls: SlackCalls
     clock: Callable[[], float] = time.monotonic
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -48,7 +45,7 @@ class SlackSearch:
         """
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
-                tried = await try_token(self.client, GRANT_TIMEOUT_S)
+                tried = await try_token(self.calls.client, GRANT_TIMEOUT_S)
                 ttl_s = GRANT_TTL_S if tried.state == "accepted" else OUTAGE_TTL_S
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + ttl_s
         return (SlackSearchTool(self, incoming),) if self._granted else ()

@@ -58,7 +58,7 @@ async def local_slack(
     ):
         breaker = CircuitBreaker("slack", first_pause_s=0.01, max_pause_s=0.02)
         calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01, breaker=breaker)
-        workspace = SlackWorkspace(client, calls)
+        workspace = SlackWorkspace(calls)
         delivery = Delivery(workspace, today=lambda: TODAY)
         yield Slack(
             server=started,

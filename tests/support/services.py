@@ -92,7 +92,7 @@ def services_in(
     parts: dict[str, Any] = {
         "delivery": slack.delivery,
         "observers": observers_over(redis),
-        "handoff": HandOffPlace("", slack.calls, people),
+        "handoff": HandOffPlace("", people),
         "channels": ChannelFile(Path("absent")),
         **more,
     }
@@ -100,8 +100,8 @@ def services_in(
         engine=engine,
         stores=stores,
         people=people,
-        memberships=Memberships(slack.calls, people, index),
-        attachments=Attachments(slack.client, slack.calls, slack.reader),
-        search=SlackSearch(slack.client, slack.calls),
+        memberships=Memberships(people, index),
+        attachments=Attachments(slack.reader),
+        search=SlackSearch(slack.calls),
         **parts,
     )

@@ -143,7 +143,6 @@ async def team_bot(
     async with local_slack() as slack:
         delivery = type(slack.delivery)(
             SlackWorkspace(
-                slack.client,
                 SlackCalls(
                     slack.client,
                     patience_s=patience_s,

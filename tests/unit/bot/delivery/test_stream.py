@@ -186,7 +186,7 @@ async def test_a_thread_that_is_read_again_contains_the_streamed_answer(tmp_path
         here = at.setting.workspace
         async with open_client(here.bot_token, api_url=here.api_url) as client:
             calls = SlackCalls(client)
-            reader = ThreadReader(SlackWorkspace(client, calls))
+            reader = ThreadReader(SlackWorkspace(calls))
             (said,) = [m.text for m in (await reader.read_conversation(place)).messages if m.role == "assistant"]
             assert "600 requests" in said
             (posted,) = await reader.find_posts(place, ts, STREAM_UNKNOWN)

@@ -157,13 +157,13 @@ async def test_a_failure_is_posted_in_the_thread_and_the_next_click_counts_again
 async def test_the_button_is_offered_if_people_can_be_asked(redis_client: Redis, slack: Slack) -> None:
     people, labels = SlackDirectory(slack.workspace, redis_client), {}
     for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
-        labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)
+        labels[name] = await HandOffPlace(name, people).label(THREAD)
     assert labels == {
         "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "a group of people",
         "C0SECRET": "a private channel",
     }  # fmt: skip
     direct = replace(THREAD, channel="D1")
-    assert [await HandOffPlace(name, slack.calls, people).label(direct) for name in ("S0HELPERS", "#help")] == [
+    assert [await HandOffPlace(name, people).label(direct) for name in ("S0HELPERS", "#help")] == [
         "",
         "#help",
     ]

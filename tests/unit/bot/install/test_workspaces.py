@@ -353,7 +353,7 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
 
 class Bots:
     def open(self, client: AsyncWebClient) -> TeamBot:
-        workspace = SlackWorkspace(client, SlackCalls(client, patience_s=0.1))
+        workspace = SlackWorkspace(SlackCalls(client, patience_s=0.1))
         people = SlackDirectory(workspace, Redis())
         return TeamBot(workspace=workspace, delivery=Delivery(workspace), people=people, handler=UnusedHandler())
 

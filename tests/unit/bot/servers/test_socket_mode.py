@@ -70,9 +70,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
 
 async def test_an_unclosed_socket_does_not_delay_the_shutdown() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
-        front = SocketFront(
-            build_app(client, SlackWorkspace(client, SlackCalls(client)).authorize), "xapp-1", 0.2, 0.05
-        )
+        front = SocketFront(build_app(client, SlackWorkspace(SlackCalls(client)).authorize), "xapp-1", 0.2, 0.05)
         async with asyncio.TaskGroup() as group:
             running = group.create_task(front.run())
             await wait_until(front.ready, "the socket is connected")

@@ -76,12 +76,12 @@ async def file_server(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[F
         there.url = str(server.make_url("")).rstrip("/")
         async with open_client(TOKEN, api_url=f"{there.url}/api/") as client:
             calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
-            reader = ThreadReader(SlackWorkspace(client, calls))
-            yield there, Attachments(client, calls, reader, fetch_timeout_s=fetch_timeout_s)
+            reader = ThreadReader(SlackWorkspace(calls))
+            yield there, Attachments(reader, fetch_timeout_s=fetch_timeout_s)
 
 
 def attachments(slack: Slack) -> Attachments:
-    return Attachments(slack.client, slack.calls, slack.reader)
+    return Attachments(slack.reader)
 
 
 def incoming(ts: str, channel: str = CHANNEL, thread_ts: str = "", **more: Any) -> Incoming:

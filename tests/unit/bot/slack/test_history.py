@@ -101,7 +101,7 @@ async def test_an_endless_thread_is_read_up_to_a_limit_and_nothing_twice() -> No
     application.router.add_get("/api/conversations.replies", again)
     async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
         place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
-        workspace = SlackWorkspace(client, SlackCalls(client))
+        workspace = SlackWorkspace(SlackCalls(client))
         workspace.use_installation("xoxb-1", BotIdentity(user="U0ORION", bot="B0ORION"))
         read = (await ThreadReader(workspace).read_conversation(place)).messages
     assert [message.text for message in read] == ["first"]

@@ -114,7 +114,7 @@ async def test_a_grant_is_looked_up_once_and_a_refusal_is_remembered() -> None:
     async with workspace(SEARCH_SCOPE) as inside:
         now = [0.0]
         async with open_client(inside.bot_token, api_url=inside.api_url) as client:
-            searching = SlackSearch(client, SlackCalls(client), clock=lambda: now[0])
+            searching = SlackSearch(SlackCalls(client), clock=lambda: now[0])
             (tool,) = await searching.tools(incoming(action_token="t"))
             await searching.tools(incoming(action_token="t"))
             assert [one.method for one in inside.calls] == ["auth.test"]
@@ -134,7 +134,7 @@ async def test_search_results_are_public_written_by_people_and_not_the_question(
         inside.post("U0PEOPLE", "C0GENERAL", f"{NEWS} See <https://a.example/x|the plan> &amp; map")
         asked = inside.post("U0VISITOR", "C0HELP", "Which canteen?")
         token = next(iter(inside.workspace.action_tokens))
-        (tool,) = await SlackSearch(client, SlackCalls(client)).tools(incoming(asked, action_token=token))
+        (tool,) = await SlackSearch(SlackCalls(client)).tools(incoming(asked, action_token=token))
         found = await searched(tool, {"query": "Which canteen"})
         nothing = await searched(tool, {"query": "zebra"})
     assert (nothing.ok, nothing.content) == (True, "No message has these words.")
