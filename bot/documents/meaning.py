@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from agent.knowledge.index.index import KnowledgeIndex, Meaning
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError
 from agent.tasks import background_tasks
 from bot.settings import Settings, embedding_address
 
-if TYPE_CHECKING:  # `orion ask` needs no Redis: its client takes a tenth of a second to import
+if TYPE_CHECKING:  # numpy is loaded only with a server; a client of Redis takes a tenth of a second to import
+    from agent.knowledge.semantic.ranking import SemanticRanker
     from observability.stats import Stats
 
 log = structlog.get_logger()
@@ -28,7 +29,7 @@ LOOK_AGAIN_S: Final = 30.0
 
 
 @asynccontextmanager
-async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterator[Meaning | None]:
+async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterator[SemanticRanker | None]:
     """Let the index rank by meaning too, if an embedding server is configured."""
     found = embedding_address(settings)
     if found is None:
@@ -38,14 +39,16 @@ async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterat
     from agent.model.embeddings import ServerEmbedder  # noqa: PLC0415 - likewise
 
     async with aclosing(ServerEmbedder(*found)) as embedder:
-        index.meaning = SemanticRanker(embedder, index)
+        index.meaning = ranker = SemanticRanker(embedder, index)
         try:
-            yield index.meaning
+            yield ranker
         finally:
             index.meaning = None
 
 
-async def make_vectors(meaning: Meaning | None, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+async def make_vectors(
+    meaning: SemanticRanker | None, progress: Callable[[int, int], None] | None = None
+) -> tuple[int, int]:
     """Compute the missing vectors now. Return how many passages have one, and how many there are."""
     if meaning is None:
         return 0, 0
@@ -55,7 +58,7 @@ async def make_vectors(meaning: Meaning | None, progress: Callable[[int, int], N
 
 @asynccontextmanager
 async def keep_vectors_current(
-    meaning: Meaning | None, stats: Stats | None = None, *, again_s: float = LOOK_AGAIN_S
+    meaning: SemanticRanker | None, stats: Stats | None = None, *, again_s: float = LOOK_AGAIN_S
 ) -> AsyncIterator[None]:
     """Compute missing vectors during the block, and look for more every ``again_s`` seconds."""
     if meaning is None:
@@ -78,7 +81,7 @@ async def keep_vectors_current(
             task.cancel()
 
 
-async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -> None:
+async def _make(meaning: SemanticRanker, progress: Callable[[int, int], None] | None) -> None:
     from agent.knowledge.semantic.vectors import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
 
     try:
@@ -89,7 +92,7 @@ async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -
         log.warning("vectors_not_made", error_type=type(error).__name__)
 
 
-async def _count_tokens(meaning: Meaning, stats: Stats, counted: Counter[str]) -> None:
+async def _count_tokens(meaning: SemanticRanker, stats: Stats, counted: Counter[str]) -> None:
     """Add the tokens since the last count to the day's figures."""
     new = Counter(meaning.tokens) - counted
     from redis.exceptions import RedisError  # noqa: PLC0415 - only Orion that serves counts

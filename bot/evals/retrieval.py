@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.ranking import SemanticRanker
 from bot.documents.meaning import make_vectors, open_meaning
 from bot.evals.files import read_json
 from bot.evals.rows import Given, Text, percentile, validate
@@ -46,7 +47,7 @@ async def evaluate_retrieval(path: Path, settings: Settings) -> dict[str, Any]:
     asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, SqliteIndex.open(Path(folder, "index")) as index:
         async with open_meaning(settings, index) as meaning:
-            rankings, times = await _search_all(collection, asked, Path(folder), index)
+            rankings, times = await _search_all(collection, asked, Path(folder), index, meaning)
 
     def mean(score: Callable[[Sequence[str], Gains], float]) -> float:
         scores = [score(rankings[number], collection.qrels[number]) for number in asked]
@@ -88,7 +89,11 @@ def recall(ranking: Sequence[str], gains: Gains) -> float:
 
 
 async def _search_all(
-    collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
+    collection: Collection,
+    asked: Mapping[str, str],
+    folder: Path,
+    index: KnowledgeIndex,
+    meaning: SemanticRanker | None,
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
     """Return each query's ranked document ids, and each search's milliseconds. The usual readers read the documents."""
     (folder / "docs").mkdir()
@@ -99,7 +104,7 @@ async def _search_all(
         title = f"# {' '.join(page.title.split())}\n\n" if page.title.strip() else ""
         (folder / "docs" / name).write_text(f"{title}{page.text}\n", encoding="utf-8")
     index.index([folder / "docs"])
-    await make_vectors(index.meaning)
+    await make_vectors(meaning)
     rankings, times = {}, []
     for query_id, query in asked.items():
         began = time.perf_counter()

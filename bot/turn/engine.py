@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from agent.budget import Budget
 from agent.circuit_breaker import CircuitBreaker
-from agent.knowledge.index.index import KnowledgeIndex, Meaning
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import IndexReport
 from agent.model.chat_server import Learned, Timeouts
 from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
@@ -50,6 +50,7 @@ from bot.errors import WrongUse
 from bot.settings import Settings, environment_for_mcp, model_address
 
 if TYPE_CHECKING:
+    from agent.knowledge.semantic.ranking import SemanticRanker
     from agent.tools.mcp.tools import McpTools
 
 
@@ -112,7 +113,7 @@ class Engine:
     audiences: tuple[str, ...] = ()
     judge: Judge | None = None
     shared: bool = False
-    meaning: Meaning | None = None
+    meaning: SemanticRanker | None = None
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
 
     @property

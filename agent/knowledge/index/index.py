@@ -8,10 +8,9 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self
 
@@ -37,25 +36,13 @@ _AGAIN_S: Final = 0.05  # between tries for a lock: the database itself would wa
 
 
 class Meaning(Protocol):
-    """Ranks by meaning as well as words. ``failure`` is the reason why search uses words only, usually empty."""
-
-    failure: str
-
-    @property
-    def tokens(self) -> Mapping[str, int]:
-        """Tokens that were embedded by this process, by model."""
+    """Ranks by meaning as well as words."""
 
     async def embed_question(self, query: str) -> Any:
         """Return the question's vector, or None to search by words."""
 
     def rank(self, vector: Any, by_words: Sequence[Ranked], most: int, seen: Condition) -> Sequence[Ranked]:
         """Return the best passages first: those found by words, and others of the ``seen`` documents. Blocks."""
-
-    async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
-        """Make the missing vectors, and return how many passages got one: 0 while another process makes them."""
-
-    def counts(self) -> tuple[int, int]:
-        """Return how many passages have a vector, and how many there are. Blocks."""
 
 
 class KnowledgeIndex(ABC):
@@ -139,25 +126,29 @@ class KnowledgeIndex(ABC):
         """Return the database schema of pgvector if passages have a column for it, else an empty text."""
         return ""
 
-    def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
+    def part(self, document: str, first: int, last: int, seen: Condition = EVERY) -> tuple[FoundPassage, ...]:
         """Return a document's passages from one number to another, both included, in order."""
+        condition, values = seen
         reach = (max(0, first), min(last, tables.MAX_PASSAGES - 1))
         with self.session() as session:
-            return tuple(map(tables.passage_of, session.execute(tables.PART, (document, *reach))))
+            rows = session.execute(tables.PART.format(condition), (document, *reach, *values))
+            return tuple(map(tables.passage_of, rows))
 
-    def documents(self) -> tuple[Document, ...]:
-        """Return all documents without their texts, by id."""
+    def documents(self, seen: Condition = EVERY) -> tuple[Document, ...]:
+        """Return the ``seen`` documents without their texts, by id."""
+        condition, values = seen
         with self.session() as session:
-            found = map(tables.document_of, session.execute(tables.DOCUMENTS.format("''")))
+            found = map(tables.document_of, session.execute(tables.DOCUMENTS.format("''", condition), values))
             return tuple(sorted(found, key=lambda document: document.id))
 
-    def document(self, name_or_id: str) -> Document | None:
+    def document(self, name_or_id: str, seen: Condition = EVERY) -> Document | None:
         """Return one document with its text, by id, title or file name (case and suffix do not matter)."""
-        found = tables.resolve_document_name(self.documents(), name_or_id)
+        condition, values = seen
+        found = tables.resolve_document_name(self.documents(seen), name_or_id)
         if found is None:
             return None
         with self.session() as session:
-            rows = session.execute(tables.DOCUMENTS.format("text") + "WHERE id = ?", (found,))
+            rows = session.execute(tables.DOCUMENTS.format("text", f"id = ? AND {condition}"), (found, *values))
             return next(map(tables.document_of, rows), None)
 
     def holdings(self) -> tuple[Holding, ...]:
@@ -221,7 +212,7 @@ class KnowledgeIndex(ABC):
         """Return a function that tries once to take the lock of this name."""
 
 
-@dataclass(eq=False)  # no slots, because of the cached property
+@dataclass(frozen=True, slots=True)
 class SeenBy:
     """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further."""
 
@@ -229,41 +220,29 @@ class SeenBy:
     _viewers: Viewers
     _prefixes: tuple[str, ...] = ()
 
+    def _seen(self) -> Condition:
+        audiences = [audience for audience in self._index.audiences() if may_see(audience, self._viewers)]
+        return condition_of(audiences, self._prefixes)
+
     async def embed_question(self, query: str) -> Any:
         """Return the question's vector for ``search``."""
         return await self._index.embed_question(query)
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""
-        audiences = [audience for audience in self._index.audiences() if may_see(audience, self._viewers)]
-        return self._index.search(query, limit=limit, vector=vector, seen=condition_of(audiences, self._prefixes))
-
-    @cached_property
-    def _ids(self) -> frozenset[str]:
-        return frozenset(document.id for document in self.documents())
-
-    def _is_seen(self, document: Document) -> bool:
-        names = document.id, document.source
-        is_named = not self._prefixes or any(name.startswith(self._prefixes) for name in names)
-        return is_named and may_see(document.audience, self._viewers)
+        return self._index.search(query, limit=limit, vector=vector, seen=self._seen())
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a part of a document that all viewers may see."""
-        seen = (each for each in self._index.part(document, first, last) if may_see(each.audience, self._viewers))
-        return tuple(each for each in seen if not self._prefixes or each.document in self._ids)
+        return self._index.part(document, first, last, self._seen())
 
     def documents(self) -> tuple[Document, ...]:
         """Return the documents that all viewers may see."""
-        return tuple(filter(self._is_seen, self._index.documents()))
+        return self._index.documents(self._seen())
 
     def document(self, name_or_id: str) -> Document | None:
-        """Return one document, even if a withheld document has the same title."""
-        found = self._index.document(name_or_id)
-        if found is None or self._is_seen(found):
-            return found
-        wanted = name_or_id.strip().casefold()
-        others = (d.id for d in self.documents() if wanted in {d.id.casefold(), d.title.casefold()})
-        return next((self._index.document(other) for other in others), None)
+        """Return one document that all viewers may see."""
+        return self._index.document(name_or_id, self._seen())
 
 
 KnowledgeReader = KnowledgeIndex | SeenBy

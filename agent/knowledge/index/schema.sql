@@ -6,6 +6,7 @@ CREATE TABLE documents (
   chunks integer NOT NULL, text text NOT NULL
 );
 CREATE INDEX documents_by_id ON documents (id);
+CREATE INDEX documents_by_audience ON documents (audience, number);
 CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE passages (
   number {key}, path text NOT NULL, name text NOT NULL, anchor text NOT NULL, line integer NOT NULL,

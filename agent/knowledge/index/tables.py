@@ -66,7 +66,7 @@ def parts(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
     return (every[at : at + size] for at in range(0, len(every), size))
 
 
-def marks(values: Sequence[Any]) -> str:
+def marks(values: Collection[Any]) -> str:
     """Return a ``?`` for each value."""
     return ", ".join("?" * len(values))
 
@@ -194,13 +194,13 @@ _FIELDS: Final = ("document", "title", "path", "text", "line", "page", "updated_
 """Columns of a passage, from the second line of the statement."""
 FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"  # passages with these numbers, in any order
 # Passages of the document with this id, from one number to another.
-PART: Final = (
-    _PASSAGE + "WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ? ORDER BY p.number"
-)
+PART: Final = f"""{_PASSAGE}
+WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ? AND {{}} ORDER BY p.number
+"""
 # Columns that `document_of` reads, with or without the text.
 DOCUMENTS: Final = """
 SELECT id, title, updated_at, audience, source, chunks, {}, url, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM documents
+FROM documents d WHERE {}
 """
 HOLDINGS: Final = """
 SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updated_at, '')), ''),

@@ -152,8 +152,8 @@ class VectorStore:
         cosines = _COSINES.format(schema, seen[0])
         values = (str(vector.tolist()), len(vector), *seen[1])
         closest = self._rows(_NEAREST.format(cosines), (*values, most))
-        these = self._rows(f"{cosines} AND v.number IN ({marks(numbers)})", (*values, *numbers)) if numbers else []
-        near = {number: cosine for number, cosine, *_ in [*closest, *these]}
+        these = self._rows(f"{cosines} AND v.number IN (NULL{', ?' * len(numbers)})", (*values, *numbers))
+        near = dict(these) | {number: cosine for number, cosine, _ in closest}
         return near, closest[0][2] if closest else 0.0
 
     def counts(self) -> tuple[int, int]:
@@ -188,16 +188,12 @@ class VectorStore:
 
     def put(self, space: str, places: Mapping[int, bytes], vectors: Mapping[bytes, Vectors]) -> None:
         """Store new ``vectors`` by digest and assign each passage its vector."""
-        column = self._column()
+        by_pgvector = self._index.pgvector()
         with self._index.session(write=True) as session:
             insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
-            if column == "near":
-                digests = {*places.values()}
-                held = {
-                    digest: str(np.frombuffer(vector, _STORED, min(len(vector) // 2, _MAX_HALFVEC)).tolist())
-                    for digest, vector in session.execute(_HELD.format(marks([*digests])), [*digests])
-                }
-                insert(session, _PUT_NEAR, ((n, digest, held.get(digest)) for n, digest in places.items()))
+            if by_pgvector and places:
+                held = dict(session.execute(_HELD.format(marks(places)), [*places.values()]))
+                insert(session, _PUT_NEAR, ((number, d, _halfvec(held[d])) for number, d in places.items()))
             else:
                 insert(session, _PUT_PLACES, places.items())
             _put_stamp(session, space)
@@ -265,6 +261,10 @@ def text_to_embed(title: str, heading: str, text: str) -> str:
 
 def _put_stamp(session: IndexSession, space: str) -> None:
     put_setting(session, "vectors", f"{space} {uuid4().hex}")
+
+
+def _halfvec(stored: bytes) -> str:
+    return str(np.frombuffer(stored, _STORED)[:_MAX_HALFVEC].tolist())
 
 
 def _digest(space: str, text: str) -> bytes:

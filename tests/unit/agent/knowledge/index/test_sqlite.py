@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.index.tables import PART
+from agent.knowledge.index.tables import PART, condition_of
 from agent.knowledge.types import KnowledgeAwayError
 
 
@@ -89,6 +89,9 @@ def test_closing_an_index_in_use_lets_the_reader_finish(index: SqliteIndex, docs
 
 
 def test_neighbouring_passages_are_read_without_scanning_other_documents(index: SqliteIndex) -> None:
+    condition, audiences = condition_of(["public", "C0HR"], [])
     with index.session() as session:
-        plan = session.execute("EXPLAIN QUERY PLAN " + PART, ("a.md", 0, 3)).fetchall()
+        values = ("a.md", 0, 3, *audiences)
+        plan = session.execute("EXPLAIN QUERY PLAN " + PART.format(condition), values).fetchall()
+    assert any("documents_by_id" in step[-1] for step in plan), plan
     assert not any("SCAN" in step[-1] for step in plan), plan
