@@ -129,8 +129,8 @@ class Readable:
 
     ``url`` is its own link; if empty, the configured prefix makes one. ``place`` says what to add to the link: the
     ``anchor`` of a heading, the ``line``, or nothing. ``read`` returns the bytes and the time of the last change
-    (seconds since 1970, 0 if unknown), which is that of a commit if ``is_committed``. It raises ``ReadError`` and
-    ``NotModifiedError``.
+    (seconds since 1970, 0 if unknown), which counts more than dates in the text if ``is_committed``. It raises
+    ``ReadError`` and ``NotModifiedError``. ``title`` is the source's; if empty, the document's own counts.
     """
 
     id: str
@@ -142,6 +142,7 @@ class Readable:
     url: str = ""
     place: str = ""
     is_committed: bool = False
+    title: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

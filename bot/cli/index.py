@@ -223,5 +223,6 @@ def feed(
         printer = Printer(known=known, dry_run=dry_run)
         read = confluence.print_pages if system == "confluence" else notion.print_pages
         read(read_config(config), printer)
+        printer.finish()
     except FeedError as error:
         raise WrongUse(str(error)) from None

@@ -21,6 +21,8 @@ class WikiPage:
     people: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     above: tuple[str, ...] = ()
+    status: str = "current"
+    includes: str = ""  # the page's own markup, if it includes others
 
 
 @dataclass(kw_only=True)
@@ -47,6 +49,8 @@ class Wikis:
     asked: list[str] = field(default_factory=list)
     refusals: list[int] = field(default_factory=list)
     url: str = ""
+    next_url: str = "/rest/api"  # how the next page of a list begins
+    has_space: bool = True
 
     def answer(self, path: str, headers: Message, body: bytes) -> tuple[int, bytes]:  # noqa: ARG002 - as ``Answer``
         parts = urlsplit(path)
@@ -60,6 +64,8 @@ class Wikis:
         """Return the JSON for a request; None if there is nothing at the path."""
         if path == "/wiki/rest/api/content/search":
             return self._search(query)
+        if path == "/wiki/rest/api/space/ENG" and self.has_space:
+            return {"key": "ENG"}
         if found := re.fullmatch(r"/wiki/rest/api/group/(\w+)/membersByGroupId", path):
             return {"results": [PEOPLE[who] for who in self.groups[found[1]]], "_links": {}}
         if path == "/v1/search":
@@ -69,10 +75,13 @@ class Wikis:
         return None
 
     def _search(self, query: dict[str, list[str]]) -> dict[str, Any]:
-        wanted = re.findall(r"\d+", query["cql"][0].partition(" in ")[2]) or list(self.pages)
+        cql = query["cql"][0]
+        wanted = re.findall(r"\d+", cql.partition(" in ")[2]) or list(self.pages)
+        if "macro in (include, excerpt-include)" in cql:
+            wanted = [number for number in wanted if self.pages[number].includes]
         start, step = int(query.get("start", ["0"])[0]), 2  # a small page of results, so that paging is seen
         found = [self._item(number) for number in wanted[start : start + step] if number in self.pages]
-        more = f"/rest/api/content/search?cql={query['cql'][0]}&start={start + step}"
+        more = f"{self.next_url}/content/search?cql={cql}&start={start + step}"
         return {"results": found, "_links": {"next": more} if start + step < len(wanted) else {}}
 
     def _item(self, number: str) -> dict[str, Any]:
@@ -82,10 +91,11 @@ class Wikis:
         return {
             "id": number,
             "title": page.title,
+            "status": page.status,
             "version": {"when": page.when},
             "ancestors": [{"id": above} for above in page.above],
             "restrictions": {"read": {"restrictions": restrictions}},
-            "body": {"view": {"value": page.html}},
+            "body": {"view": {"value": page.html}, "storage": {"value": page.includes}},
             "_links": {"webui": f"/spaces/ENG/pages/{number}"},
         }
 

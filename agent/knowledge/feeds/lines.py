@@ -1,14 +1,19 @@
 """Settings and output of the shipped feeds: a TOML file in, one JSON object per line out."""
 
 import sys
+import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import orjson
+
+from agent.knowledge.readers.reading import parse_timestamp
+
+_FRESH_S: Final = 120.0
 
 
 class FeedError(Exception):
@@ -28,7 +33,12 @@ class FeedPage:
 
     @property
     def revision(self) -> str:
-        """A digest that changes with the page's last edit, its place and its audience."""
+        """A digest that changes with the page's last edit, its place and its audience.
+
+        It is empty for a page just edited: the time of the next edit may be the same, because Notion counts minutes.
+        """
+        if parse_timestamp(self.updated) > time.time() - _FRESH_S:
+            return ""
         said = "\n".join((self.title, self.url, self.updated, str(self.audience)))
         return sha256(said.encode()).hexdigest()[:16]
 
@@ -40,6 +50,7 @@ class Printer:
     known: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
     out: BinaryIO = field(default_factory=lambda: sys.stdout.buffer)
+    _printed: int = 0
 
     def is_needed(self, page: FeedPage) -> bool:
         """Return whether the page's text is needed; if not, print its line."""
@@ -48,7 +59,7 @@ class Printer:
             self.out.write(f"{page.title}\t{seen_by or 'no one: ' + page.reason}\t{page.url}\n".encode())
         elif not page.audience:
             sys.stderr.write(f"{page.title}: no one may see it: {page.reason}\n")
-        elif self.known.get(page.key) == page.revision:
+        elif page.revision and self.known.get(page.key) == page.revision:
             self._print({"key": page.key, "unchanged": True, "audience": page.audience})
         else:
             return True
@@ -59,7 +70,13 @@ class Printer:
         fields = {"key": page.key, "title": page.title, "url": page.url, "updated": page.updated}
         self._print(fields | {"audience": page.audience, "revision": page.revision, "text": text} | more)
 
+    def finish(self) -> None:
+        """Print that the system has no page for anyone, if that is so: otherwise Orion would keep the earlier pages."""
+        if not self._printed and not self.dry_run:
+            self._print({"empty": True})
+
     def _print(self, fields: Mapping[str, Any]) -> None:
+        self._printed += 1
         self.out.write(orjson.dumps(fields) + b"\n")
         self.out.flush()
 

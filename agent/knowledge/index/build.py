@@ -104,7 +104,9 @@ class IndexBuilder:
         try:
             data, changed_at = file.read()
             self._read, self._size = self._read + 1, self._size + len(data)
-            digest = digest_of(data)
+            digest = digest_of(
+                f"{file.title}\n{changed_at}\n".encode("utf-8", "replace") + data if file.title else data
+            )
             if self._known.get(file.key) == (digest, file.id, file.audience, file.url):
                 self._counts["unchanged"] += 1
                 self._run.failed += [(file.id, cut)] if (cut := self._note_of(file, digest)) else []
@@ -129,7 +131,9 @@ class IndexBuilder:
         url = file.url or document_url(self._docs_url, file.id)
         times = {"committed" if file.is_committed else "changed": changed}
         try:
-            document, chunks = self._reader.read(FileToRead(file.name, data, url=url, **times), self._write_batch)
+            document, chunks = self._reader.read(
+                FileToRead(file.name, data, url=url, title=file.title, **times), self._write_batch
+            )
         except ReadError as error:
             if not error.temporary:
                 self._run.new_notes[f"{UNREAD}{file.key}"] = f"{digest} {error.reason}"

@@ -62,6 +62,9 @@ _BULKY: Final = (
     (re.compile(r"<script\b.*?</script>", re.DOTALL), "</script>"),
     (re.compile(r"<style\b.*?</style>", re.DOTALL), "</style>"),
 )
+# Pictures of one character, which may be all that a cell says.
+_EMOJI: Final = re.compile(r"<img\b(?=[^>]*\bclass=[\"'][^\"'>]*\bemo(?:ji|ticon)\b)[^>]*>", re.IGNORECASE)
+_EMOJI_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)=[\"']([^\"'<>]{1,40})[\"']")
 _EMPTY_ELEMENT: Final = re.compile(
     r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE
 )
@@ -90,6 +93,7 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
         within = "<".join(shown[:most].split("<", most_tags)[:most_tags])
         limits.cut = IN_PART if len(within) < len(shown) else ""
         shown = within
+    shown = _EMOJI.sub(lambda picture: " ".join(_EMOJI_TEXT.findall(picture[0])[:1]), shown)
     shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(shown))
     try:
         shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown

@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -59,13 +59,17 @@ class TimeLeft:
 
 
 class FileToRead(NamedTuple):
-    """A file. ``name`` determines its format, ``url`` is the base of its links, and times are seconds since 1970."""
+    """A file. ``name`` determines its format, ``url`` is the base of its links, and times are seconds since 1970.
+
+    ``title`` replaces its own.
+    """
 
     name: str
     data: bytes
     changed: float = 0.0
     committed: float = 0.0
     url: str = ""
+    title: str = ""
 
 
 class DocumentReader:
@@ -184,7 +188,7 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
 def _read(file: FileToRead, limits: FileLimits) -> tuple[ReadDocument, tuple[Chunk, ...]]:
     soft = ReadLimits(ends=time.monotonic() + limits.timeout_s * _SOFT_SHARE, max_chars=limits.max_chars)
     document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=soft)
-    document = resolve_links(document, file.url)
+    document = resolve_links(replace(document, title=file.title or document.title), file.url)
     return document, chunk_document(document)
 
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from io import BufferedReader, RawIOBase
 from multiprocessing.connection import wait
@@ -23,7 +22,6 @@ from typing import IO, Any, Final
 
 import orjson
 
-from agent.knowledge.readers.document import front_matter
 from agent.knowledge.readers.reading import parse_timestamp, read_bytes
 from agent.knowledge.sources.file_rules import is_storable
 from agent.knowledge.types import FETCHED, DocumentSource, IndexRun, NotModifiedError, Readable, ReadError
@@ -33,6 +31,7 @@ MAX_LINE_BYTES: Final = 8_000_000
 _MAX_OUTPUT_BYTES: Final = 2_000_000_000
 _MAX_TITLE_CHARS: Final = 300
 _CHUNK_BYTES: Final = 1 << 16
+_NOTHING: Final = 'printed no document; its documents stay. A feed that has none prints {"empty": true}'
 _TOO_SLOW: Final = "took too long and was ended; its documents stay"
 
 
@@ -57,20 +56,28 @@ class FeedSource(DocumentSource):
     def documents(self, run: IndexRun) -> Iterator[Readable]:
         """Yield every document that the feed names."""
         seen: set[str] = set()
+        is_empty = False  # the program says so
         try:
             with tempfile.TemporaryDirectory(prefix="orion-feed-") as folder:
                 prefix = f"{FETCHED}{self.key}/"
                 known = {key.removeprefix(prefix): note for key, note in run.notes.items() if key.startswith(prefix)}
                 for line in self._lines(Path(folder), known):
-                    document = self._document(line, Path(folder), run)
+                    fields = _fields_of(line)
+                    is_empty = is_empty or fields.get("empty") is True
+                    document = self._document(fields, line, Path(folder), run)
                     if document and document.key in seen:
                         run.failed.append((document.key, "is printed twice; only the first counts"))
                     elif document:
                         seen.add(document.key)
                         yield document
+            reason = (
+                "" if seen or is_empty or not any(key.startswith(f"{self.key}/") for key in run.known) else _NOTHING
+            )
         except ReadError as error:
+            reason = error.reason
+        if reason:
             run.missing.append(self.key)
-            run.failed.append((self.key, error.reason))
+            run.failed.append((self.key, reason))
 
     def _lines(self, folder: Path, revisions: dict[str, str]) -> Iterator[bytes]:
         """Yield the lines of the file, or of the program while it runs. Raises ``ReadError``."""
@@ -111,15 +118,11 @@ class FeedSource(DocumentSource):
             if code:
                 raise ReadError(reason=f"ended with exit code {code}{_last_line(complaints)}; its documents stay")
 
-    def _document(self, line: bytes, folder: Path, run: IndexRun) -> Readable | None:
+    def _document(self, fields: dict[str, Any], line: bytes, folder: Path, run: IndexRun) -> Readable | None:
         """Return the document of one line. A line that cannot be used is added to ``run.failed``."""
-        fields: Any = {}
-        with suppress(ValueError):
-            fields = orjson.loads(line) if len(line) <= MAX_LINE_BYTES else {}
-        fields = fields if isinstance(fields, dict) else {}
         key = str(fields.get("key") or "")
         if not key or not is_storable(key):
-            if line.strip():
+            if line.strip() and fields.get("empty") is not True:
                 begin = line[:60].decode("utf-8", "replace")
                 dots = "…" if len(line) > len(begin) else ""
                 run.failed.append((self.key, f"printed a line that is not a document: {begin!a}{dots}"))
@@ -136,6 +139,8 @@ class FeedSource(DocumentSource):
             read=partial(_read, fields, folder, run, f"{self.key}/{key}"),
             audience=audience or NOBODY,
             url=url if url.startswith(("https://", "http://")) else "",
+            is_committed=True,
+            title=" ".join(str(fields.get("title") or (key if "text" in fields else "")).split())[:_MAX_TITLE_CHARS],
         )
 
 
@@ -171,6 +176,14 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
         goes_on = not line.endswith(b"\n")
 
 
+def _fields_of(line: bytes) -> dict[str, Any]:
+    """Return the object on a line, or an empty one."""
+    fields = None
+    with suppress(ValueError):
+        fields = orjson.loads(line) if len(line) <= MAX_LINE_BYTES else None
+    return fields if isinstance(fields, dict) else {}
+
+
 def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tuple[bytes, float]:
     """Return the document's bytes and the time of its last change; remember its revision. Raises ``ReadError``."""
     if fields.get("unchanged") is True:
@@ -184,10 +197,7 @@ def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tupl
             raise ReadError(reason="names a file outside the folder that the feed was given")
         data, _ = read_bytes(file)
     elif isinstance(fields.get("text"), str):
-        title = str(fields.get("title") or fields["key"])[:_MAX_TITLE_CHARS]
-        day = f"{datetime.fromtimestamp(changed, UTC):%Y-%m-%d}" if changed else ""
-        head = front_matter(title, day) if "name" not in fields else ""
-        data = (head + fields["text"]).encode("utf-8", "replace")
+        data = fields["text"].encode("utf-8", "replace")
     else:
         raise ReadError(reason="has neither text nor path")
     run.new_notes[f"{FETCHED}{key}"] = str(fields.get("revision") or "")

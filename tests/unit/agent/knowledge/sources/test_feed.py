@@ -88,6 +88,18 @@ def test_a_failing_program_keeps_the_earlier_documents(
     assert titles(index) == {"Lunch": "public", "Pay": "C0BOSS"}, "an audience that shrank counts all the same"
 
 
+@pytest.mark.parametrize("code", ["", "print('<html>502 Bad Gateway</html>')", "print('{}')"])
+def test_a_program_that_prints_no_document_keeps_the_earlier_ones(
+    code: str, index: KnowledgeIndex, tmp_path: Path
+) -> None:
+    index.index([program(tmp_path, "", LUNCH, PAY)])
+    report = index.index([program(tmp_path, code)])
+    assert "printed no document; its documents stay" in report.failed[-1][1]
+    assert titles(index) == {"Lunch": "public", "Pay": "C0HR"}
+    assert index.index([program(tmp_path, "", {"empty": True})]) == IndexReport(removed=2)
+    assert index.index([program(tmp_path, "")]) == IndexReport(), "it never had any"
+
+
 @pytest.mark.parametrize(
     "garbage",
     ["not json", "[]", "{}", '{"key": ""}', '{"key": "9", "audience": "public"}', '"' + "x" * 9_000_000, "{" * 100_000],
@@ -125,6 +137,24 @@ def test_a_program_sees_nothing_of_orion_and_reads_only_its_own_folder(
     assert "SLACK_BOT_TOKEN" not in (tmp_path / "environment.txt").read_text()
     assert titles(index) == {"Lunch": "public"}
     assert "outside" in report.failed[0][1]
+
+
+def test_title_and_date_are_those_of_the_feed_in_every_format(index: KnowledgeIndex, tmp_path: Path) -> None:
+    page = {"name": "page.html", "text": "<title>A</title><h1>Overview</h1><p>Last updated: 1 May 2020</p>"}
+    notes = {"text": "---\ntitle: B\n---\n\n# Overview\n\nLast updated: 1 May 2020"}
+    plain = {"name": "a.txt", "text": "Updated: 1 May 2020"}
+    for title in ("Leave", "Absence"):
+        named = {"title": title, "updated": "2026-03-04T10:00:00Z"}
+        index.index(
+            [
+                program(
+                    tmp_path,
+                    "",
+                    *(LUNCH | named | more | {"key": str(n)} for n, more in enumerate((page, notes, plain))),
+                )
+            ]
+        )
+        assert {(each.title, each.updated_at) for each in index.documents()} == {(title, "2026-03-04")}
 
 
 def test_a_title_is_read_as_it_is_and_a_key_counts_once(index: KnowledgeIndex, tmp_path: Path) -> None:
