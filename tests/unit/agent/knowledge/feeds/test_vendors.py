@@ -166,7 +166,7 @@ def test_a_page_is_for_those_who_may_read_the_pages_that_it_includes(
 
 
 VIEWS = {
-    '<li class="checked" data-inline-task-id="1">Ship</li><li data-inline-task-id="2">Test</li>': "- [x] Ship\n- [ ] Test",
+    '<li class="checked" data-inline-task-id="1">Go</li><li data-inline-task-id="2">No</li>': "- [x] Go\n- [ ] No",
     '<p>SSO: <img class="emoticon emoticon-cross" data-emoji-fallback="❌" alt="(error)"/></p>': "SSO: ❌",
     '<div class="expand-content" style="display: none;"><p>90 days</p></div>': "90 days",
     '<p><span class="aui-icon aui-icon-small">Icon</span>Never</p>': "Never",
