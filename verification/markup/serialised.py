@@ -35,7 +35,7 @@ _CODE_TOKEN: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?\]](?:\s|$)|[。！？]")
 _ENTRY: Final = re.compile(
-    r"^(?:- )?([a-z_]\w*|Thought|(?:Final )?[Aa]nswer)[ \t]*[:=](?:[ \t]*[|>][-+\d]?)?(?=\s)", re.MULTILINE
+    r"^(?:- )?([a-z_]\w*|Thought|(?:Final )?[Aa]nswer)[ \t]*[:=](?:[ \t]*[|>][-+\d]?)?(?:(?=\s)|(?<==))", re.MULTILINE
 )
 _CITED_ITEM: Final = re.compile(r"^- .*\[\d{1,9}\][.!?]?$", re.MULTILINE)
 _DOCUMENT_MARK: Final = re.compile(r"\A(?:---|\[\w+\])[ \t]*\n|\n(?:---|\.\.\.)\Z")
@@ -47,6 +47,12 @@ _OPENED: Final = re.compile(
 )
 _ELEMENT: Final = re.compile(
     r"(?:<\?xml[^<>]{0,100}\?>\s*)?<([A-Za-z][\w.-]{0,30})(?:[\s=][^<>\n]{0,200})?>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</\1>",
+    re.DOTALL,
+)
+# One text in quotes, in a value or a statement of any other notation.
+_WRAPPED: Final = re.compile(
+    r"(?:<\?php\s+)?(?:[^\w\s(\[{]{0,4}(?:(?:new|return)\s+)?[\w:.$]{0,40}\s?[(\[{](?!\d)[^!?\n)\]}]{0,40}?"
+    r"|[\w$ ]{1,40}=\s?|[a-z]{2,10} )([\"'])((?:\\.|(?!\1).)*)\1(?:\.\w{1,20}\(\))*[\s)\]}>;.,?]*",
     re.DOTALL,
 )
 _FENCED: Final = re.compile(
@@ -103,14 +109,14 @@ def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
     return text, (Repair(kind="serialised", count=count),) if count else ()
 
 
-def _texts(text: str) -> list[str] | None:
+def _texts(text: str, *, in_fence: bool = False) -> list[str] | None:
     """Return the texts that a serialised value shows, or None for a text that is not serialised."""
     if not text or len(text) > _MAX_LENGTH or _CODE.fullmatch(text):
         return None
     if text.casefold() in _EMPTY:
         return []
     if fenced := _FENCED.fullmatch(text):  # an answer may be code, unless its one text is a sentence
-        texts = _texts(fenced[2].strip())
+        texts = _texts(fenced[2].strip(), in_fence=True)
         return texts if texts and len(texts) == 1 and _is_sentence(texts[0]) else None
     plain = unescape(text) if text.lstrip("{[(").startswith("&") else text
     if element := _ELEMENT.fullmatch(plain):
@@ -119,7 +125,10 @@ def _texts(text: str) -> list[str] | None:
         plain = _OTHER_QUOTES.sub('"', plain)
     strings = _strings(plain)
     strings = _entries(plain) if strings is None else strings
-    return _shown_texts(strings) if strings is not None else None
+    if strings is not None:
+        return _shown_texts(strings)
+    wrapped = None if in_fence else _WRAPPED.fullmatch(plain)
+    return [_decode(wrapped[2])] if wrapped and _is_sentence(wrapped[2]) else None
 
 
 def _shown_texts(strings: list[_Keyed]) -> list[str]:

@@ -9,7 +9,7 @@ headings of the cited sources.
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final
@@ -19,10 +19,10 @@ from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.inline import HTML_TAGS, LEAKED_NAME, LEAKED_TAG
 from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import FormFault, apply_edits, segments
-from verification.markup.serialised import is_serialised
+from verification.markup.serialised import is_serialised, unwrap
 from verification.rules.references import cited_sources
 from verification.text.language import compile_pattern, content_stems, detect_language, load_table, values_by_language
-from verification.types import Dialect, Draft, Reading, RuleName, Violation
+from verification.types import Dialect, Reading, RuleName, Source, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
 # Repair improves these, but Slack shows them well enough: they are not violations.
@@ -45,7 +45,8 @@ def well_formed(reading: Reading) -> Iterator[Violation]:
     """Yield the formatting faults of the text and of each chunk. A fault only in a chunk is located by its words."""
     draft, limit = reading.draft, CHUNK_LIMITS[reading.draft.dialect]
     only_there = [each for chunk in reading.chunks for each in violations(chunk, draft.dialect, limit=limit)]
-    only_there += [_violation(draft.text, fault) for fault in _wrapping_tags(draft)]
+    unwrapped = unwrap(draft.text)[0] if draft.repair else draft.text
+    only_there += [_violation(unwrapped, fault) for fault in _wrapping_tags(unwrapped, draft.sources)]
     if draft.repair and reading.chunks and not only_there:
         # Only the chunks are sent. In the model's own text a tag may leak that repair has hidden in a table.
         leaks = _leaks(draft.text) if "<" in draft.text and "|" in draft.text else ()
@@ -93,14 +94,14 @@ def _leaks(text: str) -> Iterator[FormFault]:
             yield from (FormFault(leak, *match.span()) for match in pattern.finditer(text, start, end))
 
 
-def _wrapping_tags(draft: Draft) -> Iterator[FormFault]:
+def _wrapping_tags(text: str, sources: Sequence[Source]) -> Iterator[FormFault]:
     """Yield each tag that wraps a text, or opens the answer, as models mark thoughts; not HTML or a source's tags."""
-    ends = {match[2] for match in _ANY_TAG.finditer(draft.text) if match[1]}
-    begin = len(draft.text) - len(draft.text.lstrip())
-    for kind, start, end in segments(draft.text) if "<" in draft.text else ():
-        for tag in _ANY_TAG.finditer(draft.text, start, end) if kind == "text" else ():
+    ends = {match[2] for match in _ANY_TAG.finditer(text) if match[1]}
+    begin = len(text) - len(text.lstrip())
+    for kind, start, end in segments(text) if "<" in text else ():
+        for tag in _ANY_TAG.finditer(text, start, end) if kind == "text" else ():
             wraps = tag[2] in ends or tag.start() == begin
-            if wraps and tag[2].lower() not in HTML_TAGS and not any(tag[0] in source.text for source in draft.sources):
+            if wraps and tag[2].lower() not in HTML_TAGS and not any(tag[0] in source.text for source in sources):
                 yield FormFault("tag", *tag.span())
 
 

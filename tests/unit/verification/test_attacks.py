@@ -79,6 +79,10 @@ LIMITS = Source(id=1, title="Limits", text=f"{LIMIT}.")
         "&quot;{}&quot;", 'data: {{"answer": "{}"}}\n\ndata: [DONE]', "Answer(text='{}', sources=['a'])",
         "text='{}' sources=[]", '[{{"type": "text", "text": "{}"}}]',
         '{{"answer": "{}", "language": "en", "sources": ["Limits"]}}',
+        '(answer "{}")', '((answer . "{}"))', "'(list :answer \"{}\")", '{{:answer "{}"}}', '&Answer{{Text: "{}"}}',
+        'Answer {{ text: "{}".to_string() }}', 'new {{ Answer = "{}" }};', '{{answer, <<"{}">>}}', "answer('{}').",
+        'Map("answer" -> "{}")', '@{{@"answer": @"{}"}}', "<?php return ['answer' => '{}']; ?>", "$answer = '{}';",
+        'echo "{}"', "[response]\nanswer={}", '{{{{ answer | default("{}") }}}}', 'Dim answer As String = "{}"',
         "<answer><![CDATA[{}]]></answer>", "{{“answer”: “{}”}}", '{{"answer": "{}\\u202e"}}',
     ],
 )  # fmt: skip
@@ -120,6 +124,8 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
     ["[1]", "[1, 2]", "`null`", '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here).", "{{ name }}",
      "Answer: 30", "Note: the office opens at 9 [1].", 'Limits: "Each key may send 120 requests."',
      '["Travel"](https://x.test) has it [1].', '"One, two."\n"Three, four."', 'print("hello")',
+     'The page says "it is open on every day of the week [1]."', '[1] says "it is open on every day of the week."',
+     'Use this (it prints "open on every day of the week [1].")', '```python\nx = "open on every day of the week"\n```',
      "- note: it is open [1]\n- why: it is day [1]", "name: Ben\nrole: lead",
      "- text: the body of the message [1]\n- content: its parts, in order [1]"],
 )  # fmt: skip
