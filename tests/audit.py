@@ -20,7 +20,7 @@ OPTIONS = ("--format=json", "--progress-spinner=off", "--disable-pip", "--requir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What became of one file: packages answered for, those with faults (a line each), and why others were not."""
+    """The result for one file: audited packages, vulnerable ones (a line each), and reasons for the others."""
 
     file: str
     answered: int = 0

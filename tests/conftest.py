@@ -31,7 +31,7 @@ from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from bot.redis.client import client_of
 from bot.redis.server import find_server
-from tests.support.orion_command import Terminal, opened
+from tests.support.orion_command import Terminal, open_terminal
 from tests.support.postgres_server import PostgresUnavailableError, postgres
 
 # A machine that runs two suites at once is slow now and then; what must be fast is shown by the bench, not by a test.
@@ -197,4 +197,4 @@ def each_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Knowl
 @pytest.fixture
 def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     """A person's terminal in a folder of its own."""
-    yield from opened(tmp_path, capsys, monkeypatch)
+    yield from open_terminal(tmp_path, capsys, monkeypatch)

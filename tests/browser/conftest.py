@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
-from tests.support.staged_page import Stage, staged
+from tests.support.staged_page import Stage, open_stage
 
 expect.set_options(timeout=30_000)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
@@ -37,5 +37,5 @@ async def browser() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def stage(browser: Browser) -> AsyncIterator[Stage]:
     """The local workspace with the echo app, and its page on a desktop."""
-    async with staged(browser) as opened:
+    async with open_stage(browser) as opened:
         yield opened

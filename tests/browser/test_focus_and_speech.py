@@ -1,4 +1,4 @@
-"""H1 for who uses the page without a mouse, without seeing it, or enlarged: where the focus is, and what is said."""
+"""The page without a mouse, without sight, or enlarged: the place of the focus, and the words announced."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.support.local_echo import CHAT, HELP, YOU, call
-from tests.support.staged_page import Stage, staged
+from tests.support.staged_page import Stage, open_stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -31,7 +31,7 @@ async def focus_is_kept(page: Page) -> None:
     await expect(page.locator("body > *").locator(":focus")).to_have_count(1)
 
 
-def shown(stage: Stage, thread: str, *steps: str) -> None:
+def show_status(stage: Stage, thread: str, *steps: str) -> None:
     where = {"channel_id": HELP, "thread_ts": thread}
     inside = stage.workspace.workspace
     call(inside, "assistant.threads.setStatus", **where, status="is working", loading_messages=list(steps))
@@ -55,7 +55,7 @@ async def test_each_message_link_and_stop_button_says_which_one_it_is(stage: Sta
     source = "https://docs.example/backups#kept"
     post(stage, f"For 35 days <{source}|[1]>.", f"<{source}|[1] Backups › Kept> · today")
     page = await stage.open("/#/C0HELP")
-    shown(stage, first)
+    show_status(stage, first)
     await expect(page.get_by_role("link", name="[1] Backups › Kept", exact=True)).to_have_text(
         ["[1]", "[1] Backups › Kept"]
     )
@@ -69,7 +69,7 @@ async def test_each_message_link_and_stop_button_says_which_one_it_is(stage: Sta
 
 @pytest.mark.parametrize("width", [680, 780])
 async def test_the_focus_is_in_a_pane_that_covers_the_conversation(browser: Browser, width: int) -> None:
-    async with staged(browser, width=width, height=430) as stage:
+    async with open_stage(browser, width=width, height=430) as stage:
         page = await stage.open("/#/D0ORION")
         root = stage.workspace.post(YOU, CHAT, "hello there")
         call(stage.workspace.workspace, "chat.postMessage", channel=CHAT, text="An answer", thread_ts=root)
@@ -81,7 +81,7 @@ async def test_the_focus_is_in_a_pane_that_covers_the_conversation(browser: Brow
 
 
 async def test_the_drawer_takes_the_focus_and_returns_it(browser: Browser) -> None:
-    async with staged(browser, width=680, height=430) as stage:
+    async with open_stage(browser, width=680, height=430) as stage:
         page = await stage.open("/#/C0HELP")
         sign = page.get_by_role("button", name="Show channels")
         await sign.press("Enter")
@@ -106,8 +106,8 @@ async def test_the_focus_never_falls_off_the_page(stage: Stage) -> None:
     await page.keyboard.press("Escape")
     await expect(page.locator("#tour")).to_be_hidden()
     await expect(page.get_by_role("button", name="Take the tour")).to_be_focused()
-    await deleted(page, page.locator("#timeline .message").nth(1))
-    shown(stage, root, "Looking…", "Checking…")
+    await delete_message(page, page.locator("#timeline .message").nth(1))
+    show_status(stage, root, "Looking…", "Checking…")
     await page.get_by_role("button", name="Stop").focus()
     stage.workspace.post("U0RELEASE", HELP, "meanwhile")
     await expect(page.get_by_role("button", name="Stop")).to_be_focused()
@@ -116,7 +116,7 @@ async def test_the_focus_never_falls_off_the_page(stage: Stage) -> None:
     await focus_is_kept(page)
 
 
-async def deleted(page: Page, message: Locator) -> None:
+async def delete_message(page: Page, message: Locator) -> None:
     await message.get_by_role("button", name="Delete").press("Enter")
     await page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
     await expect(page.locator("#timeline .message")).to_have_count(1)
@@ -135,7 +135,7 @@ async def test_escape_closes_the_dialog_before_the_thread_behind_it(stage: Stage
 
 
 async def test_the_edited_message_is_fully_visible(browser: Browser) -> None:
-    async with staged(browser, width=680, height=430) as stage:
+    async with open_stage(browser, width=680, height=430) as stage:
         for number in range(9):
             stage.workspace.post(YOU, HELP, f"message {number}")
         page = await stage.open("/#/C0HELP")

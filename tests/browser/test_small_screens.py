@@ -1,10 +1,10 @@
-"""H1 for who holds a telephone: what is tapped stays where it is, Back leads one step back, nothing covers the rest."""
+"""The page on a telephone: a tap moves nothing, Back leads one step back, and nothing covers the rest."""
 
 import pytest
 from playwright.async_api import Browser, Locator, expect
 
 from tests.support.local_echo import HELP, YOU
-from tests.support.staged_page import Stage, staged
+from tests.support.staged_page import Stage, open_stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -16,7 +16,7 @@ async def height(node: Locator) -> float:
 
 
 async def test_a_tap_keeps_the_scroll_position_and_back_goes_one_step_back(browser: Browser) -> None:
-    async with staged(browser, width=375, touch=True) as stage:
+    async with open_stage(browser, width=375, touch=True) as stage:
         for number in range(14):
             root = stage.workspace.post(YOU, HELP, f"question {number}")
             stage.workspace.post("U0RELEASE", HELP, f"answer {number}", root)
@@ -41,7 +41,7 @@ async def test_a_tap_keeps_the_scroll_position_and_back_goes_one_step_back(brows
 
 
 async def test_back_in_the_inspector_returns_to_its_thread(browser: Browser) -> None:
-    async with staged(browser, width=375) as stage:
+    async with open_stage(browser, width=375) as stage:
         root = stage.workspace.post(YOU, HELP, "<@U0ORION> hello")
         # An answer that comes later would open by itself, in place of the button.
         await stage.workspace.wait_for(lambda: stage.workspace.messages(HELP, root)[1:])
@@ -56,7 +56,7 @@ async def test_back_in_the_inspector_returns_to_its_thread(browser: Browser) -> 
 
 
 async def test_the_drawer_scrolls_and_the_tour_covers_nothing(browser: Browser) -> None:
-    async with staged(browser, width=667, height=375) as stage:
+    async with open_stage(browser, width=667, height=375) as stage:
         page = await stage.open("/#/C0HELP")
         await page.get_by_role("button", name="Show channels").click()
         await page.locator("#try-panel summary").click()

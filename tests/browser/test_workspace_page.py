@@ -6,13 +6,13 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, modal
-from tests.support.staged_page import Stage, staged
+from tests.support.staged_page import Stage, open_stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_a_click_asks_an_example_question_and_it_is_answered_there(browser: Browser) -> None:
-    async with staged(browser) as stage:
+    async with open_stage(browser) as stage:
         page = await stage.open()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Orion")
         await page.get_by_role("button", name="How long does it take?").press("Enter")
@@ -20,7 +20,7 @@ async def test_a_click_asks_an_example_question_and_it_is_answered_there(browser
         await expect(page.locator("#timeline .message")).to_have_count(2)
         await expect(page.locator(".welcome")).to_have_count(0)
         assert stage.echo.events[0]["tab"] == "messages"
-    async with staged(browser) as stage:
+    async with open_stage(browser) as stage:
         await stage.open()
         prompts = [{"title": "Try this", "message": "What is new?"}, {"title": "Again", "message": "Who decides?"}]
         call(stage.workspace.workspace, "assistant.threads.setSuggestedPrompts", channel_id=CHAT, prompts=prompts)
@@ -48,20 +48,20 @@ async def test_a_modal_opens_shows_its_errors_and_closes_with_escape(stage: Stag
 
 
 async def test_every_input_of_a_dialog_is_filled_in_and_sent_as_slack_sends_it(browser: Browser) -> None:
-    def asked(name: str, kind: str, **more: Any) -> dict[str, Any]:
+    def input_block(name: str, kind: str, **more: Any) -> dict[str, Any]:
         element = {"type": kind, "action_id": "value", **more}
         return {"type": "input", "block_id": name, "label": {"type": "plain_text", "text": name}, "element": element}
 
     modes = [{"text": {"type": "plain_text", "text": mode}, "value": mode} for mode in ("mention", "listen")]
     blocks = [
-        asked("name", "plain_text_input", initial_value="Ada"),
-        asked("text", "plain_text_input", multiline=True, initial_value="Two\nlines"),
-        asked("mode", "static_select", options=modes, initial_option=modes[1]),
-        asked("owner", "users_select", initial_user="U0ONCALL"),
-        asked("place", "conversations_select", initial_conversation=HELP),
-        asked("review", "datepicker", initial_date="2027-05-26"),
+        input_block("name", "plain_text_input", initial_value="Ada"),
+        input_block("text", "plain_text_input", multiline=True, initial_value="Two\nlines"),
+        input_block("mode", "static_select", options=modes, initial_option=modes[1]),
+        input_block("owner", "users_select", initial_user="U0ONCALL"),
+        input_block("place", "conversations_select", initial_conversation=HELP),
+        input_block("review", "datepicker", initial_date="2027-05-26"),
     ]
-    async with staged(browser) as stage:
+    async with open_stage(browser) as stage:
         page, workspace = await stage.open(), stage.workspace.workspace
         view = {**modal(), "blocks": blocks}
         call(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU), view=view)
@@ -189,7 +189,7 @@ async def test_own_messages_are_edited_and_deleted(stage: Stage) -> None:
 
 
 async def test_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
-    async with staged(browser, scheme="dark") as stage:
+    async with open_stage(browser, scheme="dark") as stage:
         page = await stage.open()
         background = "getComputedStyle(document.body.querySelector('.main')).backgroundColor"
         dark = await page.evaluate(background)
@@ -204,7 +204,7 @@ async def test_a_source_opens_at_the_cited_section(browser: Browser, tmp_path: P
         "# Guide\n\nintro\n\n## Steps\n\nfirst\n\nsecond\n\n## After\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     )
     (tmp_path / "plain.txt").write_text("one\ntwo\nthree\n")
-    async with staged(browser, tmp_path) as stage:
+    async with open_stage(browser, tmp_path) as stage:
         await stage.page.goto(f"{stage.workspace.url}/docs/guide.md#steps")
         await expect(stage.page.locator(".cited")).to_have_text(re.compile(r"^\s*Steps\s*first\s*second\s*$"))
         await expect(stage.page.get_by_role("region", name="Table")).to_have_attribute("tabindex", "0")

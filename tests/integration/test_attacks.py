@@ -35,12 +35,12 @@ from tests.support.orion_running import (
     STRANGER,
     Setting,
     answers,
-    filled,
+    dialog_values,
     idle,
     posts,
     running,
     settings_in,
-    shown,
+    text_of,
 )
 from tests.support.waiting import wait_until
 
@@ -196,7 +196,7 @@ async def save_every_attack(setting: Setting) -> None:
         reply = workspace.post("U0ONCALL", CHANNEL, f"Rack {number} is behind the reception. {attack}", asked)
         await workspace.use_shortcut(CHANNEL, reply, "orion_save", VISITOR)
         view = (await workspace.wait_for(lambda: [*workspace.workspace.views.open.values()]))[-1].view
-        values = filled(view, question={"value": f"Where is rack {number}? {attack}"})
+        values = dialog_values(view, question={"value": f"Where is rack {number}? {attack}"})
         errors = await workspace.submit(view["id"], values)
         assert [*live_parts({"text": "".join(errors.values())})] == []
 
@@ -324,7 +324,7 @@ async def test_without_a_judge_an_invented_date_is_not_posted(
         async with running(settings_in(tmp_path / "home", redis_url, **model), docs=tmp_path) as setting:
             asked = {setting.ask(f"{MENTION} Is there news about gallery {n}?"): c for n, c in enumerate(claims)}
             await wait_until(lambda: idle(setting), "all are answered", 60)
-            shown_for = {claim: shown(answers(setting.workspace, ts, ts)[0]) for ts, claim in asked.items()}
+            shown_for = {claim: text_of(answers(setting.workspace, ts, ts)[0]) for ts, claim in asked.items()}
             assert [claim for claim, text in shown_for.items() if claim in text] == RIGHT_DATES
 
 

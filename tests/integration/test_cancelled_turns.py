@@ -50,7 +50,7 @@ async def turn(model: ScriptedModel, listener: Listener, *tools: Tool, deadline_
     return outcome
 
 
-async def cancelled(running: asyncio.Task[TurnOutcome], after: Any) -> None:
+async def cancel_turn(running: asyncio.Task[TurnOutcome], after: Any) -> None:
     """Cancel a turn once something is true; it ends as cancelled and leaves no task behind."""
     others = asyncio.all_tasks() - {running}
     await wait_until(after, "the work is under way")
@@ -65,7 +65,7 @@ async def test_a_cancellation_ends_all_running_tools(*, swallows: bool) -> None:
     one, two, listener = Endless("one", swallows=swallows), Endless("two"), Listener()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(ScriptedModel([GOOD], decisions=[both()]), listener, one, two))
-        await cancelled(running, lambda: one.notes == two.notes == ["begun"])
+        await cancel_turn(running, lambda: one.notes == two.notes == ["begun"])
     assert one.notes == two.notes == ["begun", "ended"]
     assert not any(isinstance(event, Done) for event in listener.events)
 
@@ -75,7 +75,7 @@ async def test_a_cancellation_ends_the_search_before_the_first_decision() -> Non
     search.spec = PassageTool().spec
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(model, Listener(), search))
-        await cancelled(running, lambda: search.notes == ["begun"])
+        await cancel_turn(running, lambda: search.notes == ["begun"])
     assert search.notes == ["begun", "ended"]
     assert (model.decided, model.written) == ([], [])
 

@@ -1,4 +1,4 @@
-"""What channels.toml says of a channel holds there, and only there; audiences know groups, channels and addresses."""
+"""Settings in channels.toml apply only in their channel. Audiences name groups, channels and addresses."""
 
 import json
 import tomllib
@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from bot.local.model.roster import VISITOR
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in, text_of
 from tests.support.scripted_orion import QUICK
 
 QUESTION = "How long is the canteen open?"
@@ -52,7 +52,7 @@ async def test_documents_instruction_and_language_apply_only_in_their_channel(tm
                 assert ("3 hours" in prompts) is not here
                 assert "5 hours" in prompts
                 assert ("Name the hours first." in prompts) is here
-                assert ("Antwort" in shown(answer)) is here
+                assert ("Antwort" in text_of(answer)) is here
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def open_channel_dialog(setting: Setting) -> dict[str, Any]:
     return dict(views[-1].view)
 
 
-def typed(**values: str) -> dict[str, Any]:
+def filled_dialog(**values: str) -> dict[str, Any]:
     """The view that Slack sends for a filled-in dialog."""
     kinds = {"which": "selected_conversation", "mode": "selected_option", "language": "selected_option"}
     said = {"mode": "mention", "language": "asker", **values}
@@ -117,12 +117,12 @@ async def with_admin(tmp_path: Path, redis_url: str) -> AsyncIterator[tuple[Sett
 async def test_an_admin_changes_a_channel_in_app_home_with_immediate_effect(tmp_path: Path, redis_url: str) -> None:
     async with with_admin(tmp_path, redis_url) as (setting, file):
         workspace, view = setting.workspace, await open_channel_dialog(setting)
-        values = typed(which=CHANNEL, documents=" south/ \n\n", handoff="#help", language="de")
+        values = filled_dialog(which=CHANNEL, documents=" south/ \n\n", handoff="#help", language="de")
         assert not await workspace.submit(view["id"], values, ADMIN)
         assert tomllib.loads(file.read_text()) == {
             f"T0LOCAL/{CHANNEL}": {"documents": ["south/"], "handoff": "#help", "language": "de"}
         }
-        answer = shown(await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}")))
+        answer = text_of(await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}")))
         assert "5 hours" in answer
         assert "3 hours" not in answer
         await workspace.wait_for(lambda: "south/" in json.dumps(workspace.workspace.views.homes[ADMIN]))
@@ -145,7 +145,9 @@ async def test_the_dialog_of_a_channel_says_what_is_wrong(
 ) -> None:
     async with with_admin(tmp_path, redis_url) as (setting, file):
         view = await open_channel_dialog(setting)
-        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL) | typed(**wrong), ADMIN)
+        errors = await setting.workspace.submit(
+            view["id"], filled_dialog(which=CHANNEL) | filled_dialog(**wrong), ADMIN
+        )
         assert words in errors[block]
         assert not file.exists()
 
@@ -154,7 +156,7 @@ async def test_a_channel_file_that_cannot_be_written_is_reported(tmp_path: Path,
     async with with_admin(tmp_path, redis_url) as (setting, file):
         file.parent.write_text("a file where the folder should be")
         view = await open_channel_dialog(setting)
-        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL), ADMIN)
+        errors = await setting.workspace.submit(view["id"], filled_dialog(which=CHANNEL), ADMIN)
         assert "I can't write `channels.toml`" in errors["documents"]
 
 
@@ -163,7 +165,7 @@ async def test_a_channel_that_has_settings_is_not_added_again(tmp_path: Path, re
         view = await open_channel_dialog(setting)
         file.parent.mkdir()
         file.write_text(f'["{CHANNEL}"]\ndocuments = ["south/"]\n')
-        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL, language="de"), ADMIN)
+        errors = await setting.workspace.submit(view["id"], filled_dialog(which=CHANNEL, language="de"), ADMIN)
         assert "already has settings" in errors["which"]
         assert tomllib.loads(file.read_text()) == {CHANNEL: {"documents": ["south/"]}}
 
@@ -174,7 +176,7 @@ async def test_an_admin_without_access_is_told_that_nothing_was_saved(tmp_path: 
         members = setting.workspace.workspace.roster.members
         members[ADMIN] = replace(members[ADMIN], is_restricted=True)
         await setting.orion.redis.delete(*await setting.orion.redis.keys("orion:person:*"))
-        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL), ADMIN)
+        errors = await setting.workspace.submit(view["id"], filled_dialog(which=CHANNEL), ADMIN)
         assert "guest account" in errors["documents"]
         assert not file.exists()
 
@@ -186,5 +188,5 @@ async def test_only_admins_see_and_change_the_settings_of_channels(tmp_path: Pat
         home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(VISITOR))
         assert "orion_channel" not in json.dumps(home)
         workspace.workspace.views.open[view["id"]] = replace(workspace.workspace.views.open[view["id"]], user=VISITOR)
-        assert not await workspace.submit(view["id"], typed(which=CHANNEL, language="de"), VISITOR)
+        assert not await workspace.submit(view["id"], filled_dialog(which=CHANNEL, language="de"), VISITOR)
         assert not file.exists()

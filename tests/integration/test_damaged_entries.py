@@ -23,7 +23,7 @@ from bot.slack.message import Incoming, turn_id_for
 from bot.stores.limits import Listening, Pausing
 from bot.stores.stores import Cancellations, DirectChats, ThreadModes
 from bot.stores.turn_records import TurnRecords
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, idle, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, idle, running, settings_in, text_of
 from tests.support.waiting import wait_until
 
 DEEP = "[" * 100_000
@@ -121,7 +121,7 @@ async def test_damaged_records_of_people_threads_turns_and_budgets_do_not_preven
         assert {"person", "turn", "standing", "state", "fence", "tokens", "stats", "pace"} <= kinds
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} And how long are backups kept?", thread_ts=first)
         await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered")
-        assert shown(answers(workspace, ts, first)[0])
+        assert text_of(answers(workspace, ts, first)[0])
         direct = workspace.post(VISITOR, DIRECT, "How many requests per minute may one API key send?")
         await wait_until(lambda: answers(workspace, direct, direct, DIRECT), "a direct message is answered")
         workspace.open_home(VISITOR)

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, text_of
 from tests.support.scripted_orion import LIMIT
 from tests.support.waiting import wait_until
 
@@ -22,8 +22,8 @@ async def test_a_mention_is_answered_in_the_thread_with_its_source(setting: Sett
     ts = setting.ask(f"{MENTION} {LIMIT}")
     answer = await setting.answer_to(ts)
     assert answer["thread_ts"] == ts
-    assert "600 requests a minute" in shown(answer)
-    assert "/docs/api/limits-and-errors.md" in shown(answer)
+    assert "600 requests a minute" in text_of(answer)
+    assert "/docs/api/limits-and-errors.md" in text_of(answer)
     assert answer["metadata"]["event_payload"]["verified"] is True
 
 
@@ -32,14 +32,14 @@ async def test_a_follow_up_without_mention_is_understood(setting: Setting) -> No
     await setting.answer_to(ts)
     follow_up = setting.ask("And the secondary?", thread=ts)
     answer = await setting.answer_to(follow_up, thread=ts)
-    assert "on-call.md" in shown(answer)
+    assert "on-call.md" in text_of(answer)
 
 
 async def test_a_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
     ts = setting.ask(LIMIT, channel=DIRECT)
     answer = await setting.answer_to(ts, channel=DIRECT)
     assert answer["thread_ts"] == ts
-    assert "600" in shown(answer)
+    assert "600" in text_of(answer)
     threads = setting.workspace.workspace.threads
     await setting.workspace.wait_for(lambda: threads.sessions[(DIRECT, ts)].status == "active")
     assert {place: session.title for place, session in threads.sessions.items()} == {(DIRECT, ts): LIMIT}
@@ -59,7 +59,7 @@ async def test_an_edited_question_gets_a_new_answer_in_place(setting: Setting) -
     ts = setting.ask(f"{MENTION} {LIMIT}")
     first = await setting.answer_to(ts)
     setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
-    await setting.workspace.wait_for(lambda: "changed meanwhile" in shown(answers(setting.workspace, ts, ts)[0]))
+    await setting.workspace.wait_for(lambda: "changed meanwhile" in text_of(answers(setting.workspace, ts, ts)[0]))
     thread_mode = answers(setting.workspace, ts, ts)
     assert [message["ts"] for message in thread_mode] == [first["ts"]]
 
@@ -76,7 +76,7 @@ async def test_lost_redis_does_not_end_a_conversation(setting: Setting, redis_cl
     await forgotten(setting, redis_client)
     follow_up = setting.ask("And the secondary?", thread=ts)
     answer = await setting.answer_to(follow_up, thread=ts)
-    assert "on-call.md" in shown(answer)
+    assert "on-call.md" in text_of(answer)
 
 
 async def test_after_a_lost_redis_people_and_muted_threads_are_not_disturbed(
@@ -91,11 +91,11 @@ async def test_after_a_lost_redis_people_and_muted_threads_are_not_disturbed(
     before = looks(setting)
     ignored = [(setting.ask(LIMIT, thread=root), root) for root in (among_people, muted)]
 
-    async def recalled() -> bool:
+    async def are_known() -> bool:
         found = [*await redis_client.keys("orion:stranger:*"), *await redis_client.keys("orion:standing:*")]
         return len(found) == len(ignored)
 
-    await wait_until(recalled, "both threads are known again")
+    await wait_until(are_known, "both threads are known again")
     ignored += [(setting.ask(LIMIT, thread=root), root) for root in (among_people, muted)]
     again = setting.ask(f"{MENTION} {LIMIT}", thread=muted)
     await setting.answer_to(again, thread=muted)
@@ -132,7 +132,7 @@ async def test_muted_direct_chat_says_how_to_unmute(setting: Setting) -> None:
     root = setting.ask(LIMIT, channel=DIRECT)
     await setting.answer_to(root, channel=DIRECT)
     muted = await setting.answer_to(setting.ask("mute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)
-    assert "`unmute`" in shown(muted)
+    assert "`unmute`" in text_of(muted)
     ts = setting.ask(LIMIT, channel=DIRECT, thread=root)
     setting.workspace.edit(DIRECT, ts, f"{LIMIT} Please.")
     events = setting.workspace.workspace.deliveries.log
@@ -144,6 +144,6 @@ async def test_muted_direct_chat_says_how_to_unmute(setting: Setting) -> None:
     await wait_until(quiet, "both are done with")
     assert answers(setting.workspace, ts, root, DIRECT) == []
     back = await setting.answer_to(setting.ask("unmute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)
-    assert shown(back).startswith(say("unmuted", None))
+    assert text_of(back).startswith(say("unmuted", None))
     again = setting.ask(LIMIT, channel=DIRECT, thread=root)
-    assert "600" in shown(await setting.answer_to(again, thread=root, channel=DIRECT))
+    assert "600" in text_of(await setting.answer_to(again, thread=root, channel=DIRECT))

@@ -27,9 +27,9 @@ from bot.local.model.limits import LENIENT, Strictness
 from bot.turn.engine import TurnTimeouts
 from bot.turn.recovery import DOCUMENTS_AWAY
 from tests.process.chaos.scene import PLANNED
-from tests.support.local_slack import crowded
+from tests.support.local_slack import crowd_sockets
 from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, text_of
 from tests.support.paths import ROOT
 from tests.support.postgres_server import Database, database_in
 from tests.support.redis_fleet import Node, node
@@ -80,7 +80,7 @@ async def ask_in_channel(scene: Scene) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """How to cause a failure: what the model server sends first, and what goes wrong with Slack.
+    """The cause of a failure: the first replies of the model server, and the fault of Slack.
 
     ``before`` and ``after`` run before and after the question. ``needs`` says which servers are stopped, and whether
     streams are on.
@@ -100,7 +100,7 @@ class Failure:
     channel: str = CHANNEL
 
 
-async def carried_out_late(scene: Scene) -> None:
+async def release_late_posts(scene: Scene) -> None:
     workspace = scene.setting.workspace
     ts = workspace.messages(CHANNEL)[-1]["ts"]
     for count, what in ((1, "it is answered"), (2, "the first try's post is carried out"), (1, "the second one goes")):
@@ -113,36 +113,36 @@ def posting(error: str) -> Failure:
     return Failure(slack=lambda faults: faults.fail("chat.postMessage", error, times=2))
 
 
-def streamed(slack: Callable[[Faults], None], *decisions: Scripted) -> Failure:
+def streaming(slack: Callable[[Faults], None], *decisions: Scripted) -> Failure:
     """The answer is to be seen while it grows."""
     return Failure(slack=slack, decisions=decisions, needs=frozenset({"streams"}))
 
 
-def not_updated(faults: Faults) -> None:
+def refuse_updates(faults: Faults) -> None:
     faults.fail("chat.stopStream", "invalid_blocks")
     faults.fail("chat.update", "block_mismatch")
 
 
-async def recycled(scene: Scene) -> None:
+async def recycle_socket(scene: Scene) -> None:
     for reason in ("warning", "refresh_requested"):
-        await reconnected(scene.setting, scene.setting.workspace.workspace.sockets.disconnect(reason))
+        await wait_for_new_socket(scene.setting, scene.setting.workspace.workspace.sockets.disconnect(reason))
 
 
 async def broken(scene: Scene) -> None:
-    await reconnected(scene.setting, scene.setting.workspace.workspace.sockets.close())
+    await wait_for_new_socket(scene.setting, scene.setting.workspace.workspace.sockets.close())
 
 
 async def no_place_for_a_socket(scene: Scene) -> None:
     """Others hold all the sockets that an app may have; one of them goes once Orion asked for another in vain."""
     front = scene.setting.orion.socket
     assert front is not None
-    async with crowded(scene.setting.workspace):
-        await wait_until(lambda: opened(scene) >= 4, "Orion asks for another socket")
+    async with crowd_sockets(scene.setting.workspace):
+        await wait_until(lambda: sockets_opened_so_far(scene) >= 4, "Orion asks for another socket")
         assert not await front.ready()
     await wait_until(front.ready, "the socket is ready")
 
 
-def opened(scene: Scene) -> int:
+def sockets_opened_so_far(scene: Scene) -> int:
     return sum(call.method == "apps.connections.open" for call in scene.setting.workspace.calls)
 
 
@@ -153,12 +153,12 @@ async def redis_dies(scene: Scene) -> None:
 
 async def redis_comes_back(scene: Scene) -> None:
     """Once Slack has tried in vain to bring the question."""
-    await wait_until(lambda: any(event.reasons for event in brought(scene)), "Slack got no ack")
+    await wait_until(lambda: any(event.reasons for event in deliveries(scene)), "Slack got no ack")
     assert scene.redis is not None
     scene.redis.start_again()
 
 
-def brought(scene: Scene) -> list[EventDelivery]:
+def deliveries(scene: Scene) -> list[EventDelivery]:
     """The outcomes of the events."""
     return scene.setting.workspace.workspace.deliveries.log
 
@@ -167,16 +167,16 @@ async def ask_directly(scene: Scene) -> str:
     return scene.setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
 
 
-async def served_before(scene: Scene) -> None:
+async def answer_once_and_stop_redis(scene: Scene) -> None:
     """The direct chat is one that Orion serves; then Redis dies."""
     first = await ask_directly(scene)
     await scene.setting.answer_to(first, channel=DIRECT)
     await redis_dies(scene)
 
 
-async def away_for_ten_minutes(scene: Scene) -> None:
+async def return_after_ten_minutes(scene: Scene) -> None:
     """Slack gave up; what Redis remembers of Orion's listening is as old as it would be."""
-    await wait_until(lambda: brought(scene)[-1].given_up, "Slack gave up")
+    await wait_until(lambda: deliveries(scene)[-1].given_up, "Slack gave up")
     orion, redis = scene.setting.orion, scene.redis
     assert redis is not None
     redis.start_again()
@@ -201,7 +201,7 @@ def statuses(setting: Setting) -> list[str]:
     return [str(call.arguments.get("status")) for call in calls]
 
 
-async def reconnected(setting: Setting, breaking: Awaitable[None]) -> None:
+async def wait_for_new_socket(setting: Setting, breaking: Awaitable[None]) -> None:
     sockets = setting.workspace.workspace.sockets
     opened, front = sockets.opened, setting.orion.socket
     assert front is not None
@@ -249,7 +249,7 @@ FAILURES: Mapping[str, Failure] = {
     "slack: connection cut after the post": Failure(slack=lambda faults: faults.lose_response("chat.postMessage")),
     "slack: the post hangs": Failure(slack=lambda faults: faults.hang("chat.postMessage")),
     "slack: the post is carried out after the next try's": Failure(
-        slack=lambda faults: faults.hold("chat.postMessage"), after=carried_out_late
+        slack=lambda faults: faults.hold("chat.postMessage"), after=release_late_posts
     ),
     "slack: away for longer than a call waits": Failure(
         slack=lambda faults: faults.fail("chat.postMessage", status=503, times=4),
@@ -260,7 +260,7 @@ FAILURES: Mapping[str, Failure] = {
         decisions=(replace(RESPOND, wait_s=0.5),),  # what is answered at once needs no status
     ),
     "slack: blocks refused": Failure(slack=lambda faults: faults.fail("chat.postMessage", "invalid_blocks", times=2)),
-    "slack: socket is recycled (`warning`, `refresh_requested`)": Failure(before=recycled),
+    "slack: socket is recycled (`warning`, `refresh_requested`)": Failure(before=recycle_socket),
     "slack: socket breaks without a word": Failure(before=broken),
     "slack: no place for another socket (`too_many_websockets`)": Failure(before=no_place_for_a_socket),
     "slack: `channel_not_found`": posting("channel_not_found"),
@@ -271,28 +271,28 @@ FAILURES: Mapping[str, Failure] = {
     "slack: the token is revoked": Failure(
         slack=lambda faults: faults.fail("chat.postMessage", "token_revoked", times=9)
     ),
-    "streams: no `chat.startStream`": streamed(lambda faults: faults.missing.add("chat.startStream")),
-    "streams: too many a minute (`ratelimited`)": streamed(
+    "streams: no `chat.startStream`": streaming(lambda faults: faults.missing.add("chat.startStream")),
+    "streams: too many a minute (`ratelimited`)": streaming(
         lambda faults: faults.rate_limit("chat.startStream", retry_after=60)
     ),
-    "streams: connection cut after the start": streamed(lambda faults: faults.lose_response("chat.startStream")),
-    "streams: 429 on a piece": streamed(lambda faults: faults.rate_limit("chat.appendStream")),
-    "streams: connection cut after a piece": streamed(lambda faults: faults.lose_response("chat.appendStream")),
-    "streams: dies (`message_not_in_streaming_state`), as after five minutes": streamed(
+    "streams: connection cut after the start": streaming(lambda faults: faults.lose_response("chat.startStream")),
+    "streams: 429 on a piece": streaming(lambda faults: faults.rate_limit("chat.appendStream")),
+    "streams: connection cut after a piece": streaming(lambda faults: faults.lose_response("chat.appendStream")),
+    "streams: dies (`message_not_in_streaming_state`), as after five minutes": streaming(
         lambda faults: faults.fail("chat.appendStream", "message_not_in_streaming_state")
     ),
-    "streams: blocks refused at its end": streamed(lambda faults: faults.fail("chat.stopStream", "invalid_blocks")),
-    "streams: no tasks for the steps of a plan (`invalid_chunks`)": streamed(
+    "streams: blocks refused at its end": streaming(lambda faults: faults.fail("chat.stopStream", "invalid_blocks")),
+    "streams: no tasks for the steps of a plan (`invalid_chunks`)": streaming(
         lambda faults: faults.fail("chat.appendStream", "invalid_chunks"), PLANNED
     ),
-    "streams: what was shown cannot be updated (`block_mismatch`)": streamed(not_updated),
+    "streams: what was shown cannot be updated (`block_mismatch`)": streaming(refuse_updates),
     "redis: away when the question comes, Socket Mode": REDIS_AWAY,
     "redis: away when the question comes, HTTP": replace(REDIS_AWAY, mode="http"),
     "redis: away for longer than Slack sends again, in a thread or chat used before": Failure(
         needs=frozenset({"redis"}),
-        before=served_before,
+        before=answer_once_and_stop_redis,
         ask=ask_directly,
-        after=away_for_ten_minutes,
+        after=return_after_ten_minutes,
         strictness=replace(LENIENT, ack_seconds=1.0, retry_delays=(0.1,)),
         channel=DIRECT,
     ),
@@ -311,7 +311,7 @@ def then(first: tuple[Scripted, ...], usual: Scripted) -> Callable[[Mapping[str,
 
 
 @contextmanager
-def unopened() -> Iterator[str]:
+def full_port() -> Iterator[str]:
     """A port that accepts no more connections: its queue is full."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -327,7 +327,7 @@ def unopened() -> Iterator[str]:
                 one.close()
 
 
-def refused() -> str:
+def closed_port() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
@@ -341,7 +341,7 @@ async def failing(failure: Failure, home: Path, servers: Servers) -> AsyncIterat
         stack.callback(NEVER.set)
         url = server.url
         if failure.url:
-            url = refused() if failure.url == "refused" else stack.enter_context(unopened())
+            url = closed_port() if failure.url == "refused" else stack.enter_context(full_port())
         redis = await stack.enter_async_context(node(home)) if "redis" in failure.needs else None
         database = stack.enter_context(database_in(servers.postgres())) if "knowledge" in failure.needs else None
         settings = settings_in(
@@ -358,7 +358,7 @@ async def failing(failure: Failure, home: Path, servers: Servers) -> AsyncIterat
 
 @dataclass(frozen=True, kw_only=True)
 class Servers:
-    """What all rows share: an empty Redis, and a PostgreSQL for those that ask for one."""
+    """The servers of all rows: an empty Redis, and a PostgreSQL for those that ask for one."""
 
     redis_url: str
     postgres: Callable[[], str]
@@ -366,7 +366,7 @@ class Servers:
 
 @dataclass(kw_only=True)
 class Seen:
-    """What was there in the end."""
+    """The state of Slack, log and metrics in the end."""
 
     answers: list[dict[str, Any]]
     direct: list[dict[str, Any]]
@@ -376,7 +376,7 @@ class Seen:
     ids: set[str] = field(default_factory=set)
 
 
-async def seen(failure: Failure, home: Path, servers: Servers) -> Seen:
+async def observe(failure: Failure, home: Path, servers: Servers) -> Seen:
     with capture_logs() as lines:
         async with failing(failure, home, servers) as scene:
             setting, channel = scene.setting, failure.channel
@@ -415,7 +415,7 @@ async def test_each_failure_has_the_result_in_the_table(
     row: Row, tmp_path: Path, redis_url: str, request: pytest.FixtureRequest
 ) -> None:
     servers = Servers(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))
-    found = await seen(FAILURES[row.failure], tmp_path, servers)
+    found = await observe(FAILURES[row.failure], tmp_path, servers)
     for status in re.findall(r"`([^`]+)`", row.person):
         assert status in found.statuses
     for name in re.findall(r"`([^`]+)`", row.operator):
@@ -423,12 +423,12 @@ async def test_each_failure_has_the_result_in_the_table(
     said = re.findall(r'"([^"]+)"', row.person)
     place = found.direct if "direct chat" in row.person else found.answers
     for words in said:
-        assert words in shown(place[0])
+        assert words in text_of(place[0])
     assert len(found.answers) == {"answered once": 1, "told once": 1, "dead letter": 0}[row.question]
     if row.question == "answered once":
-        assert "600 requests" in shown(found.answers[0])
+        assert "600 requests" in text_of(found.answers[0])
         assert found.answers[0]["metadata"]["event_payload"]["verified"] is True
     if row.question == "told once":
         turn_id = found.answers[0]["metadata"]["event_payload"]["turn_id"]
-        assert turn_id[:12] in shown(found.answers[0]), "a failure has an id that the log knows"
+        assert turn_id[:12] in text_of(found.answers[0]), "a failure has an id that the log knows"
     assert len(found.direct) == ("direct chat" in row.person)

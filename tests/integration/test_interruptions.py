@@ -18,7 +18,7 @@ from bot.stores.limits import Pausing
 from bot.turn.recovery import MODEL_AWAY
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, text_of
 from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, done, quiet, with_model, with_server, writing
 from tests.support.waiting import wait_until
 
@@ -33,7 +33,7 @@ async def test_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_pat
         await wait_until(lambda: setting.orion.worker.in_flight == 0, "the question waits")
         setting.ask("stop", thread=ts)
         answer = await setting.answer_to(ts)
-        assert shown(answer).startswith("Stopped")
+        assert text_of(answer).startswith("Stopped")
         await wait_until(lambda: quiet(setting), "nothing is left to do")
         assert setting.workspace.workspace.threads.status_payloads() == []
 
@@ -45,7 +45,7 @@ async def test_an_edit_that_will_not_be_answered_leaves_the_running_turn(tmp_pat
         events = setting.workspace.workspace.deliveries.log
         await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
         gate.set()
-        assert "600 requests" in shown(await setting.answer_to(ts))
+        assert "600 requests" in text_of(await setting.answer_to(ts))
 
 
 async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
@@ -60,7 +60,7 @@ async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, re
         await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
         await wait_until(lambda: quiet(setting), "the edit is done with")
         assert len(server.requests) == 4
-        assert [shown(one) for one in answers(setting.workspace, ts, ts)] == [shown(first)]
+        assert [text_of(one) for one in answers(setting.workspace, ts, ts)] == [text_of(first)]
         place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
         history = (await ThreadStore(setting.orion.redis).load(place)).history
         assert next(m.text for m in history if m.role == "user") == "What does error FH-2002 mean?"
@@ -80,7 +80,7 @@ async def test_a_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp
         await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
         setting.workspace.faults.release()
         await wait_until(lambda: quiet(setting), "all is done")
-        assert ["600 requests" in shown(one) for one in answers(setting.workspace, later, ts)] == [True]
+        assert ["600 requests" in text_of(one) for one in answers(setting.workspace, later, ts)] == [True]
 
 
 @asynccontextmanager
@@ -96,7 +96,7 @@ async def apart(home: Path, redis_url: str, server: ScriptedOpenAI) -> AsyncIter
 
 
 def shown_in(setting: Setting, thread: str) -> list[str]:
-    return [shown(m) for m in setting.workspace.messages(CHANNEL, thread) if m.get("bot_id")]
+    return [text_of(m) for m in setting.workspace.messages(CHANNEL, thread) if m.get("bot_id")]
 
 
 async def test_stop_that_arrives_at_another_process_ends_the_turn(tmp_path: Path, redis_url: str) -> None:
@@ -196,7 +196,7 @@ async def test_an_answer_is_found_by_orions_own_record_if_slack_returns_no_metad
 
         strip()
         workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
-        await workspace.wait_for(lambda: [m for m in posts(workspace, CHANNEL) if "FH-2002" in shown(m)])
+        await workspace.wait_for(lambda: [m for m in posts(workspace, CHANNEL) if "FH-2002" in text_of(m)])
         assert [message["ts"] for message in posts(workspace, CHANNEL)] == [first["ts"]], "it is updated in place"
         await wait_until(lambda: done(setting), "the edit is saved")
         strip()
@@ -244,10 +244,10 @@ async def test_a_question_in_a_direct_chat_stays_one_when_it_gets_replies(tmp_pa
         await wait_until(lambda: done(setting), "the thread is there")
         setting.workspace.edit(DIRECT, ts, f"{LIMIT} In short, please.")
 
-        def edited() -> bool:
-            return "It is 600" in shown(answers(setting.workspace, ts, ts, DIRECT)[0])
+        def shows_the_edit() -> bool:
+            return "It is 600" in text_of(answers(setting.workspace, ts, ts, DIRECT)[0])
 
-        await setting.workspace.wait_for(edited, 20)
+        await setting.workspace.wait_for(shows_the_edit, 20)
         setting.workspace.delete(DIRECT, ts)
         await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT))
 

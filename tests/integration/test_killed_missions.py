@@ -22,9 +22,9 @@ from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.local.server import LocalWorkspace
 from tests.process.chaos.crew import Member, crew
 from tests.process.chaos.member import Role
-from tests.process.test_process import connected, workspace
+from tests.process.test_process import wait_until_connected, workspace
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown, text_pages
+from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, text_of, text_pages
 from tests.support.waiting import wait_until
 
 LIMITS = "Public API: limits and errors"
@@ -64,10 +64,10 @@ class Scene:
     async def serving(self, name: str) -> Member:
         """A process that takes events and answers them; its leases are short, for the next one waits for them."""
         member = self.crew.start(Role(name=name, socket=True, lease_s=2.0), self._settings)
-        await connected(self.workspace)
+        await wait_until_connected(self.workspace)
         return member
 
-    async def killed(self, member: Member) -> None:
+    async def kill(self, member: Member) -> None:
         self.crew.kill(member)
         await wait_until(lambda: self.workspace.connections == 0, "its connection is gone")
 
@@ -81,27 +81,27 @@ class Scene:
 
     async def answer(self, ts: str, thread: str) -> str:
         found = await self.workspace.wait_for(lambda: answers(self.workspace, ts, thread), 60)
-        return shown(found[0])
+        return text_of(found[0])
 
     async def state(self, thread: str) -> ThreadState:
         return await self._store.load(ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=thread))
 
-    async def settled(self, thread: str, answered: int) -> None:
+    async def wait_until_answered(self, thread: str, answered: int) -> None:
         """Until so many messages of the thread are answered and remembered."""
 
-        async def remembered() -> bool:
+        async def are_remembered() -> bool:
             history = (await self.state(thread)).history
             return sum(message.role == "assistant" for message in history) >= answered
 
-        await wait_until(remembered, f"{answered} answers are remembered", 60)
+        await wait_until(are_remembered, f"{answered} answers are remembered", 60)
 
     def events(self) -> list[str]:
         """The log lines of both processes about missions and tools, in order."""
         lines = [json.loads(line) for one in self.crew.members for line in one.log.read_text().splitlines()]
-        return [told(line) for line in lines if line["event"] in OF_MISSIONS]
+        return [log_summary(line) for line in lines if line["event"] in OF_MISSIONS]
 
 
-def told(line: dict[str, Any]) -> str:
+def log_summary(line: dict[str, Any]) -> str:
     detail = {"tool_called": line.get("tool"), "turn_outcome": line.get("outcome")}.get(line["event"])
     return f"{line['event']} {detail}" if detail else line["event"]
 
@@ -120,18 +120,18 @@ async def test_after_a_kill_the_mission_continues_and_a_second_one_resets_it(
 ) -> None:
     decisions = [asks_back(), LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]
 
-    def written(request: Mapping[str, Any]) -> Scripted:
+    def draft(request: Mapping[str, Any]) -> Scripted:
         return OTHER if "How big may a request body be?" in request["messages"][-1]["content"] else GOOD
 
     async with (
-        ScriptedOpenAI(decisions=decisions, drafts=written) as server,
+        ScriptedOpenAI(decisions=decisions, drafts=draft) as server,
         Scene(tmp_path, redis_url, redis_client, server) as scene,
     ):
         first = await scene.serving("first")
         thread = scene.ask("How many requests may a key make?")
         assert BACK in await scene.answer(thread, thread)
-        await scene.settled(thread, 1)
-        await scene.killed(first)
+        await scene.wait_until_answered(thread, 1)
+        await scene.kill(first)
         asked = await scene.state(thread)
         assert asked.pending_question is not None
         assert steps(asked) == [("Find out the plan", "open", ""), ("Look up its limit", "open", "")]
@@ -139,11 +139,11 @@ async def test_after_a_kill_the_mission_continues_and_a_second_one_resets_it(
         await scene.serving("second")
         reply = scene.ask("The partner plan", thread)
         assert "3,000 requests" in await scene.answer(reply, thread)
-        await scene.settled(thread, 2)
+        await scene.wait_until_answered(thread, 2)
         after = await scene.state(thread)
         later = scene.ask("How big may a request body be?", thread)
         assert "2 MB" in await scene.answer(later, thread)
-        await scene.settled(thread, 3)
+        await scene.wait_until_answered(thread, 3)
         last = await scene.state(thread)
     assert after.todolist_id == asked.todolist_id
     assert (after.mission, after.answers) == (asked.mission, {"plan": "The partner plan"})
@@ -180,12 +180,12 @@ async def test_a_turn_killed_between_two_tools_is_repeated_and_answered_once(
         first = await scene.serving("first")
         thread = scene.ask("How many requests may a key of the partner plan make?")
         await wait_until(lambda: server.phases().count("decide") == 2, "the second decision is asked for")
-        await scene.killed(first)
+        await scene.kill(first)
         assert answers(scene.workspace, thread, thread) == []
         assert (await scene.state(thread)).plan is None
         await scene.serving("second")
         assert "3,000 requests" in await scene.answer(thread, thread)
-        await scene.settled(thread, 1)
+        await scene.wait_until_answered(thread, 1)
         state = await scene.state(thread)
     before = ["mission_set", "tool_called search", "tool_called list_documents"]
     assert scene.events() == [*before, *before, "tool_called get_document", "turn_outcome answered"]

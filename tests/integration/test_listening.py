@@ -26,7 +26,7 @@ from tests.support.orion_running import (
     posts,
     running,
     settings_in,
-    shown,
+    text_of,
 )
 from tests.support.waiting import wait_until
 
@@ -71,7 +71,7 @@ async def listening(
             yield setting, server
 
 
-async def ended(setting: Setting) -> None:
+async def wait_until_idle(setting: Setting) -> None:
     """Wait until nothing is left to work on."""
     await wait_until(lambda: idle(setting), "every event is taken in and handled", 30)
 
@@ -80,8 +80,8 @@ async def test_a_confirmed_answer_appears_with_the_reason_for_it(tmp_path: Path,
     async with listening(tmp_path, redis_url) as (setting, server):
         ts = setting.ask(QUESTION)
         answer = await setting.answer_to(ts)
-        assert "600 requests per minute" in shown(answer)
-        assert "No one mentioned me" in shown(answer)
+        assert "600 requests per minute" in text_of(answer)
+        assert "No one mentioned me" in text_of(answer)
         methods = [call.method for call in setting.workspace.calls]
         assert not [name for name in methods if "setStatus" in name or "sessions" in name]
         ts = setting.ask("And per hour?", thread=ts)  # from here on it is a conversation like any other
@@ -111,7 +111,7 @@ async def test_without_certainty_nothing_is_posted(
 ) -> None:
     async with listening(tmp_path, redis_url, **more) as (setting, _):
         setting.ask(text)
-        await ended(setting)
+        await wait_until_idle(setting)
         assert posts(setting.workspace, CHANNEL) == []
         assert (await setting.orion.observers.stats.read(1)).turns == 0
 
@@ -122,7 +122,7 @@ async def test_other_channels_other_peoples_threads_and_guests_get_no_answer(tmp
         setting.ask(QUESTION, user="U0GUEST")
         root = setting.ask("Morning all", user="U0RELEASE")
         setting.ask(QUESTION, thread=root)
-        await ended(setting)
+        await wait_until_idle(setting)
         assert server.requests == []
         assert posts(setting.workspace, CHANNEL) + posts(setting.workspace, "C0GENERAL") == []
 
@@ -150,7 +150,7 @@ async def test_changes_during_the_turn_are_taken_into_account(meanwhile: str, tm
     async with listening(tmp_path, redis_url, draft=DOUBTFUL, judgements=judge, still_open=NO) as (setting, _):
         asked.append((setting, setting.ask(QUESTION)))
         await wait_until(lambda: not asked, "the answer is judged")
-        await ended(setting)
+        await wait_until_idle(setting)
         assert "600 requests" not in str(posts(setting.workspace, CHANNEL))
 
 
@@ -173,7 +173,7 @@ async def test_a_question_that_waited_for_two_minutes_is_not_answered(tmp_path: 
         clock.now = time.time() - MAX_AGE_S - 1
         setting.workspace.workspace.log = MessageLog(clock)
         setting.ask(QUESTION)
-        await ended(setting)
+        await wait_until_idle(setting)
         assert (server.requests, posts(setting.workspace, CHANNEL)) == ([], [])
 
 
@@ -185,7 +185,7 @@ async def test_dislikes_delete_the_answer_and_quiet_the_channel(tmp_path: Path, 
             await setting.workspace.click(CHANNEL, answer["ts"], "orion_unasked_not_helpful", user=VISITOR)
             await setting.workspace.wait_for(lambda ts=ts: not answers(setting.workspace, ts, ts))  # type: ignore[misc]
         setting.ask(QUESTION)
-        await ended(setting)
+        await wait_until_idle(setting)
         assert posts(setting.workspace, CHANNEL) == []
 
 
@@ -194,7 +194,7 @@ async def test_mute_stops_it_until_unmute(tmp_path: Path, redis_url: str) -> Non
         setting.ask("mute")
         await setting.workspace.wait_for(lambda: posts(setting.workspace, CHANNEL))
         setting.ask(QUESTION)
-        await ended(setting)
+        await wait_until_idle(setting)
         assert len(posts(setting.workspace, CHANNEL)) == 1
         setting.ask("unmute")
         await setting.workspace.wait_for(lambda: len(posts(setting.workspace, CHANNEL)) == 2)
@@ -205,11 +205,11 @@ async def test_the_daily_cap_applies_and_a_mention_is_always_answered(tmp_path: 
     async with listening(tmp_path, redis_url) as (setting, _):
         stores = setting.orion.redis
         await setting.answer_to(setting.ask(QUESTION))
-        await ended(setting)
+        await wait_until_idle(setting)
         (key,) = [key async for key in stores.scan_iter("*:listening:posts:*")]
         await stores.set(key, MAX_POSTS_A_DAY, keepttl=True)
         setting.ask(QUESTION)
-        await ended(setting)
+        await wait_until_idle(setting)
         assert len(posts(setting.workspace, CHANNEL)) == 1
         await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
         direct = setting.ask(QUESTION, channel=DIRECT)

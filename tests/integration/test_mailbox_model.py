@@ -43,17 +43,17 @@ def those(which: Callable[[Modelled], bool]) -> st.SearchStrategy[str]:
     return st.runner().flatmap(choose)
 
 
-def held(m: Modelled) -> bool:
+def is_held(m: Modelled) -> bool:
     return m.holder is not None
 
 
 def any_held(machine: MailboxMachine) -> bool:
-    return any(held(m) for m in machine.model.values())
+    return any(is_held(m) for m in machine.model.values())
 
 
 @dataclass
 class Modelled:
-    """What one thread should look like."""
+    """The expected state of one thread."""
 
     queue: list[str] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
@@ -103,10 +103,10 @@ class MailboxMachine(RuleBasedStateMachine):
         self.sent = 0
 
     def wait(self, answer: Awaitable[T]) -> T:
-        async def awaited() -> T:
+        async def run() -> T:
             return await answer
 
-        return self.runner.run(awaited())
+        return self.runner.run(run())
 
     def teardown(self) -> None:
         self.wait(self.mailbox.aclose())
@@ -133,14 +133,14 @@ class MailboxMachine(RuleBasedStateMachine):
                 m.holder, m.lapsed, m.deaths = None, False, m.deaths + 1
         claimed = self.wait(self.mailbox.claim("w", limit))
         assert len(claimed) <= limit
-        buried = {thread for thread in due if self._buried_in_passing(thread)}
+        buried = {thread for thread in due if self._is_given_up(thread)}
         waiting = {thread for thread in due - buried if not self.model[thread].suspect}
         for one in claimed:
             assert one.thread in due
-            self._served(one, waiting)
-        self._none_was_forgotten(due - buried - {one.thread for one in claimed}, full=len(claimed) == limit)
+            self._check_turns(one, waiting)
+        self._check_none_forgotten(due - buried - {one.thread for one in claimed}, full=len(claimed) == limit)
 
-    def _served(self, one: Claimed, waiting: set[str]) -> None:
+    def _check_turns(self, one: Claimed, waiting: set[str]) -> None:
         """Workspaces take turns: none is passed over twice while it could be served."""
         waiting.discard(one.thread)
         team = team_of(one.thread)
@@ -148,32 +148,32 @@ class MailboxMachine(RuleBasedStateMachine):
             could = other != team and not self._at_its_limit(other) and other in set(map(team_of, waiting))
             self.passed_over[other] = self.passed_over[other] + 1 if could else 0
             assert self.passed_over[other] <= 1
-        self._claimed(self.model[one.thread], one)
+        self._begin_try(self.model[one.thread], one)
 
     def _at_its_limit(self, team: str) -> bool:
-        return sum(held(m) for thread, m in self.model.items() if team_of(thread) == team) >= PER_TEAM
+        return sum(is_held(m) for thread, m in self.model.items() if team_of(thread) == team) >= PER_TEAM
 
-    def _none_was_forgotten(self, skipped: set[str], *, full: bool) -> None:
+    def _check_none_forgotten(self, skipped: set[str], *, full: bool) -> None:
         """Check that each due message left unclaimed had a reason. A suspect has waited its half second."""
-        suspect_held = any(held(m) and m.suspect for m in self.model.values())
+        suspect_held = any(is_held(m) and m.suspect for m in self.model.values())
         for thread in skipped:
             assert full or self._at_its_limit(team_of(thread)) or (self.model[thread].suspect and suspect_held)
             self.wait(self.redis.zadd(self.mailbox.ready_key(thread), {thread: 1}, xx=True))
 
-    def _buried_in_passing(self, thread: str) -> bool:
+    def _is_given_up(self, thread: str) -> bool:
         """Return True if this claim gave up the head, because it was tried too often."""
         m = self.model[thread]
-        if self._stored(thread) == len(m.queue):
+        if self._count_stored(thread) == len(m.queue):
             return False
         assert m.tries == LAST_TRY
         m.take_away()
         self.buried += 1
         return True
 
-    def _stored(self, thread: str) -> int:
+    def _count_stored(self, thread: str) -> int:
         return self.wait(self.redis.llen(f"{self.mailbox.shard_of(thread)}:mb:{thread}"))
 
-    def _claimed(self, m: Modelled, claimed: Claimed) -> None:
+    def _begin_try(self, m: Modelled, claimed: Claimed) -> None:
         m.tries += 1
         m.holder, m.tried = claimed, True
         assert (claimed.body, claimed.tries) == (m.queue[0], m.tries)
@@ -182,7 +182,7 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @precondition(any_held)
     @rule(
-        thread=those(held),
+        thread=those(is_held),
         verb=st.sampled_from(["ok", "retry", "dead", "give_back"]),
         after_s=st.sampled_from([0, 300]),
     )
@@ -199,7 +199,7 @@ class MailboxMachine(RuleBasedStateMachine):
             self.buried += verb == "dead"
 
     @precondition(any_held)
-    @rule(thread=those(held))
+    @rule(thread=those(is_held))
     def holder_beats(self, thread: str) -> None:
         m = self.model[thread]
         assert m.holder is not None
@@ -210,7 +210,7 @@ class MailboxMachine(RuleBasedStateMachine):
         m.lapsed = False
 
     @precondition(any_held)
-    @rule(thread=those(held))
+    @rule(thread=those(is_held))
     def holder_marks(self, thread: str) -> None:
         m = self.model[thread]
         assert m.holder is not None
@@ -233,7 +233,7 @@ class MailboxMachine(RuleBasedStateMachine):
             self.wait(self.mailbox.mark(old, "stale", "1"))
 
     @precondition(any_held)
-    @rule(thread=those(held))
+    @rule(thread=those(is_held))
     def lease_runs_out(self, thread: str) -> None:
         m = self.model[thread]
         assert m.holder is not None
@@ -264,18 +264,18 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule()
     def all_workers_die(self) -> None:
         for thread, m in self.model.items():
-            if held(m):
+            if is_held(m):
                 self.lease_runs_out(thread)
         self.claim(limit=4)
 
     @invariant()
     def a_worker_holds_one_suspect_at_most(self) -> None:
-        assert sum(held(m) and m.suspect for m in self.model.values()) <= 1
+        assert sum(is_held(m) and m.suspect for m in self.model.values()) <= 1
 
     @invariant()
     def no_workspace_has_more_than_its_share(self) -> None:
         for team in self.passed_over:
-            assert sum(held(m) for thread, m in self.model.items() if team_of(thread) == team) <= PER_TEAM
+            assert sum(is_held(m) for thread, m in self.model.items() if team_of(thread) == team) <= PER_TEAM
 
     @invariant()
     def nothing_is_lost_or_left_behind(self) -> None:

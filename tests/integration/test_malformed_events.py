@@ -48,10 +48,10 @@ class Intake:
             return answer.status
 
     async def event(self, event: object, **fields: Any) -> int:
-        return await self.send(json.dumps(enveloped(event, **fields)).encode())
+        return await self.send(json.dumps(envelope_of(event, **fields)).encode())
 
 
-def enveloped(event: object, **fields: Any) -> dict[str, Any]:
+def envelope_of(event: object, **fields: Any) -> dict[str, Any]:
     whole = {"type": "event_callback", "team_id": TEAM_ID, "event_id": "Ev1", "event": event}
     return {**whole, "authorizations": [{"team_id": TEAM_ID, "user_id": BOT_USER, "is_bot": True}], **fields}
 
@@ -107,7 +107,7 @@ NO_EVENTS = [b"", b"null", b"7", b'"text"', b"[[[[", b"\x00", b"payload=%7B", b"
 
 async def test_a_malformed_envelope_or_body_is_not_a_server_error(intake: Intake) -> None:
     for fields in WRONG_ENVELOPES:
-        status = await intake.send(json.dumps({**enveloped(MENTION), **fields}).encode())
+        status = await intake.send(json.dumps({**envelope_of(MENTION), **fields}).encode())
         assert status in {200, 400, 404}, fields
     for body in (*NO_EVENTS, b'{"event":' * 5_000):
         assert await intake.send(body) in {400, 404}, body[:12]
@@ -116,7 +116,7 @@ async def test_a_malformed_envelope_or_body_is_not_a_server_error(intake: Intake
 
 
 async def test_a_mebibyte_of_text_is_accepted_and_cut_and_more_is_refused(intake: Intake) -> None:
-    room = MAX_BODY_BYTES - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
+    room = MAX_BODY_BYTES - len(json.dumps(envelope_of({**MENTION, "text": ""})).encode())
     text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
     assert await intake.event({**MENTION, "text": text}) == 200
     assert [len(incoming.text) for incoming in intake.ledger.messages] == [40_000]
@@ -126,7 +126,7 @@ async def test_a_mebibyte_of_text_is_accepted_and_cut_and_more_is_refused(intake
 
 async def test_a_replayed_request_is_recognised_by_its_keys(intake: Intake) -> None:
     """Within the window a copy has a good signature: the keys of the event tell it from a new one."""
-    body = json.dumps(enveloped(MENTION)).encode()
+    body = json.dumps(envelope_of(MENTION)).encode()
     stamp = str(int(time.time()))
     copies = headers(body, stamp=stamp, secret=intake.secret)
     assert [await intake.send(body, **copies) for _ in range(2)] == [200, 200]

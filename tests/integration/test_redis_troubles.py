@@ -106,10 +106,10 @@ async def test_a_redis_that_cannot_write_its_disk_accepts_no_question(tmp_path: 
         await admin.set("a", "b")
         await admin.bgsave()
 
-        async def failed() -> bool:
+        async def has_failed() -> bool:
             return bool((await admin.info("persistence"))["rdb_last_bgsave_status"] == "err")
 
-        await wait_until(failed, "the snapshot failed")
+        await wait_until(has_failed, "the snapshot failed")
         await expect_refusal(f"redis://{server.address}", ResponseError, partial(admin.config_set, "save", ""))
 
 

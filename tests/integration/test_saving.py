@@ -19,7 +19,17 @@ from bot.local.model.roster import VISITOR
 from bot.reports.weekly import latest_due
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, filled, posts, running, settings_in, shown
+from tests.support.orion_running import (
+    CHANNEL,
+    DIRECT,
+    MENTION,
+    Setting,
+    dialog_values,
+    posts,
+    running,
+    settings_in,
+    text_of,
+)
 from tests.support.waiting import wait_until
 
 ANN, BOB, GROUP = "U0PEOPLE", "U0ONCALL", "S0TEAM"
@@ -51,7 +61,7 @@ async def twice(click: Callable[[], Coroutine[Any, Any, object]]) -> None:
             group.create_task(click())
 
 
-async def handed_over(setting: Setting) -> str:
+async def hand_over(setting: Setting) -> str:
     """Ask, and hand the question to people. Returns the thread."""
     ts = setting.ask(f"{MENTION} {QUESTION}")
     refusal = await setting.answer_to(ts)
@@ -74,7 +84,7 @@ def ephemerals(setting: Setting, user: str) -> list[str]:
     return [one["text"] for one in setting.workspace.ephemerals(CHANNEL) if one["ephemeral_for"] == user]
 
 
-async def saved(setting: Setting, tmp_path: Path) -> list[SavedAnswer]:
+async def load_saved(setting: Setting, tmp_path: Path) -> list[SavedAnswer]:
     book = AnswerBook(folder=tmp_path / "answers")
     await wait_until(lambda: bool(book.answers()), "the answer is saved")
     return list(book.answers().values())
@@ -82,27 +92,27 @@ async def saved(setting: Setting, tmp_path: Path) -> list[SavedAnswer]:
 
 async def test_a_persons_answer_is_saved_by_one_click_and_used_from_then_on(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
-        workspace, thread = setting.workspace, await handed_over(setting)
+        workspace, thread = setting.workspace, await hand_over(setting)
         workspace.post(VISITOR, CHANNEL, "Anyone?", thread)
         workspace.post(ANN, CHANNEL, ANSWER, thread)
         offer = (await workspace.wait_for(lambda: save_buttons(setting)[1:]))[0]
         assert offer["ephemeral_for"] == ANN, "the asker gets no offer"
         await workspace.click(CHANNEL, offer["ts"], "orion_save_answer", user=ANN)
         view = await dialog(setting)
-        values = filled(view)
+        values = dialog_values(view)
         assert values["answer"]["answer"]["value"] == ANSWER
         assert QUESTION in values["question"]["question"]["value"]
         await twice(lambda: workspace.submit(view["id"], values, ANN))
         await workspace.wait_for(lambda: "Saved." in "".join(ephemerals(setting, ANN)))
-        (answer,) = await saved(setting, tmp_path)
+        (answer,) = await load_saved(setting, tmp_path)
         assert (answer.audience, answer.owner, answer.name) == (f"T0LOCAL/{CHANNEL}", ANN, "People partner")
         assert thread.replace(".", "") in answer.link
 
-        found = shown(await setting.answer_to(setting.ask(f"{MENTION} {AGAIN}", user=BOB)))
+        found = text_of(await setting.answer_to(setting.ask(f"{MENTION} {AGAIN}", user=BOB)))
         assert ANSWER in found.replace(" [1]", "")
         assert "confirmed by People partner" in found
         ts = setting.ask(f"{MENTION} {AGAIN}", channel="C0GENERAL")
-        elsewhere = shown(await setting.answer_to(ts, channel="C0GENERAL"))
+        elsewhere = text_of(await setting.answer_to(ts, channel="C0GENERAL"))
         assert "green hook" not in elsewhere
         assert "confirmed by" not in elsewhere
 
@@ -125,7 +135,7 @@ async def test_the_dialog_says_what_is_wrong_and_saves_nothing(
         reply = setting.workspace.post(BOB, CHANNEL, ANSWER, thread)
         await setting.workspace.use_shortcut(CHANNEL, reply, "orion_save", BOB)
         view = await dialog(setting)
-        errors = await setting.workspace.submit(view["id"], filled(view, **change), BOB)
+        errors = await setting.workspace.submit(view["id"], dialog_values(view, **change), BOB)
         assert words in errors[block]
         assert not (tmp_path / "answers").exists()
         assert await setting.orion.redis.exists("orion:proposals:T0LOCAL") == 0
@@ -137,22 +147,22 @@ async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path:
         reply = workspace.post(BOB, CHANNEL, ANSWER, thread)
         await workspace.use_shortcut(CHANNEL, reply, "orion_save", BOB)
         view = await dialog(setting)
-        assert await workspace.submit(view["id"], filled(view), BOB) == {}
+        assert await workspace.submit(view["id"], dialog_values(view), BOB) == {}
         workspace.open_home(ANN)
         home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ANN))
         assert ANSWER in json.dumps(home)
         home_id = home["id"]
         await twice(lambda: workspace.click_view(home_id, "orion_answer_approve", user=ANN))
-        (answer,) = await saved(setting, tmp_path)
+        (answer,) = await load_saved(setting, tmp_path)
         assert answer.name == "People partner"
         chat = workspace.workspace.roster.direct_chat(BOB).id
-        await workspace.wait_for(lambda: "approved" in shown({"text": str(workspace.messages(chat))}))
+        await workspace.wait_for(lambda: "approved" in text_of({"text": str(workspace.messages(chat))}))
         home = await workspace.wait_for(lambda: home_with(setting, ANN, "orion_answer_edit"))
         await workspace.click_view(home["id"], "orion_answer_edit", user=ANN)
         view = await dialog(setting)
         later = {"answer": {"value": "It hangs on the red hook."}}
-        assert await workspace.submit(view["id"], filled(view, **later), ANN) == {}
-        (answer,) = await saved(setting, tmp_path)
+        assert await workspace.submit(view["id"], dialog_values(view, **later), ANN) == {}
+        (answer,) = await load_saved(setting, tmp_path)
         assert answer.answer == "It hangs on the red hook."
         assert answer.review == answer.confirmed + REVIEW_AFTER
         await workspace.click_view(home["id"], "orion_answer_withdraw", user=ANN)
@@ -220,7 +230,7 @@ async def test_orions_own_words_are_not_a_persons_answer(tmp_path: Path, redis_u
     async with saving(tmp_path, redis_url) as setting:
         refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
         await setting.workspace.use_shortcut(CHANNEL, refusal["ts"], "orion_save", ANN)
-        values = filled(await dialog(setting))
+        values = dialog_values(await dialog(setting))
         assert "value" not in values["answer"]["answer"]
         assert QUESTION in values["question"]["question"]["value"]
 
@@ -249,13 +259,13 @@ async def test_a_private_answer_is_shared_if_everyone_may_see_its_sources_and_th
         await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
         asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT)))[-1]
         private = await setting.answer_to(asked["ts"], channel=DIRECT)
-        assert ANSWER in shown(private).replace(" [1]", "")
+        assert ANSWER in text_of(private).replace(" [1]", "")
         assert posts(workspace, CHANNEL) == []
         if left:
             channel.members.discard(VISITOR)
         await twice(lambda: workspace.click(DIRECT, private["ts"], "orion_share", user=VISITOR))
         said = await workspace.wait_for(lambda: workspace.ephemerals(DIRECT)[1:])
-        shared = [shown(post) for post in posts(workspace, CHANNEL)]
+        shared = [text_of(post) for post in posts(workspace, CHANNEL)]
         if not words:
             assert len(shared) == 1
             assert ANSWER in shared[0].replace(" [1]", "")
@@ -274,11 +284,11 @@ async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_p
         workspace.post(BOB, "C0ENGINEERING", ANSWER, post["ts"])
         await workspace.click("C0ENGINEERING", post["ts"], "orion_save_answer", user=ANN)
         view = await dialog(setting)
-        values = filled(view)
+        values = dialog_values(view)
         assert values["answer"]["answer"]["value"] == ANSWER
         assert QUESTION in values["question"]["question"]["value"]
         assert await workspace.submit(view["id"], values, ANN) == {}
-        (answer,) = await saved(setting, tmp_path)
+        (answer,) = await load_saved(setting, tmp_path)
         assert answer.audience == "T0LOCAL/C0ENGINEERING"
 
 
@@ -299,10 +309,10 @@ async def test_a_question_in_the_report_can_be_answered_there_and_corrects_its_t
             assert QUESTION in json.dumps(report["blocks"])
             await setting.workspace.click(CHANNEL, report["ts"], "orion_save_answer", user=ANN)
             view = await dialog(setting)
-            values = filled(view, answer={"value": ANSWER})
+            values = dialog_values(view, answer={"value": ANSWER})
             assert values["question"]["question"]["value"] == QUESTION
             await setting.workspace.submit(view["id"], values, ANN)
-            await saved(setting, tmp_path)
+            await load_saved(setting, tmp_path)
             await wait_until(lambda: ANSWER in receiver.score("output"), "the trace is corrected")
             await wait_until(lambda: receiver.items, "the question is in the dataset")
     assert [item["expectedOutput"] for item in receiver.items] == [ANSWER]

@@ -1,4 +1,4 @@
-"""Whole turns with tools, as lists of events: documents listed, commits summarised, the web asked (issue's "Shows").
+"""Whole turns with tools, as lists of events: documents listed, commits summarised, the web asked.
 
 Everything is real except the servers: the engine of the settings, an index, a Git repository, a search engine's server,
 a model's server with a script. Each list is compared whole.
@@ -55,12 +55,12 @@ class Story:
         return outcome
 
     def _note(self, event: TurnEvent) -> None:
-        line = told(event)
+        line = event_line(event)
         if line != "token" or self.events[-1] != "token":
             self.events.append(line)
 
 
-def told(event: TurnEvent) -> str:
+def event_line(event: TurnEvent) -> str:
     """One event as a line."""
     match event:
         case ToolStart():

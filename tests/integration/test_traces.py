@@ -1,4 +1,4 @@
-"""What Langfuse gets of a turn with everything in it, compared as a whole. The receiver is a local server."""
+"""All observations that Langfuse gets of one turn, compared as a whole. The receiver is a local server."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ CACHED = {
 }  # fmt: skip
 
 
-def decided() -> list[Scripted]:
+def decisions() -> list[Scripted]:
     """A text to be generated, then, with figures as OpenAI gives them, the answer."""
     call = {"id": "1", "type": "function", "function": {"name": "respond", "arguments": "{}"}}
     choice = {"message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}
@@ -51,12 +51,12 @@ def verdict(_: Mapping[str, Any]) -> Scripted:
     return says(json.dumps({"verdicts": [{"claim": 1, "lines": ["1.1"], "supported": True}], "reply": "answered"}))
 
 
-async def traced(*, send_content: bool) -> LangfuseReceiver:
+async def trace_turn(*, send_content: bool) -> LangfuseReceiver:
     """One turn, and what came of it."""
     async with (
         LangfuseReceiver() as receiver,
         ScriptedOpenAI(
-            decisions=decided(), drafts=drafts(), judgements=verdict, generations=[says("Ask less.")]
+            decisions=decisions(), drafts=drafts(), judgements=verdict, generations=[says("Ask less.")]
         ) as server,
         tracer_to(receiver.url, send_content=send_content, version="p1") as tracer,
     ):
@@ -76,7 +76,7 @@ async def traced(*, send_content: bool) -> LangfuseReceiver:
     return receiver
 
 
-def told(span: ReceivedSpan) -> tuple[Any, ...]:
+def observation_of(span: ReceivedSpan) -> tuple[Any, ...]:
     """An observation: name, type, model, parameters, usage, what went wrong."""
     usage = span["usage_details"]
     if usage and span["status_message"] == "discarded":
@@ -98,9 +98,9 @@ COUNTED = {
 
 
 async def test_a_turn_produces_all_of_its_observations() -> None:
-    receiver = await traced(send_content=True)
+    receiver = await trace_turn(send_content=True)
     root = receiver.spans[-1]
-    assert [told(span) for span in receiver.spans] == [
+    assert [observation_of(span) for span in receiver.spans] == [
         ("search", "retriever", None, None, None, None),
         ("decide", "generation", "gpt-5-mini", DECIDING, SHORT, None),
         ("write", "generation", "gpt-4.1", WRITING, "estimated", "discarded"),
@@ -139,7 +139,7 @@ async def test_a_turn_produces_all_of_its_observations() -> None:
 
 
 async def test_without_content_messages_are_lengths() -> None:
-    receiver = await traced(send_content=False)
+    receiver = await trace_turn(send_content=False)
     decide = next(span for span in receiver.spans if span.name == "decide")
     assert [message["role"] for message in decide["input"]["messages"]] == ["system", "user"]
     assert all(set(message["content"]) == {"length"} for message in decide["input"]["messages"])

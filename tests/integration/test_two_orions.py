@@ -9,7 +9,7 @@ from bot.cli.local import settings_for
 from bot.install.identity import identify, list_orions
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
-from tests.support.orion_running import CHANNEL, MENTION, answers, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, running, settings_in, text_of
 from tests.support.waiting import wait_until
 
 QUESTIONS = 5  # 50 of each were asked on 2026-11-27
@@ -41,7 +41,7 @@ async def test_two_orions_on_one_redis_do_not_get_each_others_questions(
             for ts in asked[team]:
                 await wait_until(lambda ts=ts, workspace=workspace: answers(workspace, ts, ts), f"{ts} is answered", 90)  # type: ignore[misc]
                 (answer,) = answers(workspace, ts, ts)
-                assert LIMITS[team] in shown(answer)
+                assert LIMITS[team] in text_of(answer)
         assert [one.team for one in await list_orions(redis_client)] == list(LIMITS)
 
 

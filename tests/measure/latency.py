@@ -1,4 +1,4 @@
-"""How long an answer takes beside one plain streamed call, and what a conversation costs.
+"""Measure the time of an answer next to one plain streamed call, and the cost of a conversation.
 
 Run it by hand: `python -m tests.measure.latency`. The model is a server that decides after 1.2 s, writes after 0.6 s at
 40 tokens a second and judges in 1 s. What was sent before is what a provider's prompt cache can use.
@@ -45,7 +45,7 @@ FOUND: Final[tuple[Source, ...]] = (LIMITS, REFUNDS)
 
 
 class Screen:
-    """Where blocks are shown; it notes when."""
+    """A stage that notes when each block is shown."""
 
     def __init__(self) -> None:
         self.shown: list[float] = []
@@ -57,7 +57,7 @@ class Screen:
 
 
 class Paced:
-    """What the server says, and when."""
+    """The replies of the server, with their times."""
 
     def decide(self, _: Mapping[str, Any]) -> Scripted:
         return replace(RESPOND, wait_s=DECIDE_S)
@@ -80,13 +80,13 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple(text[start : start + 4] for start in range(0, len(text), 4))
 
 
-def _sent(request: Mapping[str, Any]) -> str:
+def _prompt_text(request: Mapping[str, Any]) -> str:
     """A prompt as a cache sees it: tools come before messages."""
     tools = json.dumps(request["tools"]) if "tools" in request else ""
     return tools + json.dumps(request["messages"])
 
 
-def shared(prompts: list[str]) -> float:
+def cacheable_share(prompts: list[str]) -> float:
     """The share of all characters sent that were at the same place in an earlier prompt."""
     common = sum(
         max((_common(earlier, prompt) for earlier in prompts[:number]), default=0)
@@ -151,7 +151,7 @@ class Conversation:
         self.searched = False
 
     def decide(self, request: Mapping[str, Any]) -> Scripted:
-        self.asked.append(_sent(request))
+        self.asked.append(_prompt_text(request))
         prompt = request["messages"][-1]["content"]
         if QUESTIONS[1] in prompt and not self.searched:
             self.searched = True
@@ -162,7 +162,7 @@ class Conversation:
         return RESPOND if "tools" in request else says('{"action": "respond"}')
 
     def write(self, request: Mapping[str, Any]) -> Scripted:
-        self.asked.append(_sent(request))
+        self.asked.append(_prompt_text(request))
         mended = any(message["role"] == "assistant" for message in request["messages"])
         wrong = QUESTIONS[2] in request["messages"][1]["content"] and not mended
         return says(f"<answer>A key may send {900 if wrong else 120} requests a minute [1].</answer>")
@@ -180,7 +180,9 @@ async def cost(mode: Mode) -> str:
             _, state = await run_turn(asked, state, model=model, tools=tools, budget=Budget(), emit=Listener())
         await model.aclose()
     sent = sum(map(len, told.asked))
-    return f"{len(told.asked)} calls, {sent / 4:.0f} prompt tokens, {shared(told.asked):.0%} of them sent before"
+    return (
+        f"{len(told.asked)} calls, {sent / 4:.0f} prompt tokens, {cacheable_share(told.asked):.0%} of them sent before"
+    )
 
 
 async def main() -> None:

@@ -43,7 +43,7 @@ PATIENT = Timeouts(reply=3600.0, idle=3600.0, retries=0)
 
 @dataclass(slots=True)
 class Heard:
-    """What one turn did, as it is written down."""
+    """The record of one turn."""
 
     attempts: list[Row] = field(default_factory=list)
     calls: list[Row] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Two hundred injections, planted where text comes in, each obeyed by the model: nothing of one reaches Slack.
 
 A row has what is planted beside a true fact, the draft of a model that obeys to the message, and what must then never
-stand in anything that Slack was sent. The loop, the verifier, the index, the delivery and the Slack server are real.
+be in anything that Slack was sent. The loop, the verifier, the index, the delivery and the Slack server are real.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Place:
     async def ask(self, row: dict[str, Any]) -> str:
         """One turn from the question to Slack; returns how it ended."""
         key, ts = self.slack.ask(f"<@U0ORION> {row['question']}")
-        files, state, tools = self._planted(row)
+        files, state, tools = self._plant(row)
         question = Question(thread=key, user="U0YOU", text=row["question"], ts=ts, files=files)
         outcome, _ = await run_turn(
             question,
@@ -81,7 +81,7 @@ class Place:
         )
         return outcome.name
 
-    def _planted(self, row: dict[str, Any]) -> tuple[tuple[AttachedFile, ...], ThreadState, dict[str, Tool]]:
+    def _plant(self, row: dict[str, Any]) -> tuple[tuple[AttachedFile, ...], ThreadState, dict[str, Tool]]:
         tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(self.index)}
         text, files, history = text_of(row), (), ()
         if row["place"] == "file":
@@ -117,7 +117,7 @@ IDS = re.compile(r"\b(?:\d{10}\.\d{6}|[0-9a-f]{8}(?:[0-9a-f]{24})?)\b")
 """Slack's times and Orion's ids: that three digits of one are those of an injection is chance (it was seen)."""
 
 
-def seen(slack: Slack, row_id: str) -> str:
+def text_sent_for(slack: Slack, row_id: str) -> str:
     """All that Slack was sent for one turn, as a reader, or a machine, would make it out."""
     bodies = [call.arguments for call in slack.server.calls if call.method.startswith("chat.")]
     mine = [body for body in bodies if row_id in json.dumps(body.get("metadata", ""))]
@@ -138,7 +138,7 @@ async def test_nothing_of_an_injection_reaches_slack(place: Place, group: int) -
     async def one(row: dict[str, Any]) -> None:
         async with gate:
             ending = await place.ask(row)
-        shown = seen(place.slack, row["id"])
+        shown = text_sent_for(place.slack, row["id"])
         found = [words for words in row["never"] if readable(words.replace("{prompt}", PROMPT[:60])) in shown]
         if found:
             through.append(f"{row['id']} ({ending}): {found}")

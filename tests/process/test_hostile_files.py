@@ -18,7 +18,7 @@ from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from tests.support.documents import bytes_of, replace_in_package
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, answers, process, serve_environment, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, answers, process, serve_environment, text_of
 from tests.support.waiting import wait_until
 
 MAX_MORE = 400_000_000
@@ -117,7 +117,7 @@ async def test_hostile_files_delay_neither_the_start_nor_other_answers(tmp_path:
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(watch(port, served.process_id, ended))
                 found = await opened.wait_for(partial(answers, opened, plain, plain, DIRECT), 60)
-                assert "forty seats" in shown(found[0])
+                assert "forty seats" in text_of(found[0])
                 for ts in asked:
                     await opened.wait_for(partial(answers, opened, ts, ts), 90)
                 ended.set()

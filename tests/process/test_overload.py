@@ -16,7 +16,7 @@ from bot.local.model.limits import LENIENT
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, posts, process, serve_environment, shown
+from tests.support.orion_running import CHANNEL, MENTION, answers, posts, process, serve_environment, text_of
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -40,14 +40,15 @@ async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp
         for _ in range(5):  # the kernel queues 128: it forgets a silent connection beyond that, but not at the client
             opened_now = [await asyncio.open_connection("127.0.0.1", port) for _ in range(12) for _ in STARTS]
             closed += [
-                group.create_task(_closed(*each, start)) for each, start in zip(opened_now, cycle(STARTS), strict=False)
+                group.create_task(_wait_for_close(*each, start))
+                for each, start in zip(opened_now, cycle(STARTS), strict=False)
             ]
-            async with client.get(f"http://127.0.0.1:{port}/healthz") as reply:  # those before it are accepted by now
+            async with client.get(f"http://127.0.0.1:{port}/healthz") as reply:  # those before it are accepted
                 assert reply.status == 200
         for _ in range(3):
             ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             found = await opened.wait_for(lambda ts=ts: answers(opened, ts, ts), 30)  # type: ignore[misc]
-            assert "600 requests" in shown(found[0])
+            assert "600 requests" in text_of(found[0])
             async with client.get(f"http://127.0.0.1:{port}/healthz") as reply:
                 assert reply.status == 200
         async with asyncio.timeout(2 * HEADERS_END_S):
@@ -56,7 +57,7 @@ async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp
         assert await orion.wait() == 0
 
 
-async def _closed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: bytes) -> None:
+async def _wait_for_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, start: bytes) -> None:
     """Send the first bytes, and a header now and then. Return once the server closes the connection."""
     with suppress(ConnectionError):
         writer.write(start)
@@ -102,7 +103,7 @@ async def test_a_burst_stays_within_a_daily_budget_even_if_a_worker_is_killed(
             if "mission_set" in log.read_text():
                 worker.kill()
         await wait_until(lambda: all(posts(opened, channel) for channel in channels), "each has its reply", 120)
-        replies = [shown(posts(opened, channel)[-1]) for channel in channels]
+        replies = [text_of(posts(opened, channel)[-1]) for channel in channels]
         assert sum("600 requests" in reply for reply in replies) == 1
         assert sum("budget for today" in reply for reply in replies) == BURST - 1
         (key,) = [key async for key in redis_client.scan_iter("*:tokens:*")]

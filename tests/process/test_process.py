@@ -15,7 +15,7 @@ from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown, text_pages
+from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, text_of, text_pages
 from tests.support.waiting import wait_until
 
 GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
@@ -25,13 +25,13 @@ def workspace() -> LocalWorkspace:
     return LocalWorkspace(docs=(text_pages(),), strictness=LENIENT)
 
 
-async def connected(opened: LocalWorkspace) -> None:
+async def wait_until_connected(opened: LocalWorkspace) -> None:
     await wait_until(lambda: opened.connections == 1, "orion serve is connected", 60)
 
 
-async def answered(opened: LocalWorkspace, ts: str, thread: str | None = None) -> str:
+async def answer_text(opened: LocalWorkspace, ts: str, thread: str | None = None) -> str:
     found = await opened.wait_for(lambda: answers(opened, ts, thread or ts), 60)
-    return shown(found[0])
+    return text_of(found[0])
 
 
 ANSWERABLE = "How many requests per minute may an API key make? The {word} team asks."
@@ -83,7 +83,7 @@ async def test_no_log_line_has_a_text_or_a_secret(tmp_path: Path) -> None:
         log = tmp_path / "log"
         async with process(["serve", "--mode", "http"], environment, log) as served:
             opened.http.url = f"http://127.0.0.1:{await port_in(log)}/slack/events"
-            assert await unsigned(opened.http.url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
+            assert await post_unsigned(opened.http.url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
             turns = await every_ending(opened, log)
             served.send_signal(signal.SIGTERM)
             assert await served.wait() == 0
@@ -112,7 +112,7 @@ async def every_ending(opened: LocalWorkspace, log: Path) -> set[str]:
         for word, question in QUESTIONS.items()
     }
     running = asked.pop("narwhal")
-    shown_for = {word: await answered(opened, ts) for word, ts in asked.items()}
+    shown_for = {word: await answer_text(opened, ts) for word, ts in asked.items()}
     assert "marmoset" in shown_for["ocelot"]
     assert "left out" in shown_for["heliotrope"]
     turns = {turn_of(opened, ts) for ts in asked.values()}
@@ -135,16 +135,16 @@ async def port_in(log: Path) -> int:
     """The port that a process says it opened."""
     found: list[int] = []
 
-    def opened() -> bool:
+    def is_open() -> bool:
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         found.extend(line["port"] for line in lines if line["event"] == "pages_open")
         return bool(found)
 
-    await wait_until(opened, "the pages are open", 60)
+    await wait_until(is_open, "the pages are open", 60)
     return found[0]
 
 
-async def unsigned(url: str, body: Mapping[str, str]) -> int:
+async def post_unsigned(url: str, body: Mapping[str, str]) -> int:
     """Return the status that a client without the signing secret gets."""
     headers = {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=badger"}
     async with aiohttp.ClientSession() as attacker, attacker.post(url, json=body, headers=headers) as reply:

@@ -35,7 +35,7 @@ def thread_of(team: str) -> str:
     return f"{team}:C1:1700000000.000100"
 
 
-async def _heard(redis: Redis) -> None:
+async def _check_cancellations(redis: Redis) -> None:
     """A cancellation reaches all listeners, even as the first command to the cluster."""
     mailbox, listening = Mailbox(redis), asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -54,7 +54,7 @@ async def _heard(redis: Redis) -> None:
 
 async def test_every_acknowledged_question_survives_a_fail_over_and_is_handled_once(fleet: Fleet) -> None:
     async with client_of(fleet.url) as redis:
-        await _heard(redis)
+        await _check_cancellations(redis)
         mailbox = Mailbox(redis, lease_s=60)
         await _everything_else_works(redis, mailbox)
         for team in TEAMS:

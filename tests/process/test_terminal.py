@@ -1,4 +1,4 @@
-"""What a person at a terminal of 80 columns sees of `orion index` and `orion ask`."""
+"""The output of `orion index` and `orion ask` at a terminal of 80 columns."""
 
 import fcntl
 import os

@@ -1,7 +1,7 @@
-"""What no MCP server should do, by a word.
+"""An MCP server that misbehaves in the way that its argument names.
 
-``mute`` never says anything, ``gone`` ends at once, ``nonsense`` prints what is no message, ``flood`` a line without
-end, ``chatter`` messages without end; ``stubborn`` does not end when it is asked to.
+``mute`` never says anything, ``gone`` ends at once, ``nonsense`` prints other text than messages, ``flood`` a line
+without end, ``chatter`` messages without end; ``stubborn`` does not end when it is asked to.
 """
 
 import signal

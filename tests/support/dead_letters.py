@@ -1,4 +1,4 @@
-"""What a mailbox gave up."""
+"""The dead letters of a mailbox."""
 
 from bot.queue.dead_letters import DeadLetter, DeadLetters
 from bot.queue.queue import Mailbox

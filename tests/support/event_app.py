@@ -36,7 +36,7 @@ PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02
 
 @dataclass(slots=True)
 class Ledger:
-    """Where the listeners' things end up; ``closed`` refuses so many messages first, ``gate`` holds them back."""
+    """A record of all that the listeners store. ``closed`` refuses the first messages, ``gate`` delays them."""
 
     closed: int = 0
     tries: int = 0

@@ -1,4 +1,4 @@
-"""What a browser makes of a piece of HTML."""
+"""The parts of a piece of HTML as a browser reads them."""
 
 from html.parser import HTMLParser
 

@@ -49,7 +49,9 @@ def payloads(count: int, seed: int) -> Iterator[tuple[object, ThreadMode, Access
 
 def _envelope(dice: random.Random) -> Json:
     channel, kind = dice.choice(CHANNELS)
-    shape = dice.choice((_said, _said, _said, _mentioned, _edited, _deleted, _stopped, _other))
+    shape = dice.choice(
+        (_plain_message, _plain_message, _plain_message, _mention, _edit, _deletion, _stop, _other_event)
+    )
     event = shape(dice, channel, kind)
     return {
         "type": "event_callback",
@@ -70,7 +72,7 @@ def _message(dice: random.Random) -> Json:
     return made
 
 
-def _said(dice: random.Random, channel: str, kind: str | None) -> Json:
+def _plain_message(dice: random.Random, channel: str, kind: str | None) -> Json:
     event = {"type": "message", "channel": channel, "event_ts": "1700000009.1", **_message(dice)}
     if kind:
         event["channel_type"] = kind
@@ -79,11 +81,11 @@ def _said(dice: random.Random, channel: str, kind: str | None) -> Json:
     return event
 
 
-def _mentioned(dice: random.Random, channel: str, kind: str | None) -> Json:
+def _mention(dice: random.Random, channel: str, kind: str | None) -> Json:
     return {"type": "app_mention", "channel": channel, "event_ts": "1700000009.1", **_message(dice)}
 
 
-def _edited(dice: random.Random, channel: str, kind: str | None) -> Json:
+def _edit(dice: random.Random, channel: str, kind: str | None) -> Json:
     now, before = _message(dice), _message(dice)
     before |= {name: now[name] for name in ("user", "ts") if dice.random() < 0.9}
     if dice.random() < 0.7:
@@ -94,19 +96,19 @@ def _edited(dice: random.Random, channel: str, kind: str | None) -> Json:
     return {**event, **({"channel_type": kind} if kind else {}), "message": now, "previous_message": before}
 
 
-def _deleted(dice: random.Random, channel: str, kind: str | None) -> Json:
+def _deletion(dice: random.Random, channel: str, kind: str | None) -> Json:
     event = {"type": "message", "subtype": "message_deleted", "channel": channel, "deleted_ts": "1700000000.1"}
     return {**event, **({"channel_type": kind} if kind else {}), "previous_message": _message(dice)}
 
 
-def _stopped(dice: random.Random, channel: str, kind: str | None) -> Json:
+def _stop(dice: random.Random, channel: str, kind: str | None) -> Json:
     stop = {"type": "agent_session_stopped", "channel": channel, "thread_ts": "1700000000.1", "event_ts": "1.2"}
     return {**stop, "user": dice.choice(USERS)}
 
 
-def _other(dice: random.Random, channel: str, kind: str | None) -> Json:
+def _other_event(dice: random.Random, channel: str, kind: str | None) -> Json:
     names = ("reaction_added", "team_join", "link_shared", "member_joined_channel", "", "app_mention ", "MESSAGE")
-    return {**_said(dice, channel, kind), "type": dice.choice(names)}
+    return {**_plain_message(dice, channel, kind), "type": dice.choice(names)}
 
 
 def _damage(value: object, dice: random.Random) -> None:

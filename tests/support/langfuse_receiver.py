@@ -92,7 +92,7 @@ class LangfuseReceiver(LoopServer):
             web.get("/api/public/v2/datasets/{name}", self._dataset_of),
             web.get("/api/public/dataset-items", self._items_of),
             web.get("/api/public/annotation-queues", self._queues),
-            web.post("/api/public/annotation-queues/{queue}/items", self._queued),
+            web.post("/api/public/annotation-queues/{queue}/items", self._add_to_queue),
             web.get("/api/public/projects", self._projects),
             web.get("/api/public/health", self._health),
         ]
@@ -124,12 +124,12 @@ class LangfuseReceiver(LoopServer):
         return web.json_response({"status": "OK", "version": self.version})
 
     async def _dataset(self, request: web.Request) -> web.Response:
-        return await self._kept(request, self.datasets, {"id": "dataset-1", "metadata": None})
+        return await self._store(request, self.datasets, {"id": "dataset-1", "metadata": None})
 
     async def _item(self, request: web.Request) -> web.Response:
         self.refuse = self.refuse or self.refuse_items
         about = {"datasetId": "dataset-1", "status": "ACTIVE", "mediaReferences": []}
-        return await self._kept(request, self.items, about)
+        return await self._store(request, self.items, about)
 
     async def _dataset_of(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -148,11 +148,11 @@ class LangfuseReceiver(LoopServer):
         queue = {"id": "queue-1", "name": "To review", "scoreConfigIds": [], **_TIMES}
         return web.json_response({"data": [queue], "meta": _ONE_PAGE})
 
-    async def _queued(self, request: web.Request) -> web.Response:
+    async def _add_to_queue(self, request: web.Request) -> web.Response:
         about = {"id": "item-1", "queueId": request.match_info["queue"], "status": "PENDING"}
-        return await self._kept(request, self.queued, about)
+        return await self._store(request, self.queued, about)
 
-    async def _kept(self, request: web.Request, where: list[dict[str, Any]], about: dict[str, Any]) -> web.Response:
+    async def _store(self, request: web.Request, where: list[dict[str, Any]], about: dict[str, Any]) -> web.Response:
         """The created objects, as Langfuse returns them."""
         body = json.loads(await self._body(request))
         if self.refuse:

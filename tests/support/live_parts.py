@@ -1,4 +1,4 @@
-"""What Slack makes of what it is sent: links that can be clicked, people and channels that are called."""
+"""The parts of a message that Slack makes active: links, and mentions of people and channels."""
 
 import json
 import re

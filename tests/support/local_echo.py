@@ -32,7 +32,7 @@ def call(workspace: WorkspaceState, method: str, **arguments: Any) -> dict[str, 
     return METHODS[method].answer(Call(workspace, arguments))
 
 
-def refused(workspace: WorkspaceState, method: str, **arguments: Any) -> str:
+def refusal(workspace: WorkspaceState, method: str, **arguments: Any) -> str:
     """Slack's name for why a method call is refused."""
     with pytest.raises(ApiError) as caught:
         call(workspace, method, **arguments)
@@ -80,9 +80,9 @@ class EchoApp:
         self.app.event("app_mention")(self._mention)
         self.app.event("message")(self._message)
         self.app.event("app_home_opened")(self._home)
-        self.app.event("agent_session_stopped")(self._seen)
+        self.app.event("agent_session_stopped")(self._note)
         self.app.action("open")(self._open)
-        self.app.view("details")(self._submitted)
+        self.app.view("details")(self._submit)
 
     async def _mention(self, event: dict[str, Any], client: AsyncWebClient, set_status: Any) -> None:
         self.events.append(event)
@@ -107,7 +107,7 @@ class EchoApp:
         header = {"type": "header", "text": {"type": "plain_text", "text": "What I know"}}
         await client.views_publish(user_id=event["user"], view={"type": "home", "blocks": [header]})
 
-    async def _seen(self, event: dict[str, Any]) -> None:
+    async def _note(self, event: dict[str, Any]) -> None:
         self.events.append(event)
 
     async def _open(self, ack: Any, body: dict[str, Any], client: AsyncWebClient) -> None:
@@ -115,7 +115,7 @@ class EchoApp:
         self.bodies.append(body)
         await client.views_open(trigger_id=body["trigger_id"], view=modal())
 
-    async def _submitted(self, ack: Any, view: dict[str, Any], body: dict[str, Any]) -> None:
+    async def _submit(self, ack: Any, view: dict[str, Any], body: dict[str, Any]) -> None:
         self.bodies.append(body)
         name = view["state"]["values"]["name"]["value"]["value"]
         if not name:

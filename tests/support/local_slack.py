@@ -42,7 +42,7 @@ class Slack:
         ts = self.server.post("U0YOU", channel, text)
         return ThreadKey(team=TEAM_ID, channel=channel, thread_ts=ts), ts
 
-    def made(self, method: str) -> int:
+    def count(self, method: str) -> int:
         """The number of calls of a method."""
         return sum(call.method == method for call in self.server.calls)
 
@@ -84,7 +84,7 @@ def answer_texts(messages: Iterable[dict[str, Any]]) -> list[str]:
 
 
 @asynccontextmanager
-async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
+async def crowd_sockets(workspace: LocalWorkspace) -> AsyncIterator[None]:
     """All the sockets that Slack allows one app are taken by others, so that the app's own find no place."""
     sockets = workspace.workspace.sockets
     ours = list(sockets.connections)

@@ -22,7 +22,7 @@ QUESTION = "How many requests may an API key make?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -69,7 +69,7 @@ def variables() -> list[str]:
     return [str(choice) for alias in aliases for choice in getattr(alias, "choices", [])]
 
 
-def opened(folder: Path, captured: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def open_terminal(folder: Path, captured: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     """For a fixture ``terminal``."""
     patch.chdir(folder)
     for name in variables():

@@ -69,17 +69,17 @@ def posts(workspace: LocalWorkspace, channel: str) -> list[dict[str, Any]]:
 def answers(workspace: LocalWorkspace, ts: str, thread: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
     """The first parts of all answers to this question in its thread."""
     place = None if channel == thread else thread
-    return [m for m in workspace.messages(channel, place) if _answers(m, ts)]
+    return [m for m in workspace.messages(channel, place) if _is_answer(m, ts)]
 
 
-def _answers(message: Mapping[str, Any], ts: str) -> bool:
+def _is_answer(message: Mapping[str, Any], ts: str) -> bool:
     metadata = message.get("metadata") or {}
     payload = metadata.get("event_payload") or {}
     ours = metadata.get("event_type") == "orion_answer" and payload.get("question_ts") == ts
     return ours and payload.get("part", 1) == 1
 
 
-def shown(message: Mapping[str, Any]) -> str:
+def text_of(message: Mapping[str, Any]) -> str:
     """All text of a message's blocks, and its notification text."""
     texts = [message.get("text", "")]
     for block in message.get("blocks", []):
@@ -88,7 +88,7 @@ def shown(message: Mapping[str, Any]) -> str:
     return "\n".join(texts)
 
 
-def filled(view: Mapping[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
+def dialog_values(view: Mapping[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
     """The view that Slack sends for a dialog with its initial values, except for ``more``."""
     names = {
         "initial_value": "value", "initial_option": "selected_option", "initial_user": "selected_user",
@@ -209,7 +209,7 @@ async def process(
     It is forked from a process that has imported everything: a start takes a tenth of a second instead of three.
     """
     log.touch()  # noqa: ASYNC240 - a test may look into it at once
-    started = forked().Process(target=_orion, args=(command, dict(environment), log, descriptors), daemon=True)
+    started = fork_context().Process(target=_orion, args=(command, dict(environment), log, descriptors), daemon=True)
     started.start()
     try:
         yield Running(started)
@@ -218,7 +218,7 @@ async def process(
         await asyncio.to_thread(started.join)
 
 
-def forked() -> ForkServerContext:
+def fork_context() -> ForkServerContext:
     """Starts processes of Orion, with one server for each pytest process."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["bot.cli.ask", "bot.cli.local", "tests.process.chaos.member"])

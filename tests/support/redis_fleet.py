@@ -167,7 +167,7 @@ async def cluster(*, replicas: int = 1, node_timeout_ms: int = 1500) -> AsyncIte
             nodes=nodes,
             clustered=True,
             primary_of=lambda key: _slot_owner(nodes, key),
-            taken_over=lambda dead: _agreed(nodes, dead),
+            taken_over=lambda dead: _all_agree(nodes, dead),
         )
 
 
@@ -216,7 +216,7 @@ async def _slot_owner(nodes: list[Node], key: str) -> Node:
     return next(one for one in nodes if one.port == port)
 
 
-async def _agreed(nodes: list[Node], dead: Node) -> bool:
+async def _all_agree(nodes: list[Node], dead: Node) -> bool:
     """Return True if all live nodes see a whole cluster again, without the dead one."""
     for one in nodes:
         if one.alive and not await _sees_all(one):
@@ -247,8 +247,8 @@ async def sentinel(*, down_after_ms: int = 500) -> AsyncIterator[Fleet]:
         yield Fleet(
             url=f"redis+sentinel://{watch.address}/{SERVICE}/0",
             nodes=nodes,
-            primary_of=lambda _: _watched(watch, nodes),
-            taken_over=lambda dead: _replaced(watch, nodes, dead),
+            primary_of=lambda _: _watched_primary(watch, nodes),
+            taken_over=lambda dead: _has_new_primary(watch, nodes, dead),
         )
 
 
@@ -256,16 +256,16 @@ async def _knows_replica(watch: Node) -> bool:
     return bool(await watch.ask("SENTINEL", "REPLICAS", SERVICE))
 
 
-async def _watched(watch: Node, nodes: list[Node]) -> Node:
+async def _watched_primary(watch: Node, nodes: list[Node]) -> Node:
     address = await watch.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
     return next(one for one in nodes if address and one.port == int(address[1]))
 
 
-async def _replaced(watch: Node, nodes: list[Node], dead: Node) -> bool:
+async def _has_new_primary(watch: Node, nodes: list[Node], dead: Node) -> bool:
     """Return True after the fail-over. Before, the Sentinel would promote a returning primary again."""
     rows = await watch.ask("SENTINEL", "MASTER", SERVICE) or []
     facts = rows if isinstance(rows, dict) else dict(zip(rows[::2], rows[1::2], strict=True))
-    now = await _watched(watch, nodes)
+    now = await _watched_primary(watch, nodes)
     return now is not dead and facts.get("flags") == "master" and await leads(now)
 
 

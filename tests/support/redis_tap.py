@@ -22,7 +22,7 @@ class Tap:
 
 
 @asynccontextmanager
-async def tapped(redis_url: str, polled: frozenset[str]) -> AsyncIterator[Tap]:
+async def tap_redis(redis_url: str, polled: frozenset[str]) -> AsyncIterator[Tap]:
     """A tap before the Redis at ``redis_url``. ``polled`` are the hashes of scripts that count as polling."""
     tap = Tap()
 

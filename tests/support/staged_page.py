@@ -65,7 +65,7 @@ async def record_of(turn_id: str) -> Json | None:
 
 
 @asynccontextmanager
-async def staged(
+async def open_stage(
     browser: Browser,
     docs: Path | None = None,
     *,

@@ -11,7 +11,7 @@ from bot.local.model.limits import LENIENT, Strictness
 from bot.turn.engine import TurnTimeouts
 from tests.support.local_slack import block_text
 from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
+from tests.support.orion_running import CHANNEL, MENTION, Setting, running, text_of
 from tests.support.scripted_orion import LIMIT, with_server
 from tests.support.waiting import wait_until
 
@@ -52,7 +52,7 @@ class Stage:
 
     async def seen(self, ts: str, text: str) -> dict[str, Any]:
         """The one message that grows, once it holds this."""
-        await self.setting.workspace.wait_for(lambda: any(text in shown(m) for m in self.own(ts)))
+        await self.setting.workspace.wait_for(lambda: any(text in text_of(m) for m in self.own(ts)))
         (message,) = self.own(ts)
         return message
 

@@ -26,7 +26,7 @@ SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 
 @dataclass(slots=True)
 class Grants:
-    """What Slack has granted. ``expires_in`` over 0 turns rotation on; ``gate`` holds a refresh back."""
+    """The grants of Slack. ``expires_in`` over 0 turns rotation on; ``gate`` holds a refresh back."""
 
     codes: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)

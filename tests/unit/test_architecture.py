@@ -31,14 +31,14 @@ def name_of(path: Path) -> str:
 
 
 @cache
-def parsed() -> dict[str, tuple[str, list[ast.AST]]]:
+def parse_modules() -> dict[str, tuple[str, list[ast.AST]]]:
     """Each module's text and every node of it."""
     texts = {name_of(path): path.read_text(encoding="utf-8") for path in SOURCES}
     return {name: (text, list(ast.walk(ast.parse(text)))) for name, text in texts.items()}
 
 
 def each(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
-    return ((name, node) for name, (_, nodes) in parsed().items() for node in nodes if isinstance(node, kinds))
+    return ((name, node) for name, (_, nodes) in parse_modules().items() for node in nodes if isinstance(node, kinds))
 
 
 def length(function: ast.AST) -> int:
@@ -48,7 +48,9 @@ def length(function: ast.AST) -> int:
 
 
 def test_modules_functions_and_folders_stay_small() -> None:
-    assert {name: text.count("\n") for name, (text, _) in parsed().items() if text.count("\n") > LONGEST_MODULE} == {}
+    assert {
+        name: text.count("\n") for name, (text, _) in parse_modules().items() if text.count("\n") > LONGEST_MODULE
+    } == {}
     lengths = [(length(node), name) for name, node in each(ast.FunctionDef, ast.AsyncFunctionDef)]
     assert [found for found in lengths if found[0] > LONGEST_FUNCTION] == []
     assert sorted(lengths)[len(lengths) // 2][0] <= MEDIAN_FUNCTION
@@ -57,10 +59,10 @@ def test_modules_functions_and_folders_stay_small() -> None:
 
 
 def test_every_module_says_what_it_is_for_under_a_name_that_means_something() -> None:
-    silent = [name for name, (_, nodes) in parsed().items() if not ast.get_docstring(nodes[0])]  # type: ignore[arg-type]
+    silent = [name for name, (_, nodes) in parse_modules().items() if not ast.get_docstring(nodes[0])]  # type: ignore[arg-type]
     assert silent == []
-    assert [name for name in parsed() if Path(name).name in NAMELESS] == []
-    formula = [name for name, (text, _) in parsed().items() if re.search(r"\bPromises:", text)]
+    assert [name for name in parse_modules() if Path(name).name in NAMELESS] == []
+    formula = [name for name, (text, _) in parse_modules().items() if re.search(r"\bPromises:", text)]
     assert formula == [], "say in one to three plain sentences what the module is for"
 
 

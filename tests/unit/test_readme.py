@@ -115,15 +115,15 @@ def test_the_readmes_example_does_what_it_shows(terminal: Terminal) -> None:
     assert shown[0] in (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
 
 
-def told(path: str, language: str) -> str:
+def code_shown(path: str, language: str) -> str:
     """The text that docs/extending.md shows behind this path."""
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     return dedent(page.partition(f"`{path}`")[2].partition(f"```{language}\n")[2].partition("   ```")[0])
 
 
-def extended(path: str) -> ModuleType:
+def module_shown(path: str) -> ModuleType:
     """The module that docs/extending.md shows behind this path."""
-    code = told(path, "python")
+    code = code_shown(path, "python")
     module = ModuleType(path.removesuffix(".py").replace("/", "."))
     exec(compile(code, path, "exec"), vars(module))  # noqa: S102 - our own page
     return module
@@ -132,13 +132,13 @@ def extended(path: str) -> ModuleType:
 async def test_the_examples_for_people_who_extend_orion_pass_their_own_tests(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, spec in tomllib.loads(told("agent/tools/specs.toml", "toml")).items():
+    for name, spec in tomllib.loads(code_shown("agent/tools/specs.toml", "toml")).items():
         monkeypatch.setitem(tools._SPECS, name, spec)
-    rule, tool = map(extended, ADDED)
+    rule, tool = map(module_shown, ADDED)
     monkeypatch.setitem(cast("dict[str, Any]", RULES), "no_shouting", rule.no_shouting)
     monkeypatch.setitem(sys.modules, tool.__name__, tool)
     of_rule, of_tool = (
-        [test for name, test in vars(extended(path)).items() if name.startswith("test_")] for path in ADDED.values()
+        [test for name, test in vars(module_shown(path)).items() if name.startswith("test_")] for path in ADDED.values()
     )
     for test in of_rule:
         test()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.process.chaos.crowds import Crowd, crowd, drain
 from tests.process.chaos.redis_process import Mortal, struck_cluster, struck_sentinel
-from tests.process.chaos.report import Row, show, summed
+from tests.process.chaos.report import Row, show, sum_ledgers
 from tests.process.chaos.restarts import restarts
 from tests.process.chaos.storm import Weather, storm
 
@@ -50,7 +50,7 @@ async def killed_again_and_again(folder: Path, dice: random.Random, scale: float
     began = time.monotonic()
     kills, ledgers = await restarts(folder, dice, kills=wanted, lanes=5, seconds=100 * scale + 20)
     done = f"{kills} kill -9 of a lone serve between event and answer"
-    return Row(name="restarts", done=done, ledger=summed(ledgers), seconds=time.monotonic() - began)
+    return Row(name="restarts", done=done, ledger=sum_ledgers(ledgers), seconds=time.monotonic() - began)
 
 
 async def in_a_crowd(folder: Path, dice: random.Random, scale: float, *, name: str, what: Crowd) -> Row:
@@ -58,7 +58,7 @@ async def in_a_crowd(folder: Path, dice: random.Random, scale: float, *, name: s
     what = replace(what, mentions=max(20, round(what.mentions * scale)), seconds=what.seconds * scale)
     found = await crowd(folder, dice, what)
     how = f"within {what.seconds:.0f} s" if what.seconds else "at once"
-    done = f"{what.mentions} mentions {how}, channels: {what.channels}, workers: {what.workers}; {found.told()}"
+    done = f"{what.mentions} mentions {how}, channels: {what.channels}, workers: {what.workers}; {found.summary()}"
     return Row(name=name, done=done, ledger=found.ledger, seconds=time.monotonic() - began, wrong=found.wrong())
 
 
@@ -110,7 +110,7 @@ def main() -> int:
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     rows = asyncio.run(run(chosen.seed, chosen.seconds, chosen.only))
     show(rows, f"Orion under chaos, seed {chosen.seed}, {datetime.now(UTC):%Y-%m-%d}")
-    return 0 if all(row.held for row in rows) else 1
+    return 0 if all(row.holds for row in rows) else 1
 
 
 if __name__ == "__main__":

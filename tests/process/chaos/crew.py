@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bot.settings import Settings
 from tests.process.chaos.member import Role, live
-from tests.support.orion_running import forked
+from tests.support.orion_running import fork_context
 from tests.support.waiting import wait_until
 
 GONE_S = 30.0
@@ -74,7 +74,7 @@ class Crew:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._context = forked()
+        self._context = fork_context()
         self.members: list[Member] = []
         self.kills = 0
         self.freezes = 0

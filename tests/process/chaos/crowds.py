@@ -23,11 +23,11 @@ from bot.local.model.limits import Strictness
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR, Channel
 from bot.redis.server import open_redis
 from tests.process.chaos.crew import Member, crew
-from tests.process.chaos.ledger import Ledger, answered, first_parts, left_behind, read_ledger
+from tests.process.chaos.ledger import Ledger, first_parts, is_answered, left_behind, read_ledger
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
-from tests.process.chaos.report import summed
-from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced, patiently, scene, server
+from tests.process.chaos.report import sum_ledgers
+from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced_scripts, patiently, scene, server
 from tests.support.openai_server import ScriptedOpenAI
 from tests.support.orion_running import DIRECT, settings_in, text_pages
 from tests.support.redis_fleet import free_port
@@ -57,7 +57,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What came of a crowd. Waits in seconds from question to answer, by Slack's timestamps."""
+    """The result of a crowd. Waits in seconds from question to answer, by Slack's timestamps."""
 
     ledger: Ledger
     last_s: float
@@ -67,7 +67,7 @@ class Found:
     elsewhere: Sequence[float]
     cpu_s: float
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """In one line."""
         refused = self.refused.total()
         return (
@@ -98,7 +98,7 @@ async def crowd(folder: Path, dice: random.Random, what: Crowd) -> Found:
     """Ask, wait until all is answered and nothing is left on show, and read the books of both workspaces."""
     async with (
         redis_process() as redis,
-        ScriptedOpenAI(**paced(dice, 0.1, 0.3)) as model,
+        ScriptedOpenAI(**paced_scripts(dice, 0.1, 0.3)) as model,
         two_workspaces(folder, redis.url, model, dice) as (busy, quiet, slack),
     ):
         channels = _channels(busy, what.channels)
@@ -116,7 +116,7 @@ async def crowd(folder: Path, dice: random.Random, what: Crowd) -> Found:
         await patiently(lambda: not left_behind(busy.workspace, busy.asked), SETTLES_S)
         calls = [call for at in (busy, quiet) for call in at.workspace.calls]
         return Found(
-            ledger=summed([await read_ledger(busy), await read_ledger(quiet)]), last_s=last_s, calls=len(calls),
+            ledger=sum_ledgers([await read_ledger(busy), await read_ledger(quiet)]), last_s=last_s, calls=len(calls),
             refused=Counter(call.method for call in calls if call.status == 429), direct=direct, elsewhere=elsewhere,
             cpu_s=sum(cpu_s(member.process.pid) for member in started),
         )  # fmt: skip
@@ -145,18 +145,18 @@ async def _others(busy: Scene, quiet: Scene, what: Crowd) -> tuple[list[float], 
     while asyncio.get_running_loop().time() < until:
         await asyncio.sleep(what.others_s)
         asked += [(busy, busy.ask(DIRECT)), (quiet, quiet.ask(CHANNELS[0]))]
-    await patiently(lambda: all(answered(at.workspace, one) for at, one in asked), what.patience_s)
-    waits = [(at, _waited(at, one)) for at, one in asked]
+    await patiently(lambda: all(is_answered(at.workspace, one) for at, one in asked), what.patience_s)
+    waits = [(at, _waiting_s(at, one)) for at, one in asked]
     return [s for at, s in waits if at is busy], [s for at, s in waits if at is quiet]
 
 
-def _waited(at: Scene, asked: Asked) -> float:
+def _waiting_s(at: Scene, asked: Asked) -> float:
     posts = first_parts(at.workspace, asked)
     return float(posts[0]["ts"]) - float(asked.ts) if posts else float("inf")
 
 
 def _all_answered(at: Scene) -> bool:
-    return all(answered(at.workspace, asked) for asked in at.asked)
+    return all(is_answered(at.workspace, asked) for asked in at.asked)
 
 
 def cpu_s(pid: int | None) -> float:
@@ -211,7 +211,7 @@ async def _open(at: Scene, slack: TwoTeams, workers: int) -> list[Member]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """What a drain left: the books, the exit code, and how many questions the next process had to answer."""
+    """The result of a drain: the ledger, the exit code, and the number of questions left to the next process."""
 
     ledger: Ledger
     exit_code: int | None
@@ -221,7 +221,7 @@ class Ending:
 async def drain(folder: Path, dice: random.Random, *, turns: int, slow: int, grace_s: float = 5.0) -> Ending:
     """SIGTERM with all turns in flight, of which ``slow`` outlast the grace; then another Orion starts."""
     ended = asyncio.Event()
-    pace = paced(
+    pace = paced_scripts(
         dice, grace_s / 5, grace_s / 3, lambda request: SLOW in request.rpartition(QUESTION)[2] and not ended.is_set()
     )
     async with redis_process() as redis, ScriptedOpenAI(**pace) as model, scene(folder, redis.url, model, dice) as at:
@@ -234,7 +234,7 @@ async def drain(folder: Path, dice: random.Random, *, turns: int, slow: int, gra
         first.signal(signal.SIGTERM)
         code = await first.ended()
         ended.set()
-        given_back = sum(not answered(at.workspace, asked) for asked in at.asked)
+        given_back = sum(not is_answered(at.workspace, asked) for asked in at.asked)
         second = at.crew.start(role, at.settings)
         await patiently(lambda: _all_answered(at), 60)
         second.signal(signal.SIGTERM)

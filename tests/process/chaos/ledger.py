@@ -48,7 +48,7 @@ def first_parts(workspace: LocalWorkspace, asked: Asked) -> list[dict[str, Any]]
     return [m for m in messages if _is(m, ANSWER_EVENT, asked.ts) and _payload(m).get("part", 1) == 1]
 
 
-def answered(workspace: LocalWorkspace, asked: Asked) -> bool:
+def is_answered(workspace: LocalWorkspace, asked: Asked) -> bool:
     return bool(first_parts(workspace, asked))
 
 
@@ -68,14 +68,14 @@ async def read_ledger(scene: Scene) -> Ledger:
     lines = [(member, line) for member in scene.crew.members for line in read_log(member)]
     behind = left_behind(scene.workspace, scene.asked)
     threads = _by_thread(found)
-    stored = _stored(lines)
+    stored = _times_stored(lines)
     reversals = [pair for spans in threads.values() for pair in _reversals(spans)]
     reversed_ = [
         f"out of order: {later} was answered before {earlier}"
         for earlier, later in reversals
         if not _late(earlier, later, stored)
     ]
-    memories = await _misremembered(scene, threads)
+    memories = await _wrong_memories(scene, threads)
     overlaps = at_once(scene.crew)
     return Ledger(
         asked=len(found), lost=sum(not posts for posts in found.values()),
@@ -105,7 +105,7 @@ def _reversals(spans: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-def _stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, float]:
+def _times_stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str, float]:
     """The time when each question was stored, since 1970 in seconds. A message's id begins with its ts."""
     times: dict[str, float] = {}
     for _, line in lines:
@@ -127,20 +127,20 @@ def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
     places = {(one.channel, one.thread) for one in asked}
     messages = (m for channel, thread in places for m in workspace.messages(channel, thread))
     working = [m for m in messages if (m.get("metadata") or {}).get("event_type") == WORKING_EVENT]
-    return statuses + [f"placeholder {m['ts']}" for m in working] + _torn(workspace, asked)
+    return statuses + [f"placeholder {m['ts']}" for m in working] + _torn_messages(workspace, asked)
 
 
-def _torn(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
+def _torn_messages(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
     """Streams that were not ended, steps left open, and answers with a missing or repeated part."""
     places = {(one.channel, one.thread) for one in asked if one.thread}
     own = [m for channel, thread in places for m in workspace.messages(channel, thread) if m.get("bot_id")]
     streams = [f"stream {m['ts']}" for m in own if "streaming_state" in m or not m.get("metadata")]
     streams += [f"open step {m['ts']}" for m in own if any(b.get("status") in OPEN for b in m.get("blocks", []))]
     answers = [m for m in own if _is(m, ANSWER_EVENT, str(_payload(m).get("question_ts"))) and _payload(m)["turn_id"]]
-    return streams + [f"torn answer {m['ts']}" for m in answers if _said(m).count("600 requests") != 1]
+    return streams + [f"torn answer {m['ts']}" for m in answers if _words_of(m).count("600 requests") != 1]
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _words_of(message: Mapping[str, Any]) -> str:
     """All words of a message's blocks: of rich text too."""
 
     def words(part: Any) -> Iterator[str]:
@@ -154,7 +154,7 @@ def _said(message: Mapping[str, Any]) -> str:
     return "".join(chain.from_iterable(words(block) for block in message.get("blocks", [])))
 
 
-async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
+async def _wrong_memories(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
     """Threads whose saved history has a question twice, or in another order than they were answered in.
 
     A worker that had lost the thread could have saved that. A question without an

@@ -27,7 +27,7 @@ MANY_TRIES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What a process does: takes events over a socket or on an HTTP ``port``, works (``concurrency`` above 0), or both.
+    """The role of a process: it takes events over a socket or an HTTP ``port``, works (``concurrency`` > 0), or both.
 
     ``lease_s``, ``drain_s`` and ``request_s`` (how long one call of Slack is waited for) in seconds; ``prefix`` keeps
     workspaces apart in one Redis.

@@ -35,11 +35,11 @@ class Row:
     wrong: tuple[str, ...] = ()
 
     @property
-    def held(self) -> bool:
+    def holds(self) -> bool:
         return not self.wrong and not any(getattr(self.ledger, name) for name in PROMISED_NONE)
 
 
-def summed(ledgers: Sequence[Ledger]) -> Ledger:
+def sum_ledgers(ledgers: Sequence[Ledger]) -> Ledger:
     """Several books as one."""
     counts = {
         spec.name: sum(getattr(one, spec.name) for one in ledgers) for spec in fields(Ledger) if spec.name != "notes"
@@ -58,7 +58,7 @@ def show(rows: Sequence[Row], title: str) -> None:
     table.add_column("held")
     for row in rows:
         counts = [str(getattr(row.ledger, name)) for name in COLUMNS]
-        table.add_row(row.name, row.done, *counts, f"{row.seconds:.0f}", "yes" if row.held else "NO")
+        table.add_row(row.name, row.done, *counts, f"{row.seconds:.0f}", "yes" if row.holds else "NO")
     console = Console(width=max(170, Console().width))
     console.print(table)
     for row in rows:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.process.chaos.crew import Member
-from tests.process.chaos.ledger import Ledger, answered, left_behind, read_ledger
+from tests.process.chaos.ledger import Ledger, is_answered, left_behind, read_ledger
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
-from tests.process.chaos.scene import Scene, paced, patiently, scene
+from tests.process.chaos.scene import Scene, paced_scripts, patiently, scene
 from tests.support.openai_server import ScriptedOpenAI
 
 LEASE_S = 1.5
@@ -40,20 +40,20 @@ class Lane:
         """Ask, kill, start again, wait. A kill after the answer does not count: then ask again."""
         asked = self.at.ask()
         await asyncio.sleep(self.at.dice.uniform(0, LONGEST_S))
-        if self.serving is None or answered(self.at.workspace, asked):
+        if self.serving is None or is_answered(self.at.workspace, asked):
             return
         self.at.crew.kill(self.serving)
         self.kills += 1
         await patiently(lambda: self.at.workspace.connections == 0, PATIENCE_S)
         await self.start()
-        await patiently(lambda: answered(self.at.workspace, asked), PATIENCE_S)
+        await patiently(lambda: is_answered(self.at.workspace, asked), PATIENCE_S)
 
     async def run(self, kills: int) -> None:
         await self.start()
         while self.kills < kills and asyncio.get_running_loop().time() < self.until:
             await self.one()
         workspace, asked = self.at.workspace, self.at.asked
-        await patiently(lambda: all(answered(workspace, one) for one in asked), PATIENCE_S)
+        await patiently(lambda: all(is_answered(workspace, one) for one in asked), PATIENCE_S)
         await patiently(lambda: not left_behind(workspace, asked), PATIENCE_S)  # a status ends after its answer
 
 
@@ -64,7 +64,7 @@ async def restarts(
     until = asyncio.get_running_loop().time() + seconds
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(redis_process())
-        model = await stack.enter_async_context(ScriptedOpenAI(**paced(dice, 0.1, 0.4)))
+        model = await stack.enter_async_context(ScriptedOpenAI(**paced_scripts(dice, 0.1, 0.4)))
         opened: list[Lane] = []
         for number in range(lanes):
             prefix = f"lane{number}"

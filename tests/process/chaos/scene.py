@@ -1,4 +1,4 @@
-"""Where a chaos run takes place: a workspace, a model that takes its time, a Redis, and the processes in between."""
+"""The scene of a chaos run: a workspace, a slow model, a Redis, and the processes between them."""
 
 import asyncio
 import random
@@ -61,7 +61,7 @@ class Scene:
         return self.asked[-1]
 
 
-def paced(
+def paced_scripts(
     dice: random.Random, least_s: float, most_s: float, hangs: Hangs = lambda _: False, *, streams: bool = False
 ) -> dict[str, Any]:
     """Scripts of a model that always decides to answer and writes for a while; ``hangs`` looks at the question.

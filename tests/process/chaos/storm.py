@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.process.chaos.crew import Member
-from tests.process.chaos.ledger import Ledger, answered, first_parts, left_behind, read_ledger
+from tests.process.chaos.ledger import Ledger, first_parts, is_answered, left_behind, read_ledger
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import Mortal, redis_process
-from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced, patiently, scene
+from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced_scripts, patiently, scene
 from tests.support.openai_server import ScriptedOpenAI
 from tests.support.redis_fleet import free_port
 
@@ -23,7 +23,7 @@ SETTLES_S = 180.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """How bad it gets, and for how long. Times in seconds.
+    """The faults of a storm and their times in seconds.
 
     Workers are killed until all is answered, ``kills`` are made or ``rages_s`` is over. The processes that
     are alive then get ``patience_s`` more.
@@ -90,7 +90,7 @@ class Storm:
         self.at.workspace.faults.delay(method, seconds)
 
     def all_answered(self) -> bool:
-        return all(answered(self.at.workspace, asked) for asked in self.at.asked)
+        return all(is_answered(self.at.workspace, asked) for asked in self.at.asked)
 
     async def kill_some(self) -> None:
         """A running worker a second, replaced at once. A slow machine's workers get the time to start."""
@@ -121,12 +121,12 @@ class Storm:
         """Until all is answered and nothing is left to clear, or patience is at its end."""
         await patiently(self.all_answered, self.weather.patience_s)
 
-        def settled() -> bool:
+        def is_settled() -> bool:
             twice = any(len(first_parts(self.at.workspace, asked)) > 1 for asked in self.at.asked)
             slow = any(not call.done for call in self.at.workspace.calls)  # what is still to land may be a second post
             return not slow and not twice and not left_behind(self.at.workspace, self.at.asked)
 
-        await patiently(settled, SETTLES_S)
+        await patiently(is_settled, SETTLES_S)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -136,7 +136,7 @@ class Storm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath:
-    """What a storm did and what it left."""
+    """The result of a storm."""
 
     ledger: Ledger
     kills: int
@@ -151,7 +151,7 @@ async def storm(
     """One storm from its first question to the last word, over one Redis or over what is named."""
     async with (
         over or redis_process() as redis,
-        ScriptedOpenAI(**paced(dice, 0.1, 0.6, streams=weather.streams)) as model,
+        ScriptedOpenAI(**paced_scripts(dice, 0.1, 0.6, streams=weather.streams)) as model,
         scene(folder, redis.url, model, dice, streams=weather.streams) as at,
     ):
         port = free_port()

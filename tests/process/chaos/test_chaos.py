@@ -13,10 +13,10 @@ import pytest
 from bot.local.model.roster import VISITOR
 from tests.process.chaos.crew import Member
 from tests.process.chaos.crowds import drain
-from tests.process.chaos.ledger import answered, left_behind
+from tests.process.chaos.ledger import is_answered, left_behind
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
-from tests.process.chaos.report import Row, summed
+from tests.process.chaos.report import Row, sum_ledgers
 from tests.process.chaos.restarts import restarts
 from tests.process.chaos.scene import BLOCKS, PLANNED, REST, Asked, Scene, scene
 from tests.process.chaos.storm import Weather, storm
@@ -37,16 +37,16 @@ class Stream:
     def own(self) -> list[dict[str, Any]]:
         return [m for m in self.at.workspace.messages(self.asked.channel, self.asked.ts) if m.get("bot_id")]
 
-    async def killed_and_answered(self) -> None:
+    async def kill_and_wait_for_answer(self) -> None:
         """Kill the process. The next one answers, and nothing is left to clear."""
         self.at.crew.kill(self.first)
         self.at.crew.start(Role(name="second", socket=True, lease_s=1.0), self.at.settings)
-        await wait_until(lambda: answered(self.at.workspace, self.asked), "it is answered", 60)
+        await wait_until(lambda: is_answered(self.at.workspace, self.asked), "it is answered", 60)
         await wait_until(lambda: not left_behind(self.at.workspace, self.at.asked), "nothing is left to clear")
 
 
 @asynccontextmanager
-async def streamed(folder: Path, decisions: Any, drafts: Any) -> AsyncIterator[Stream]:
+async def streaming(folder: Path, decisions: Any, drafts: Any) -> AsyncIterator[Stream]:
     async with (
         redis_process() as redis,
         ScriptedOpenAI(decisions=decisions, drafts=drafts) as model,
@@ -59,9 +59,9 @@ async def streamed(folder: Path, decisions: Any, drafts: Any) -> AsyncIterator[S
 
 async def test_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Path) -> None:
     kills, ledgers = await restarts(tmp_path, random.Random(1), kills=2, lanes=2, seconds=30)
-    row = Row(name="restarts", done="", ledger=summed(ledgers), seconds=0)
+    row = Row(name="restarts", done="", ledger=sum_ledgers(ledgers), seconds=0)
     assert kills == 2
-    assert row.held, row.ledger
+    assert row.holds, row.ledger
 
 
 async def test_a_turn_that_outlasts_the_grace_period_is_answered_once_by_the_next_worker(tmp_path: Path) -> None:
@@ -69,16 +69,16 @@ async def test_a_turn_that_outlasts_the_grace_period_is_answered_once_by_the_nex
     row = Row(name="drain", done="", ledger=ending.ledger, seconds=0)
     assert ending.exit_code == 0
     assert ending.given_back >= 2, "the slow ones, on a busy machine others too"
-    assert row.held, row.ledger
+    assert row.holds, row.ledger
 
 
 async def test_a_stream_killed_midway_is_finished_in_place_by_the_next_worker(tmp_path: Path) -> None:
     never, whole = asyncio.Event(), says(BLOCKS, after=REST)
     drafts = [says(BLOCKS, before_end=never, after=REST), whole, whole]
-    async with streamed(tmp_path, lambda _: RESPOND, drafts) as stream:
+    async with streaming(tmp_path, lambda _: RESPOND, drafts) as stream:
         await stream.at.workspace.wait_for(lambda: [m for m in stream.own() if "600" in m["text"]], 30)
         grown = [m["ts"] for m in stream.own()]
-        await stream.killed_and_answered()
+        await stream.kill_and_wait_for_answer()
         assert [m["ts"] for m in stream.own()] == grown
         never.set()
 
@@ -89,10 +89,10 @@ async def test_a_turn_killed_at_its_plan_is_answered_by_the_next_worker_without_
     def draft(_: object) -> Scripted:
         return whole if killed.is_set() else says(before_end=never)
 
-    async with streamed(tmp_path, [PLANNED, *[RESPOND] * 3], draft) as stream:
+    async with streaming(tmp_path, [PLANNED, *[RESPOND] * 3], draft) as stream:
         await stream.at.workspace.wait_for(lambda: "in_progress" in str([m.get("blocks") for m in stream.own()]))
         killed.set()
-        await stream.killed_and_answered()
+        await stream.kill_and_wait_for_answer()
         (ended,) = stream.own()
         assert "task_card" not in {block["type"] for block in ended["blocks"]}
         never.set()
@@ -100,7 +100,7 @@ async def test_a_turn_killed_at_its_plan_is_answered_by_the_next_worker_without_
 
 async def test_a_stop_accepted_before_a_kill_is_confirmed_by_the_next_worker(tmp_path: Path) -> None:
     never = asyncio.Event()
-    async with streamed(tmp_path, lambda _: RESPOND, lambda _: says(before_end=never)) as stream:
+    async with streaming(tmp_path, lambda _: RESPOND, lambda _: says(before_end=never)) as stream:
         at, asked = stream.at, stream.asked
         await wait_until(lambda: at.workspace.workspace.threads.statuses, "the turn runs")
         at.workspace.post(VISITOR, asked.channel, "stop", asked.ts)
@@ -120,4 +120,4 @@ async def test_a_storm_of_kills_and_a_freeze_leaves_each_stream_whole_and_once(t
     after = await storm(tmp_path, random.Random(1), weather)
     row = Row(name="streams", done="", ledger=after.ledger, seconds=0)
     assert (after.ledger.asked, after.kills, after.freezes) == (15, 3, 1)
-    assert row.held, row.ledger
+    assert row.holds, row.ledger

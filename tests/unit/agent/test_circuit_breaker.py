@@ -20,7 +20,7 @@ class Clock:
         return self.now
 
 
-def opened(clock: Clock) -> CircuitBreaker:
+def open_breaker(clock: Clock) -> CircuitBreaker:
     breaker = CircuitBreaker("model", failures=2, first_pause_s=5, max_pause_s=15, clock=clock)
     breaker.record_failure()
     assert breaker.wait_s() == 0
@@ -31,7 +31,7 @@ def opened(clock: Clock) -> CircuitBreaker:
 def test_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
     clock = Clock()
     with capture_logs() as lines:
-        breaker = opened(clock)
+        breaker = open_breaker(clock)
         for pause in (5, 10, 15, 15):
             assert breaker.wait_s() == pause
             breaker.record_failure()

@@ -1,4 +1,4 @@
-"""What one easy mention costs: trips and commands of Redis, bytes kept there, calls of Slack, log lines."""
+"""The cost of one easy mention: trips and commands of Redis, bytes kept there, calls of Slack, log lines."""
 
 from itertools import repeat
 from pathlib import Path
@@ -11,7 +11,7 @@ from structlog.testing import LogCapture
 from bot.queue.queue import load_script
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in
-from tests.support.redis_tap import tapped
+from tests.support.redis_tap import tap_redis
 from tests.support.scripted_orion import DRAFTS
 from tests.support.waiting import wait_until
 
@@ -25,18 +25,18 @@ async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
     polled = frozenset(load_script(redis_client, name).sha for name in POLLING)
     async with (
         ScriptedOpenAI(decisions=repeat(RESPOND), drafts=repeat(says(DRAFTS["good"]))) as model,
-        tapped(redis_url, polled) as tap,
+        tap_redis(redis_url, polled) as tap,
         running(
             settings_in(
                 tmp_path, tap.url, openai_base_url=model.url, openai_api_key=SecretStr("k"), model="m", judge="off"
             )
         ) as setting,
     ):
-        await answered(setting)  # warms up what is asked once
+        await ask_and_wait(setting)  # warms up what is asked once
         tap.trips.clear()
         setting.workspace.calls.clear()
         before = await memory(redis_client)
-        informed = await answered(setting)
+        informed = await ask_and_wait(setting)
         assert [call.method for call in setting.workspace.calls] == ["chat.postMessage"]
         assert len(tap.trips) <= 16, tap.trips
         assert tap.commands() <= 32, tap.trips  # 14 of them are one pipeline of GET
@@ -45,7 +45,7 @@ async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
         assert await memory(redis_client) - before <= 3_200
 
 
-async def answered(setting: Setting) -> list[str]:
+async def ask_and_wait(setting: Setting) -> list[str]:
     """Ask and wait until all is over; what the log said of it."""
     lines = LogCapture()
     structlog.configure(processors=[lines])

@@ -169,13 +169,13 @@ def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO)
     configure(json=True, debug=False, stream=stream)
     library, moments = logging.getLogger("slack_sdk"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
 
-    def failed(created: float) -> None:
+    def log_failure(created: float) -> None:
         record = library.makeRecord("slack_sdk", logging.ERROR, "client.py", 204, "lost %s", (TEXT,), None)
         record.created = created
         library.handle(record)
 
     for moment in moments:
-        failed(moment)
+        log_failure(moment)
     told = lines(stream, library.name)
     assert [line.get("held_back", 0) for line in told] == [0, 2, 1]  # a clock that was set back holds nothing back
     assert {line["note"] for line in told} == {"the connection to Slack; /readyz says if it is up"}

@@ -97,7 +97,7 @@ async def test_the_table_reads_well(redis_client: Redis) -> None:
 PRICES = '["m-1"]\ninput = 2.0\ncached_input = 0.5\noutput = 10\n'
 
 
-def shown(summary: Summary, by: By, prices: str, folder: Path) -> list[list[str]]:
+def table_cells(summary: Summary, by: By, prices: str, folder: Path) -> list[list[str]]:
     """The cells of each line of a table."""
     (folder / "prices.toml").write_text(prices)
     out = io.StringIO()
@@ -113,15 +113,15 @@ async def test_figures_are_given_by_channel_rule_and_model_with_their_cost(redis
     await stats.record(replace(FAILED, channel="direct"), now=NOON)
     await stats.record(replace(REFUSED, channel="C2"), now=NOON)
     summary = await stats.read(1, now=NOON)
-    channels = shown(summary, "channel", PRICES, tmp_path)
+    channels = table_cells(summary, "channel", PRICES, tmp_path)
     for row in ("C1 2 50.0 % 1 1 0", "C2 1 – 0 0 0", "direct 1 0.0 % 0 0 1", "all 4 33.3 % 1 1 1"):
         assert row.split() in channels
-    assert ["cites_sources", "3", "100.0", "%"] in shown(summary, "rule", PRICES, tmp_path)
-    models = shown(summary, "model", PRICES, tmp_path)
+    assert ["cites_sources", "3", "100.0", "%"] in table_cells(summary, "rule", PRICES, tmp_path)
+    models = table_cells(summary, "model", PRICES, tmp_path)
     for row in ("m-1 1,000,000 400,000 100,000 $2.40", "m-2 10 0 5 –", "all 1,000,010 400,000 100,005 $2.40"):
         assert row.split() in models
-    assert [row[-1] for row in shown(summary, "day", PRICES, tmp_path) if row[:1] == ["all"]] == ["$2.40"]
-    assert [row[-1] for row in shown(summary, "day", "", tmp_path) if row[:1] == ["all"]] == ["120"]
+    assert [row[-1] for row in table_cells(summary, "day", PRICES, tmp_path) if row[:1] == ["all"]] == ["$2.40"]
+    assert [row[-1] for row in table_cells(summary, "day", "", tmp_path) if row[:1] == ["all"]] == ["120"]
 
 
 def test_the_sparkline_has_one_bar_per_day() -> None:

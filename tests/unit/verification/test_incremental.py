@@ -14,7 +14,7 @@ from verification.types import Draft
 texts = st.lists(st.sampled_from(BLOCKS) | st.text("ab1.-*`~#|: \n", max_size=12), max_size=6).map("\n\n".join)
 
 
-def grown(text: str, cuts: Sequence[int]) -> list[str]:
+def blocks_as_they_arrive(text: str, cuts: Sequence[int]) -> list[str]:
     """The blocks as they turn up while the text arrives in pieces."""
     found: list[str] = []
     for end in [*sorted(cut % (len(text) + 1) for cut in cuts), len(text)]:
@@ -27,7 +27,7 @@ def grown(text: str, cuts: Sequence[int]) -> list[str]:
 @given(texts, st.lists(st.integers(0, 10_000), max_size=12))
 def test_a_draft_has_the_same_blocks_however_it_arrives(text: str, cuts: list[int]) -> None:
     whole = text.strip()
-    found = grown(whole, cuts)
+    found = blocks_as_they_arrive(whole, cuts)
     ended = complete_blocks(whole, ended=True)
     assert [block.strip() for block in found] == [block.strip() for block in ended[: len(found)]]
     assert "".join(ended).strip() == whole

@@ -36,7 +36,7 @@ def test_arguments_may_be_an_object_and_ids_may_be_missing() -> None:
     assert reply.usage is None
 
 
-def typed(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]]:
+def typed_text(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]]:
     """The typed text, adjacent pieces of one section joined."""
     stream = TagStream()
     edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts or []), len(text)]
@@ -60,13 +60,13 @@ TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
 def test_the_chunks_of_a_stream_make_no_difference(text: str, cuts: list[int]) -> None:
-    assert typed(text, cuts) == typed(text) == typed(text, list(range(len(text))))
+    assert typed_text(text, cuts) == typed_text(text) == typed_text(text, list(range(len(text))))
 
 
 @settings(deadline=None)
 @given(TEXTS)
 def test_nothing_but_tags_is_lost(text: str) -> None:
-    kept = "".join(part for _, part, _ in typed(text))
+    kept = "".join(part for _, part, _ in typed_text(text))
     remaining = iter(text)
     assert all(character in remaining for character in kept)
     assert len(kept) == len(text) or "<" in text
@@ -169,8 +169,8 @@ def test_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text() 
     longest = tag_of(MAX_TAG)
     assert len(longest) == MAX_TAG
     for cut in (1, 2, MAX_TAG - 2, MAX_TAG - 1):
-        assert typed(f"{longest}yes", [cut]) == [("answer", "yes", 1)]
-    assert typed(f"{tag_of(MAX_TAG + 1)}no")[0][0] == "untagged"
+        assert typed_text(f"{longest}yes", [cut]) == [("answer", "yes", 1)]
+    assert typed_text(f"{tag_of(MAX_TAG + 1)}no")[0][0] == "untagged"
 
 
 def test_text_too_long_to_be_a_tag_is_not_held_back() -> None:
@@ -182,7 +182,7 @@ def test_text_too_long_to_be_a_tag_is_not_held_back() -> None:
 
 
 def test_each_effective_tag_begins_one_new_section() -> None:
-    assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
+    assert [section for _, _, section in typed_text("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
 
 
 def test_closing_a_stream_twice_adds_nothing() -> None:

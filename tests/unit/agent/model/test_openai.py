@@ -41,7 +41,7 @@ QUICK = Timeouts(reply=0.3, idle=0.3, retries=0)
 OpenModel = Callable[..., OpenAIModel]
 
 
-async def collected(stream: WriteStream) -> list[tuple[str, str]]:
+async def collect(stream: WriteStream) -> list[tuple[str, str]]:
     """The text of each channel, in order, however the network cut the bytes."""
     runs: list[tuple[str, str]] = []
     async for channel, text in stream.pieces:
@@ -176,7 +176,7 @@ async def test_phase_two_streams_text_without_tools_or_response_format() -> None
     draft = Scripted(reasoning=("hm",), pieces=("<answer>12", "0 [1]\u2028漢", "</answer>"), usage=(7, 3))
     async with asking(drafts=[draft]) as (server, model):
         stream = model.write(WRITE)
-        pieces = await collected(stream)
+        pieces = await collect(stream)
     assert pieces == [("reasoning", "hm"), ("content", "<answer>120 [1]\u2028漢</answer>")]
     assert stream.usage == Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
     assert stream.call.messages == tuple(server.requests[0]["messages"])
@@ -194,10 +194,10 @@ async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(
         return fails(400, "temperature is fixed") if "temperature" in request else says("x" * 40)
 
     async with asking(drafts=reply) as (server, model):
-        await collected(model.write(WRITE))
+        await collect(model.write(WRITE))
         first = len(server.requests)
         stream = model.write(WRITE)
-        await collected(stream)
+        await collect(stream)
     assert len(server.requests) == first + 1, "what it refuses is known"
     assert stream.usage.estimated
     assert stream.usage.completion_tokens == 10
@@ -230,7 +230,7 @@ async def test_every_failure_is_a_model_error_with_hints(scripted: Scripted, kin
         assert "prompt" not in failure.value.detail
         if scripted.pieces != ("",):
             with pytest.raises(ModelError) as failure:
-                await collected(model.write(WRITE))
+                await collect(model.write(WRITE))
             assert failure.value.kind == kind
 
 
@@ -240,7 +240,7 @@ async def test_a_reply_that_unpacks_to_too_much_is_cut_off() -> None:
         with pytest.raises(ModelError, match="ReplyTooLong"):
             await model.generate("prompt", max_tokens=5, temperature=0.7)
         with pytest.raises(ModelError, match="ReplyTooLong"):
-            await collected(model.write(WRITE))
+            await collect(model.write(WRITE))
 
 
 @pytest.mark.parametrize("scripted", [says("half", done=False), says("half", broken=True)])
@@ -248,7 +248,7 @@ async def test_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(scri
     async with asking(drafts=[scripted]) as (_, model):
         stream = model.write(WRITE)
         with pytest.raises(ModelError, match="LLMError"):
-            await collected(stream)
+            await collect(stream)
     assert stream.usage.estimated
     assert stream.usage.completion_tokens == 1
 
@@ -287,7 +287,7 @@ async def test_a_remote_server_is_reached_through_the_hosts_proxy(
         monkeypatch.setenv(name, proxy.url.replace("//", "//us%40er:pass@").removesuffix("/v1"))
         model = open_model("http://model.example/v1")
         assert (await model.decide(DECIDE)).action == Respond()
-        assert await collected(model.write(WRITE)) == [("content", "Hi.")]
+        assert await collect(model.write(WRITE)) == [("content", "Hi.")]
     assert [headers["Host"] for headers in proxy.headers] == ["model.example"] * 2
     assert {headers["Proxy-Authorization"] for headers in proxy.headers} == {"Basic dXNAZXI6cGFzcw=="}
 
@@ -298,7 +298,7 @@ async def test_azure_is_called_with_deployment_version_and_key(path: str, open_m
         url = server.url.removesuffix("/v1") + path
         model = open_model(url, azure_api_version="2024-10-21")
         assert (await model.decide(DECIDE)).action == Respond()
-        assert await collected(model.write(WRITE)) == [("content", "Hi.")]
+        assert await collect(model.write(WRITE)) == [("content", "Hi.")]
         with pytest.raises(ModelError, match="ConfigurationError: status 404"):
             await open_model(server.url, model="other", azure_api_version="2024-10-21").decide(DECIDE)
     assert [headers["api-key"] for headers in server.headers] == ["k", "k"]
@@ -345,7 +345,7 @@ async def test_a_stopped_stream_closes_its_connection_and_is_counted() -> None:
         assert stream.usage.estimated
         await server.wait_for_disconnect()
         never.set()
-        assert await collected(model.write(WRITE)) == [("content", "whole")]
+        assert await collect(model.write(WRITE)) == [("content", "whole")]
 
 
 BRIEF = Timeouts(retries=2, pause=0.01)
@@ -444,11 +444,11 @@ async def test_two_models_that_refuse_each_others_options_are_distinguished() ->
     async with asking(decisions=picky, drafts=picky) as (server, model):
         for _ in range(2):
             await model.decide(DECIDE)
-            await collected(model.write(WRITE))
+            await collect(model.write(WRITE))
         decide, write = server.requests[-2:]
         refused = len(server.requests) - 4
         await model.decide(DECIDE)
-        await collected(model.write(WRITE))
+        await collect(model.write(WRITE))
     assert (decide["model"], decide["reasoning_effort"]) == ("m", "low"), "the lowest that it takes"
     assert (write["model"], write["temperature"], "reasoning_effort" in write) == ("w", 0.3, False)
     assert len(server.requests) == 4 + refused + 2, "each refusal was learned once"
@@ -479,7 +479,7 @@ async def test_a_truncated_prompt_is_reported_once(read: int, *, told: bool) -> 
     async with asking(drafts=lambda _: says("<answer>120 [1]</answer>", usage=(read, 5))) as (_, model):
         with capture_logs() as logs:
             for _ in range(2):
-                await collected(model.write(long))
+                await collect(model.write(long))
     cut = [line for line in logs if line["event"] == "prompt_cut_by_server"]
     assert [(line["model"], line["read"]) for line in cut] == ([("w", read)] if told else [])
 

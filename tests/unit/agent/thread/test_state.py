@@ -105,7 +105,7 @@ def test_another_persons_question_suspends_the_mission_for_one_turn() -> None:
     assert restore_suspended_mission(after, ThreadState(), "U2") is after
 
 
-def said(number: int, *, addressed: bool = True) -> ThreadMessage:
+def message(number: int, *, addressed: bool = True) -> ThreadMessage:
     return ThreadMessage(
         role="user", text=f"secret {number}", user="U1", ts=f"170000000{number}.0", addressed=addressed
     )
@@ -115,7 +115,7 @@ def asked_in_turn(state: ThreadState, number: int) -> ThreadState:
     """The state after one more question and its answer, as a turn leaves it."""
     reply = ThreadMessage(role="assistant", text=f"about secret {number}")
     after = replace(state, mission=f"secret {number}", answers={**state.answers, f"key {number}": f"secret {number}"})
-    return with_undo(with_messages(after, said(number), reply), state)
+    return with_undo(with_messages(after, message(number), reply), state)
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
@@ -123,7 +123,7 @@ def test_a_deleted_message_is_forgotten_and_the_rest_is_kept(asked: int, deleted
     state = ThreadState()
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
-    after = without_message(state, said(deleted).ts)
+    after = without_message(state, message(deleted).ts)
     assert f"secret {deleted}" not in to_json(after)
     others = [m.text for m in state.history if f"secret {deleted}" not in m.text]
     assert [m.text for m in after.history] == others
@@ -132,9 +132,9 @@ def test_a_deleted_message_is_forgotten_and_the_rest_is_kept(asked: int, deleted
 
 def test_deleting_a_message_between_people_deletes_no_other() -> None:
     state = with_messages(
-        asked_in_turn(ThreadState(), 1), said(2, addressed=False), ThreadMessage(role="assistant", text="later")
+        asked_in_turn(ThreadState(), 1), message(2, addressed=False), ThreadMessage(role="assistant", text="later")
     )
-    after = without_message(state, said(2).ts)
+    after = without_message(state, message(2).ts)
     assert [m.text for m in after.history] == ["secret 1", "about secret 1", "later"]
 
 
@@ -146,10 +146,10 @@ def test_quotations_of_a_deleted_message_are_deleted_too(*, known: bool) -> None
         for n, origin in enumerate(("document", "file", "thread"), start=1)
     )
     before = (
-        with_messages(ThreadState(opened_with_files=not known), said(2, addressed=False)) if known else ThreadState()
+        with_messages(ThreadState(opened_with_files=not known), message(2, addressed=False)) if known else ThreadState()
     )
     state = replace(asked_in_turn(before, 1), sources=kept, opened_with_files=not known)
-    assert without_message(state, said(2).ts).sources == kept[:1]
+    assert without_message(state, message(2).ts).sources == kept[:1]
     assert without_message(replace(state, opened_with_files=False), "9.9").sources == kept
 
 
@@ -168,14 +168,14 @@ def test_an_edited_message_keeps_only_its_new_words(asked: int, edited: int) -> 
     state = ThreadState(plan=Plan(id="p", steps=(Step(description=f"secret {asked}"), Step(description="b"))))
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
-    after = with_edited_message(state, said(edited).ts, "said better")
+    after = with_edited_message(state, message(edited).ts, "said better")
     assert [m.text for m in after.history if m.role == "user"] == [
         "said better" if number == edited else f"secret {number}" for number in range(1, asked + 1)
     ]
     told = to_json(replace(after, history=tuple(m for m in after.history if m.role == "user")))
     assert f"secret {edited}" not in told
     assert (after == state) == (edited > asked)
-    assert with_edited_message(after, said(edited).ts, "said better") == after
+    assert with_edited_message(after, message(edited).ts, "said better") == after
 
 
 def test_a_call_belongs_to_the_first_open_step_that_names_its_tool() -> None:

@@ -28,7 +28,7 @@ class FunctionTool:
         return await self._run(arguments)
 
 
-async def found(arguments: Mapping[str, Any]) -> ToolResult:
+async def long_result(arguments: Mapping[str, Any]) -> ToolResult:
     return ToolResult(content=arguments["q"] * 30, sources=(Source(id=0, title="t", text="x" * 30),))
 
 
@@ -45,7 +45,7 @@ async def own_timeout(_: Mapping[str, Any]) -> ToolResult:
     raise TimeoutError(SECRET)
 
 
-async def called(
+async def call_once(
     run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], name: str = "find", **given: Any
 ) -> ToolResult:
     call = ToolCall(call_id="1", tool=name, input=given or {"q": SECRET})
@@ -53,7 +53,7 @@ async def called(
 
 
 async def test_content_and_sources_are_truncated_with_a_note() -> None:
-    result = await called(found, q="abc")
+    result = await call_once(long_result, q="abc")
     assert result.ok
     assert result.content.split("\n") == [
         "abc" * 6 + "ab",
@@ -65,17 +65,17 @@ async def test_content_and_sources_are_truncated_with_a_note() -> None:
 
 async def test_short_results_stay_as_they_are() -> None:
     call = ToolCall(call_id="1", tool="find", input={"q": "a"})
-    result = await call_tool({"find": FunctionTool(found)}, call, timeout_s=5, max_chars=100)
-    assert result == replace(await found({"q": "a"}), call_id="1", tool="find", input={"q": "a"})
+    result = await call_tool({"find": FunctionTool(long_result)}, call, timeout_s=5, max_chars=100)
+    assert result == replace(await long_result({"q": "a"}), call_id="1", tool="find", input={"q": "a"})
 
 
 async def test_a_call_that_fails_or_hangs_becomes_a_result_with_the_reason() -> None:
     with capture_logs() as logs:
-        unknown = await called(found, name=SECRET)
+        unknown = await call_once(long_result, name=SECRET)
     assert (unknown.ok, unknown.hints) == (False, ("The tools are: find.",))
     assert SECRET not in str(logs)
-    assert (await called(found, q=7)).error == "Bad parameters: 'q' is not of type 'string'."
-    assert (await called(never)).error == "No result within 0.05 seconds."
+    assert (await call_once(long_result, q=7)).error == "Bad parameters: 'q' is not of type 'string'."
+    assert (await call_once(never)).error == "No result within 0.05 seconds."
 
 
 @pytest.mark.parametrize("run", [broken, own_timeout])
@@ -83,7 +83,7 @@ async def test_a_bug_becomes_a_result_with_an_id_from_the_log(
     run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]],
 ) -> None:
     with capture_logs() as logs:
-        result = await called(run)
+        result = await call_once(run)
     crash = logs[0]
     assert not result.ok
     assert crash["event"] == "tool_crashed"
@@ -99,7 +99,7 @@ async def test_a_bug_becomes_a_result_with_an_id_from_the_log(
 async def test_a_cancellation_passes_through_the_wall() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await called(never)
+            await call_once(never)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What real model servers send, each through a whole turn: no half answer is shown, no whole one lost."""
+"""Replies of real model servers, each through a whole turn: no half answer is shown, no whole one lost."""
 
 import gzip
 import json

@@ -30,7 +30,7 @@ def docs_in(folder: Path) -> Path:
     return docs
 
 
-async def asked(tmp_path: Path, server: ScriptedOpenAI, question: str = QUESTION, **more: Any) -> dict[str, Any]:
+async def ask_server(tmp_path: Path, server: ScriptedOpenAI, question: str = QUESTION, **more: Any) -> dict[str, Any]:
     settings = settings_in(tmp_path, more.pop("redis_url", ""), openai_base_url=server.url, model="m")
     return await ask(settings, question, docs=[docs_in(tmp_path)], thread=more.get("thread", ""))
 
@@ -96,7 +96,7 @@ def test_ask_while_the_model_is_down_is_a_failed_turn(terminal: Terminal) -> Non
 
 async def test_attempts_and_repairs_are_reported(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD), says(GOOD)]) as server:
-        result = await asked(tmp_path, server)
+        result = await ask_server(tmp_path, server)
     assert (result["outcome"], result["attempts"], result["verified"]) == ("answered", 2, True)
     assert result["repairs"][0]["count"] == 1
     assert result["usage"]["prompt_tokens"] == 300
@@ -105,7 +105,7 @@ async def test_attempts_and_repairs_are_reported(tmp_path: Path) -> None:
 
 async def test_a_failed_verification_lists_its_violations(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD)] * 3) as server:
-        result = await asked(tmp_path, server)
+        result = await ask_server(tmp_path, server)
     assert (result["outcome"], result["verified"]) == ("failed", False)
     assert "900 requests" not in result["answer"]
     wanted = {"rule", "severity", "start", "end", "words", "detail", "remedy"}
@@ -115,9 +115,9 @@ async def test_a_failed_verification_lists_its_violations(tmp_path: Path) -> Non
 async def test_a_thread_continues_with_the_reply_to_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
     back = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan"}))
     async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=repeat(says(GOOD))) as server:
-        first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
+        first = await ask_server(tmp_path, server, thread="t", redis_url=redis_url)
         assert (first["outcome"], first["answer"]) == ("asked", "Which plan do you mean?")
-        second = await asked(tmp_path, server, "The API key one.", thread="t", redis_url=redis_url)
+        second = await ask_server(tmp_path, server, "The API key one.", thread="t", redis_url=redis_url)
         assert second["outcome"] == "answered"
         assert "Which plan do you mean?" in str(server.requests[-1]["messages"])
 
@@ -139,9 +139,9 @@ async def test_the_answer_stays_although_its_conversation_cannot_be_saved(tmp_pa
     gate = asyncio.Event()
     drafts = [says(GOOD, before_end=gate), says(GOOD)]
     async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server, asyncio.TaskGroup() as group:
-        slow = group.create_task(asked(tmp_path, server, thread="t", redis_url=redis_url))
+        slow = group.create_task(ask_server(tmp_path, server, thread="t", redis_url=redis_url))
         await server.wait_for_requests(2)
-        assert (await asked(tmp_path, server, thread="t", redis_url=redis_url))["outcome"] == "answered"
+        assert (await ask_server(tmp_path, server, thread="t", redis_url=redis_url))["outcome"] == "answered"
         gate.set()
         with capture_logs() as entries:
             assert (await slow)["outcome"] == "answered"
@@ -151,7 +151,7 @@ async def test_the_answer_stays_although_its_conversation_cannot_be_saved(tmp_pa
 async def test_an_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: Path) -> None:
     draft = says("<answer>Paris is the capital of France.</answer>")
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[draft] * 3) as server:
-        result = await asked(tmp_path, server, "What is the capital of France?")
+        result = await ask_server(tmp_path, server, "What is the capital of France?")
     assert (result["outcome"], result["verified"]) == ("unsourced", False)
     assert result["answer"].startswith("_")
 

@@ -46,7 +46,7 @@ async def everything(redis: Redis) -> str:
     return "\n".join(parts)
 
 
-async def forgotten(
+async def forget(
     redis: Redis, mailbox: Mailbox, *, user: str = "", thread: str = "", patience_s: float = 30
 ) -> Forgetting:
     forgetting = Forgetting(redis, mailbox, patience_s=patience_s)
@@ -71,14 +71,14 @@ async def test_a_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_ur
         await setting.answer_to(direct, channel=DIRECT)
         theirs = setting.ask(f"{MENTION} What does error FH-2002 mean?", user=OTHER)
         await setting.answer_to(theirs)
-        await wait_until(lambda: settled(setting), "everything is written")
+        await wait_until(lambda: is_idle(setting), "everything is written")
         purse = Budgets(redis_client, Limits(workspace=10**9))
         for user in (VISITOR, OTHER):
             place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=mine)
             spender = Incoming(kind="question", thread=place, user=user, ts="1", addressed="mention")
             async with purse.count_turn(spender) as tokens:
                 tokens.add(5)
-        found = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
+        found = await forget(redis_client, setting.orion.mailbox, user=VISITOR)
         assert found.counts.pop("feedback") >= 1
         assert dict(+found.counts) == {
             "conversations": 2,
@@ -91,13 +91,13 @@ async def test_a_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_ur
         assert VISITOR not in left
         assert DIRECT not in left
         assert OTHER in left
-        again = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
+        again = await forget(redis_client, setting.orion.mailbox, user=VISITOR)
         assert (+again.counts, again.running) == ({}, [])
         later = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=mine, user=OTHER)
         await setting.answer_to(later, thread=mine)
 
 
-async def settled(setting: Setting) -> bool:
+async def is_idle(setting: Setting) -> bool:
     return (await setting.orion.mailbox.depth()).messages == 0
 
 
@@ -111,14 +111,14 @@ async def test_a_thread_is_forgotten_by_its_key_or_by_a_link(
         await judge(setting, CHANNEL, ts, VISITOR)
         other = setting.ask(f"{MENTION} What does error FH-2002 mean?")
         await setting.answer_to(other)
-        await wait_until(lambda: settled(setting), "everything is written")
+        await wait_until(lambda: is_idle(setting), "everything is written")
         link = f"https://acme.slack.com/archives/{CHANNEL}/p{{}}"
         references = {
             "key": f"{TEAM_ID}:{CHANNEL}:{ts}",
             "link": link.format(ts.replace(".", "")),
             "reply": link.format(answer["ts"].replace(".", "")) + f"?thread_ts={ts}&cid={CHANNEL}",
         }
-        found = await forgotten(redis_client, setting.orion.mailbox, thread=references[form])
+        found = await forget(redis_client, setting.orion.mailbox, thread=references[form])
         assert found.counts["conversations"] == found.counts["turn records"] == found.counts["feedback"] == 1
         left = await everything(redis_client)
         assert ts not in left
@@ -136,7 +136,7 @@ async def test_a_running_turn_is_cancelled_first_and_writes_nothing_back(
             setting.ask("And what of FH-2002?", thread=ts)
             behind = setting.ask(f"{MENTION} What does FH-2002 mean?", thread=ts)
             await wait_until(lambda: waiting(setting, 3), "both wait behind")
-            found = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
+            found = await forget(redis_client, setting.orion.mailbox, user=VISITOR)
             assert found.running == []
             assert (found.counts["questions"], found.counts["turns cancelled"]) == (2, 1)
             assert VISITOR not in await everything(redis_client)
@@ -160,7 +160,7 @@ async def test_messages_can_be_removed_anywhere_in_a_mailbox_and_the_rest_keeps_
     for number, user in enumerate(("U1", "U2", "U1", "U2", "U1")):
         await mailbox.enqueue(str(place), incoming(user, f"{number}.0", place), event_ids=[f"e{number}"])
     await mailbox.enqueue(str(place), "garbage", event_ids=["g"])
-    found = await forgotten(redis_client, mailbox, user="U1")
+    found = await forget(redis_client, mailbox, user="U1")
     assert found.counts["questions"] == 3
     heads = []
     for _ in range(3):
@@ -171,7 +171,7 @@ async def test_messages_can_be_removed_anywhere_in_a_mailbox_and_the_rest_keeps_
         else:
             await mailbox.finish(claimed, "dead" if len(heads) > 1 else "ok", reason="no end")
     assert [Incoming.from_json(body).ts for body in heads[:2]] == ["1.0", "3.0"]
-    gone = await forgotten(redis_client, mailbox, thread="T1:C1:1.0")
+    gone = await forget(redis_client, mailbox, thread="T1:C1:1.0")
     assert gone.counts["dead letters"] == 2
     assert await mailbox.claim("w", 5) == []
     assert not [key async for key in redis_client.scan_iter() if "1.0" in key and ":seen:" not in key]
@@ -186,7 +186,7 @@ async def test_a_hanging_worker_is_named_and_a_dead_one_is_not_waited_for_long(r
         await mailbox.enqueue(str(place), incoming("U1", "1.0", place), event_ids=["e"])
         await mailbox.enqueue(str(place), incoming("U2", "2.0", place), event_ids=["f"])
         await mailbox.claim("w", 1)
-        found = await forgotten(redis_client, mailbox, user="U1", patience_s=0.6)
+        found = await forget(redis_client, mailbox, user="U1", patience_s=0.6)
         assert (found.running, found.counts["questions"]) == (running_still, 0 if running_still else 1)
         assert len(await mailbox.claim("w", 1)) == (0 if running_still else 1)
         await mailbox.aclose()
@@ -198,7 +198,7 @@ async def test_account_data_is_deleted_too(redis_client: Redis) -> None:
     await redis_client.set("orion:handed:T1:C1:1.2", "turn U1 U2")
     await redis_client.hset("orion:proposals:T1", mapping={"a": '{"proposer": "U1"}', "b": '{"proposer": "U11"}'})
     mailbox = Mailbox(redis_client)
-    counts = (await forgotten(redis_client, mailbox, user="U1")).counts
+    counts = (await forget(redis_client, mailbox, user="U1")).counts
     assert counts == {"notes about the person": 2, "notes about threads": 1, "proposed answers": 1}
     assert await redis_client.dbsize() == 2
     await mailbox.aclose()

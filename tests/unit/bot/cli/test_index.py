@@ -9,13 +9,13 @@ import pytest
 from bot.cli.index import _progress
 from bot.documents.open import local_corpus, open_index
 from bot.settings import load_settings
-from tests.support.orion_command import LIMITS, Terminal, opened
+from tests.support.orion_command import LIMITS, Terminal, open_terminal
 from tests.support.web_site import LocalSite, html
 
 
 @pytest.fixture
 def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    for found in opened(tmp_path, capsys, monkeypatch):
+    for found in open_terminal(tmp_path, capsys, monkeypatch):
         found.set(ORION_HOME=str(tmp_path / "home"))
         yield found
 
@@ -120,11 +120,11 @@ def test_documents_of_a_local_workspace_are_listed_by_its_port(terminal: Termina
 
 
 def test_an_interrupted_index_command_reports_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted() -> None:
+    def interrupt() -> None:
         with _progress() as tell:
             tell("one.md")
             raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        interrupted()
+        interrupt()
     assert "Ended early; documents looked at: 1. What was read is in the index" in capsys.readouterr().err

@@ -36,7 +36,7 @@ from bot.local.server import LocalWorkspace
 from bot.redis.server import MIN_FREE_BYTES
 from bot.settings import Settings
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, serve_environment, settings_in, shown, text_pages
+from tests.support.orion_running import CHANNEL, MENTION, answers, serve_environment, settings_in, text_of, text_pages
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 
@@ -74,7 +74,7 @@ def events(log: list[EventDict]) -> list[str]:
 
 
 @asynccontextmanager
-async def started(command: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+async def running_task(command: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
     """Run a command as a separate task, which ends with the test."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(command)
@@ -103,12 +103,12 @@ async def test_serve_answers_shows_its_pages_and_drains(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url)
-    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
+    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
         port = await pages_of(log)
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts))
-        assert "600 requests" in shown(found[0])
+        assert "600 requests" in text_of(found[0])
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         up = {"redis": True, "disk": True, "slack_socket": True, "slack_token": True}
         status, ready = await page(port, "/readyz")
@@ -141,7 +141,7 @@ async def test_an_unavailable_shared_index_is_not_ready_but_does_not_prevent_a_s
 ) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
     settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"knowledge_url": address})
-    async with started(serving.serve(settings, host="127.0.0.1", concurrency=5)) as served:
+    async with running_task(serving.serve(settings, host="127.0.0.1", concurrency=5)) as served:
         port = await pages_of(log)
         status, ready = await page(port, "/readyz")
         assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False, "slack_token": True})
@@ -155,7 +155,7 @@ async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url)
-    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
+    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
         port = await pages_of(log)
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
         workspace.faults.fail("chat.postMessage", "internal_error")
@@ -216,7 +216,7 @@ async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
         served.terminate()
         said, _ = await served.communicate()
-    assert "600 requests" in shown(found[0])
+    assert "600 requests" in text_of(found[0])
     assert said.decode().splitlines()[-1] == "[]"
 
 
@@ -239,7 +239,7 @@ async def test_serve_starts_while_slack_and_redis_are_down(tmp_path: Path, log: 
         docs=(text_pages(),),
         port=0,
     )
-    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         # Whose token it is decides whose questions it may claim: until Slack says so, only the pages are open.
         await wait_until(lambda: "pages_open" in events(log), "the pages are open")
         port = next(int(entry["port"]) for entry in log if entry["event"] == "pages_open")
@@ -254,7 +254,7 @@ async def test_serve_starts_while_redis_is_down(
     workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, "redis://127.0.0.1:9")
-    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         port = await pages_of(log)
         status, text = await page(port, "/readyz")
         assert (status, json.loads(text)["checks"]["redis"]) == (503, False)
@@ -289,7 +289,7 @@ async def test_a_signal_during_the_start_ends_it(
     home = tmp_path / "home"
     workspace.faults.hang("auth.test")
     settings = settings_of(workspace, home, "")
-    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         await wait_until(lambda: any(call.method == "auth.test" for call in workspace.calls), "it signs in")
         ask_to_end()
         await served
@@ -302,7 +302,9 @@ async def test_a_second_signal_ends_at_once_and_gives_the_question_back(
     never = asyncio.Event()
     async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=[says("<answer>Each", before_end=never)]) as server:
         settings = settings_of(workspace, tmp_path, redis_url, openai_base_url=server.url, model="m")
-        async with started(_at_once(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1))) as ended:
+        async with running_task(
+            _at_once(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1))
+        ) as ended:
             await pages_of(log)
             await wait_until(lambda: workspace.connections == 1, "the socket is connected")
             ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
@@ -313,7 +315,7 @@ async def test_a_second_signal_ends_at_once_and_gives_the_question_back(
             await ended
         never.set()
     again = settings_of(workspace, tmp_path, redis_url)
-    async with started(serving.serve(again, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serving.serve(again, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
         assert len(found) == 1
         ask_to_end()
@@ -325,7 +327,7 @@ async def _at_once(command: Coroutine[Any, Any, None]) -> None:
         await command
 
 
-async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
+async def _page_has(page: aiohttp.ClientSession, url: str, words: str) -> bool:
     async with page.get(url) as reply:
         return words in await reply.text()
 
@@ -333,7 +335,7 @@ async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
 async def test_local_opens_the_page_and_ends_when_asked(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
 ) -> None:
-    async with started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
+    async with running_task(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
         await wait_until(lambda: opened.urls, "the page is shown")
         await wait_until(lambda: "slack_socket_connected" in events(log), "Orion is in the workspace")
         url = opened.urls[0]
@@ -341,8 +343,8 @@ async def test_local_opens_the_page_and_ends_when_asked(
             async with client.post(f"{url}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"}) as sent:
                 ts = (await sent.json())["ts"]
             thread = f"{url}/ui/messages?channel={CHANNEL}&thread_ts={ts}"
-            await wait_until(lambda: _told(client, thread, "600 requests a minute"), "it is answered here", 30)
-            assert await _told(client, thread, f"{url}/docs/api/limits-and-errors.md")
+            await wait_until(lambda: _page_has(client, thread, "600 requests a minute"), "it is answered here", 30)
+            assert await _page_has(client, thread, f"{url}/docs/api/limits-and-errors.md")
         port = urlsplit(url).port or 0
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
@@ -358,7 +360,9 @@ async def test_ending_the_workspace_during_an_answer_says_at_once_how_long_it_ta
 ) -> None:
     async with ScriptedOpenAI(decisions=[HANGS]) as server, AsyncExitStack() as stack:
         settings = settings_in(tmp_path, redis_url, openai_base_url=server.url, model="m")
-        running = await stack.enter_async_context(started(_at_once(local(settings, port=0, docs=None, browser=True))))
+        running = await stack.enter_async_context(
+            running_task(_at_once(local(settings, port=0, docs=None, browser=True)))
+        )
         await wait_until(lambda: "orion_started" in events(log), "Orion is in the workspace", 60)
         client = await stack.enter_async_context(aiohttp.ClientSession())
         await client.post(f"{opened.urls[0]}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"})
@@ -382,7 +386,7 @@ async def test_a_question_asked_during_the_start_is_answered_after_it(
     workspace.workspace.app_is_starting("Reading")
     ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
     settings = settings_of(workspace, tmp_path, redis_url)
-    async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts))) == 1
         assert workspace.workspace.notice == ""
         await wait_until(lambda: "orion_started" in events(log), "it can be asked to end")

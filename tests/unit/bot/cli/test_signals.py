@@ -10,12 +10,12 @@ async def never() -> None:
 
 
 async def test_an_outside_cancellation_remains_a_cancellation() -> None:
-    async def heeded() -> None:
+    async def wait_for_signals() -> None:
         with handle_signals():
             await never()
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(heeded())
+        task = group.create_task(wait_for_signals())
         await asyncio.sleep(0)
         task.cancel()
     assert task.cancelled()

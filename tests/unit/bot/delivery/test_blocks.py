@@ -29,7 +29,7 @@ def answer(**fields: Any) -> Answer:
     return Answer(**{**known, "sources": (SOURCE,), "verified": True, "attempts": 1, **fields})
 
 
-def rendered(shown: Answer, **frame: Any) -> tuple[Post, ...]:
+def render_answer(shown: Answer, **frame: Any) -> tuple[Post, ...]:
     return render(shown, AnswerKey(question_ts="1.1", **{"turn_id": "turn-7", **frame}), TODAY)
 
 
@@ -40,7 +40,7 @@ def controls(post: Post) -> list[tuple[str, str]]:
 
 
 def test_a_verified_answer_has_one_line_and_one_row_of_buttons() -> None:
-    (post,) = rendered(answer(attempts=2), ask_human=True)
+    (post,) = render_answer(answer(attempts=2), ask_human=True)
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
     chunk, foot, row = post.blocks
     assert post.plain[0]["text"] == {"type": "mrkdwn", "text": post.text, "verbatim": True}
@@ -57,17 +57,17 @@ def test_a_verified_answer_has_one_line_and_one_row_of_buttons() -> None:
 
 
 def test_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge() -> None:
-    (post,) = rendered(answer(verified=False), ask_human=True)
+    (post,) = render_answer(answer(verified=False), ask_human=True)
     _, foot, _ = post.blocks
     assert foot["elements"][0]["text"] == "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
     assert [action for action, _ in controls(post)] == ["orion_feedback", "orion_not_helpful", "orion_hand_off"]
 
 
 def test_a_reply_without_claims_has_no_badge_and_no_buttons() -> None:
-    (greeting,) = rendered(answer(text="Hello!", chunks=("Hello!",), sources=()))
+    (greeting,) = render_answer(answer(text="Hello!", chunks=("Hello!",), sources=()))
     assert [block["type"] for block in greeting.blocks] == ["rich_text"]
     # A refusal names its nearest documents in its own text: listing them again below would look like evidence.
-    (refusal,) = rendered(answer(verified=False, text="Not found. Nearest: Release process"))
+    (refusal,) = render_answer(answer(verified=False, text="Not found. Nearest: Release process"))
     assert [block["type"] for block in refusal.blocks] == ["rich_text", "actions"]
     assert [action for action, _ in controls(refusal)] == ["orion_feedback", "orion_not_helpful"]
 
@@ -86,7 +86,7 @@ def test_a_reply_without_claims_has_no_badge_and_no_buttons() -> None:
 def test_the_badge_says_how_far_the_answer_was_verified(
     badges: tuple[Any, ...], language: str | None, badge: str, *, rules_only: bool
 ) -> None:
-    (post,) = rendered(answer(rules_only=rules_only), badges=badges, language=language)
+    (post,) = render_answer(answer(rules_only=rules_only), badges=badges, language=language)
     shown, _, source = post.blocks[1]["elements"][0]["text"].rpartition("  ·  ")
     assert shown == badge
     assert source.endswith({None: "2 weeks ago", "ja": "2週間前"}[language])
@@ -99,7 +99,7 @@ def table_chunk(*rows: str) -> str:
 
 def test_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
     drawn = table_chunk("Region | Limit", "EU &amp; UK | 600 [1]", "US     |")
-    (post,) = rendered(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
+    (post,) = render_answer(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
     lead, table, between, listed, *_ = post.blocks
     assert (block_text(lead), block_text(between)) == ("Limits:", "Or by plan:")
     cells = [[cell["elements"][0]["elements"] for cell in row] for row in table["rows"]]
@@ -114,21 +114,21 @@ def test_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
 
 
 def test_a_label_is_above_the_answer() -> None:
-    (post,) = rendered(answer(label="Not from your documents, not verified", verified=False, sources=()))
+    (post,) = render_answer(answer(label="Not from your documents, not verified", verified=False, sources=()))
     assert post.blocks[0] == context(["Not from your documents, not verified"])
     assert post.text.startswith("Not from your documents, not verified\nOn Tuesdays")
 
 
 def test_a_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
     chunks = tuple(f"{number} " + "x" * 2_800 for number in range(20))
-    posts = rendered(answer(chunks=chunks))
+    posts = render_answer(answer(chunks=chunks))
     assert [block_text(b) for post in posts for b in post.blocks if b["type"] == "rich_text"] == list(chunks)
     assert [any(b["type"] == "actions" for b in post.blocks) for post in posts] == [False] * (len(posts) - 1) + [True]
 
 
 def test_a_tail_that_does_not_fit_gets_its_own_message() -> None:
     full = tuple("x" * 2_900 for _ in range(4))
-    posts = rendered(answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
+    posts = render_answer(answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
     assert len(posts) == 2
     assert posts[1].blocks[0]["type"] == "context"
     assert posts[1].text.startswith("✓ Verified  ·  [1] ttt")
@@ -188,7 +188,7 @@ SOURCES = st.lists(
 @given(chunks=st.lists(CHUNK, min_size=1, max_size=8), sources=SOURCES, label=st.sampled_from(["", "Not verified"]))
 def test_slack_would_accept_every_message(chunks: list[str], sources: list[Source], label: str) -> None:
     shown = answer(chunks=tuple(chunks), sources=tuple(sources), label=label)
-    posts = rendered(shown)
+    posts = render_answer(shown)
     sent = [block["text"]["text"] for post in posts for block in post.plain if block["type"] == "section"]
     assert sent == [chunk for group in group_messages(shown.chunks) for chunk in group]
     for post in posts:
@@ -220,7 +220,7 @@ def leaves(block: Block) -> Iterator[dict[str, Any]]:
         yield from leaves(one) if "elements" in one else (one,)
 
 
-def shown(block: Block) -> list[str]:
+def visible_words(block: Block) -> list[str]:
     """The words that a reader sees, without marks, bullets and numbers of items."""
     parts = [
         "".join(one["text"] for one in leaves(item)) for element in block["elements"] for item in items_of(element)
@@ -242,7 +242,7 @@ def test_words_links_and_code_are_those_of_the_chunk(draft: str) -> None:
     text, _ = repair(draft)
     for chunk in split_chunks(text, CITED_SOURCES):
         found = list(leaves(block := rich_text(chunk)))
-        assert shown(block) == bare(strip_mrkdwn(chunk))
+        assert visible_words(block) == bare(strip_mrkdwn(chunk))
         targets = {token[0][1:-1].partition("|")[0] for token in TOKEN.finditer(chunk) if is_outside_code(chunk, token)}
         assert {one["url"] for one in found if one["type"] == "link"} == {url.replace("&amp;", "&") for url in targets}
         code = [chunk[s.start : s.end].strip("`") for s in segments(chunk) if s.kind == "code"]

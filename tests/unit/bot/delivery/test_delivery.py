@@ -1,4 +1,4 @@
-"""What Orion does in Slack, against the local workspace."""
+"""Posts and updates of answers in the local workspace."""
 
 import pytest
 
@@ -27,7 +27,7 @@ async def test_a_second_delivery_of_the_same_turn_posts_nothing(slack: Slack) ->
     before = answers(slack, place)
     assert await slack.delivery.post_answer(place, answer(*LONG), answer_key) == first
     assert answers(slack, place) == before
-    assert slack.made("chat.update") == 0
+    assert slack.count("chat.update") == 0
 
 
 async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:

@@ -41,14 +41,14 @@ ADMINS: dict[str, Any] = {
 }
 
 
-def seen(figures: HomeFigures, language: str | None = None) -> str:
+def home_text(figures: HomeFigures, language: str | None = None) -> str:
     return "\n".join(
         block["text"]["text"] for block in home_view(figures, TODAY, language)["blocks"] if "text" in block
     )
 
 
 def test_app_home_shows_documents_questions_and_true_figures() -> None:
-    text = seen(FIGURES)
+    text = home_text(FIGURES)
     moment = "<!date^1763712000^{date_short_pretty} {time}|2025-11-21 08:00 UTC>"
     assert (
         f"1,502 documents, 3.0 MB\nLast updated: {moment}.\n"
@@ -65,35 +65,35 @@ def test_app_home_shows_documents_questions_and_true_figures() -> None:
 
 
 def test_without_a_model_home_says_quoted_and_not_verified() -> None:
-    text = seen(replace(FIGURES, quotes=True))
+    text = home_text(replace(FIGURES, quotes=True))
     assert "❝ Quoted from your documents\nLast 14 days: 40 answered" in text
     assert "verified in full" not in text
 
 
 def test_answers_quoted_without_a_model_do_not_raise_the_pass_rate() -> None:
     counts = {"outcome:answered": 1, "outcome:partial": 1, "outcome:quoted": 8}
-    text = seen(HomeFigures(stats=Summary(counts=counts)))
+    text = home_text(HomeFigures(stats=Summary(counts=counts)))
     assert "50.0% of my answers" in text
     assert "9 answered, 1 in part" in text
 
 
 def test_an_empty_home_shows_no_figures() -> None:
-    text = seen(HomeFigures())
+    text = home_text(HomeFigures())
     assert say("home_nothing", None) in text
     assert say("home_no_answers", None) in text
     assert home_view(HomeFigures(), TODAY)["blocks"][2]["elements"][0]["value"] == "home"
 
 
 def test_only_admins_see_dislikes_and_failures_and_never_a_question() -> None:
-    assert say("home_failures", None) not in seen(FIGURES)
-    text = seen(HomeFigures(**ADMINS))
+    assert say("home_failures", None) not in home_text(FIGURES)
+    text = home_text(HomeFigures(**ADMINS))
     assert "Something in it is wrong, It is out of date · `0123456789ab`" in text
     assert "failed · `0123456789ab`" in text
     assert say("home_disliked_quotes", None) not in text
     assert "Private?" not in text
     assert "secret" not in text
-    assert seen(HomeFigures(disliked=[], failures=[])).count("None.") == 2
-    quoted = seen(HomeFigures(disliked=[{**RECORD, "model": "extractive"}], failures=[]))
+    assert home_text(HomeFigures(disliked=[], failures=[])).count("None.") == 2
+    quoted = home_text(HomeFigures(disliked=[{**RECORD, "model": "extractive"}], failures=[]))
     assert quoted.count("None.") == 2
     assert f"*{say('home_disliked_quotes', None)}*\n• " in quoted, "it was not verified"
 

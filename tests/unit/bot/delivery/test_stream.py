@@ -14,7 +14,7 @@ from bot.slack.client import SlackWorkspace, open_client
 from bot.slack.history import STREAM_UNKNOWN, ThreadReader
 from bot.slack.web_api import SlackCalls
 from tests.support.openai_server import says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, text_of
 from tests.support.scripted_orion import LIMIT
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, body, draft, pieces, stage
 from tests.support.waiting import wait_until
@@ -34,7 +34,7 @@ async def test_verified_blocks_are_seen_while_the_model_writes(tmp_path: Path, r
         ts = at.ask()
         growing = await at.seen(ts, "600 requests")
         assert growing["streaming_state"] == "in_progress"
-        assert "3,000" not in shown(growing)
+        assert "3,000" not in text_of(growing)
         assert "[\\[1\\]](http" in growing["text"]
         gate.set()
         message = await at.answered(ts)
@@ -46,7 +46,7 @@ async def test_verified_blocks_are_seen_while_the_model_writes(tmp_path: Path, r
         assert (payload["question_ts"], payload["verified"], len(payload["turn_id"])) == (ts, True, 32)
         kinds = [block["type"] for block in message["blocks"]]
         assert kinds == ["markdown", "context", "actions"]
-        assert "limits-and-errors" in shown(message)
+        assert "limits-and-errors" in text_of(message)
 
 
 async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_url: str) -> None:
@@ -55,7 +55,7 @@ async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_
     async with stage(tmp_path, redis_url, *drafts, gate=gate) as at:
         ts = at.ask()
         message = await at.answered(ts)  # the gate is never opened: the first draft was stopped
-        assert "900 requests" not in shown(message)
+        assert "900 requests" not in text_of(message)
         assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
         assert (at.calls(START), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
         again = at.server.requests[-1]["messages"]
@@ -68,8 +68,8 @@ async def test_an_answer_that_never_passes_keeps_its_shown_part_as_partial(tmp_p
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG)) as at:
         message = await at.answered(at.ask())
         assert "600 requests" in message["text"]
-        assert "900 requests" not in shown(message)
-        assert "Partly verified" in shown(message)
+        assert "900 requests" not in text_of(message)
+        assert "Partly verified" in text_of(message)
         assert at.calls(STOP) == 1
 
 
@@ -152,8 +152,8 @@ async def test_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redi
         await at.seen(ts, "600 requests")
         at.setting.ask("stop", thread=ts)
         message = await at.answered(ts)
-        assert "600 requests" in shown(message)
-        assert "Stopped." in shown(message)
+        assert "600 requests" in text_of(message)
+        assert "Stopped." in text_of(message)
         assert at.calls("chat.postMessage") == 0
 
 

@@ -103,10 +103,10 @@ async def test_vectors_are_made_in_the_background_and_their_tokens_counted(
             await asyncio.to_thread(index.index, [docs])
             await wait_until(lambda: meaning.counts() == (2, 2), "the second passage has one too")
 
-            async def counted() -> bool:
+            async def is_counted() -> bool:
                 return (await stats.read(1)).models().get("my-embedder", (0,))[0] == meaning.tokens["my-embedder"]
 
-            await wait_until(counted, "the tokens are counted")
+            await wait_until(is_counted, "the tokens are counted")
     assert index.meaning is None
 
 

@@ -1,4 +1,4 @@
-"""What people asked becomes rows for a person to label; no label is guessed and no person is named."""
+"""Questions of people become rows for a person to label. No label is guessed and no person is named."""
 
 import json
 from typing import Any

@@ -24,7 +24,7 @@ HOSTILE = (
 STYLE = Path(eval_report.__file__).with_name("report.css").read_text()
 
 
-def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> EvalReply:
+def reply(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> EvalReply:
     label = {name: more.pop(name) for name in ("id", "question", "expect", "kind", "thread") if name in more}
     usual: dict[str, Any] = {"id": "a", "question": "How many?", "expect": ("600",), "thread": "", "kind": ""}
     asked = LabelledQuestion(**(usual | label))
@@ -33,12 +33,12 @@ def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **m
 
 
 REPLIES = (
-    replied(kind="number", sources=(Source(id=1, title="Limits", url="https://docs.example/limits"),)),
-    replied("refused", "No.", id="b", expect=None, kind="absent", ms=30.0, sources=(Source(id=1, title="Near"),)),
-    replied("failed", id="c", reason="verification", attempts=3, failed_rules=("mrkdwn", "cites_sources", "mrkdwn")),
-    replied("failed", "The model is away.", id="d", reason="APITimeoutError", ms=61_000.0, attempts=0, kind="number"),
-    replied(id="e", attempts=2, failed_rules=("mrkdwn",), thread="t", ms=1500.0),
-    replied("partial", "No.", id="f", ms=0.2),
+    reply(kind="number", sources=(Source(id=1, title="Limits", url="https://docs.example/limits"),)),
+    reply("refused", "No.", id="b", expect=None, kind="absent", ms=30.0, sources=(Source(id=1, title="Near"),)),
+    reply("failed", id="c", reason="verification", attempts=3, failed_rules=("mrkdwn", "cites_sources", "mrkdwn")),
+    reply("failed", "The model is away.", id="d", reason="APITimeoutError", ms=61_000.0, attempts=0, kind="number"),
+    reply(id="e", attempts=2, failed_rules=("mrkdwn",), thread="t", ms=1500.0),
+    reply("partial", "No.", id="f", ms=0.2),
 )
 
 
@@ -47,7 +47,7 @@ def run_of(*replies: EvalReply, file: str = "questions.jsonl") -> EvalRun:
 
 
 class Page(HTMLParser):
-    """What a browser would make of it: tags with their attributes, and the text between them."""
+    """A page as a browser reads it: tags with their attributes, and the text between them."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -77,7 +77,7 @@ class Page(HTMLParser):
         self._in_cell = self._in_cell and tag not in {"td", "th"}
 
 
-TAGS = len(Page(report_page(run_of(replied(kind="x")))).tags)
+TAGS = len(Page(report_page(run_of(reply(kind="x")))).tags)
 
 
 def test_every_charted_figure_is_also_written_as_text() -> None:
@@ -104,11 +104,11 @@ def test_each_question_is_listed_with_its_outcome() -> None:
 
 
 def test_no_text_becomes_markup() -> None:
-    hostile = replied(
+    hostile = reply(
         text=HOSTILE * 5, id=HOSTILE, question=HOSTILE, expect=(HOSTILE,), kind=HOSTILE, thread=HOSTILE, reason=HOSTILE,
         failed_rules=(HOSTILE,), sources=(Source(id=1, title=HOSTILE, url="https://x.example/" + HOSTILE),),
     )  # fmt: skip
-    tame = replied(
+    tame = reply(
         text="x" * 500, id="x", question="x", expect=("x",), kind="x", thread="x", reason="x",
         failed_rules=("x",), sources=(Source(id=1, title="x", url="https://x.example/"),),
     )  # fmt: skip
@@ -121,7 +121,7 @@ def test_no_text_becomes_markup() -> None:
 @given(st.text(st.characters(codec=None), min_size=1, max_size=60))
 @settings(max_examples=40)
 def test_any_text_is_text(text: str) -> None:
-    page = report_page(run_of(replied(text=text, question=text, expect=(text,), kind=text)))
+    page = report_page(run_of(reply(text=text, question=text, expect=(text,), kind=text)))
     page.encode()
     assert len(Page(page).tags) == TAGS
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
@@ -129,7 +129,7 @@ def test_any_text_is_text(text: str) -> None:
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "/docs/a.md", ""])
 def test_only_addresses_of_the_web_are_links(url: str) -> None:
-    assert "<a " not in report_page(run_of(replied(sources=(Source(id=1, title="A", url=url),))))
+    assert "<a " not in report_page(run_of(reply(sources=(Source(id=1, title="A", url=url),))))
 
 
 def test_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None:

@@ -18,14 +18,14 @@ from bot.slack.message import Access, Incoming
 from bot.stores.limits import Pause, Pausing
 from bot.stores.stores import Stores
 from tests.support.local_slack import local_slack
-from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, shown
+from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, text_of
 from tests.support.services import workspaces_of
 from tests.support.waiting import wait_until
 
 ADMINS = frozenset({"U1", VISITOR})
 
 
-def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
+def direct_message(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
     place = ThreadKey(team="T1", channel="D1", thread_ts="1.0")
     return Incoming(
         kind="question", thread=place, user=user, ts="1.0", addressed="direct", text=text, channel_type=channel_type
@@ -35,15 +35,15 @@ def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
 @pytest.mark.parametrize(
     ("incoming", "order"),
     [
-        (said("pause"), ("pause", "")),
-        (said("Pause."), ("pause", "")),
-        (said("pause: the index is rebuilt: wait"), ("pause", "the index is rebuilt: wait")),
-        (said("`resume`"), ("resume", "")),
-        (said("resume: what?"), ("", "")),
-        (said("pause the music"), ("", "")),
-        (said("pause", user="U2"), ("", "")),
-        (said("pause", channel_type="channel"), ("", "")),
-        (replace(said("pause"), by_app=True), ("", "")),
+        (direct_message("pause"), ("pause", "")),
+        (direct_message("Pause."), ("pause", "")),
+        (direct_message("pause: the index is rebuilt: wait"), ("pause", "the index is rebuilt: wait")),
+        (direct_message("`resume`"), ("resume", "")),
+        (direct_message("resume: what?"), ("", "")),
+        (direct_message("pause the music"), ("", "")),
+        (direct_message("pause", user="U2"), ("", "")),
+        (direct_message("pause", channel_type="channel"), ("", "")),
+        (replace(direct_message("pause"), by_app=True), ("", "")),
     ],
 )
 def test_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
@@ -76,20 +76,20 @@ async def test_an_admins_message_pauses_or_resumes_and_is_confirmed_once(
             async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
                 assert (reply.status, (await reply.json())["paused"]) == (200, True)
             setting.ask("resume", channel=DIRECT)
-            await wait_until(lambda: resumed(pausing), "the word is heard although a question waits before it")
+            await wait_until(lambda: is_resumed(pausing), "the word is heard although a question waits before it")
             async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
                 assert (await reply.json())["paused"] is False
         assert "Paused by an admin" not in await home(setting)
-        texts = [shown(message) for message in posts(setting.workspace, DIRECT)]
+        texts = [text_of(message) for message in posts(setting.workspace, DIRECT)]
         assert sum(say("paused_now", None) in text for text in texts) == 1
         assert sum(say("resumed_now", None) in text for text in texts) == 1
 
 
 def is_told(setting: Setting, of: str) -> bool:
-    return any(say(of, None) in shown(message) for message in posts(setting.workspace, DIRECT))
+    return any(say(of, None) in text_of(message) for message in posts(setting.workspace, DIRECT))
 
 
-async def resumed(pausing: Pausing) -> bool:
+async def is_resumed(pausing: Pausing) -> bool:
     return await pausing.current() is None
 
 
@@ -100,7 +100,7 @@ async def test_an_order_interrupted_by_a_redis_outage_is_carried_out_when_slack_
         mailbox = Mailbox(redis_client)
         stores, pausing = Stores(redis_client, mailbox), Pausing(redis_client)
         chat = Intake(stores, mailbox.cancel, Access(), workspaces_of(slack, redis_client), ADMINS)
-        order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
+        order = replace(direct_message("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
         stores.pausing = Pausing(nobody)
         with pytest.raises(RedisError):
             await chat.store_or_carry_out(order)

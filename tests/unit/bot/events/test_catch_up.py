@@ -1,6 +1,6 @@
 """Away for longer than Slack sends again: what was missed is looked up and answered once.
 
-The absence is a heartbeat that lies back in Redis and messages whose time lies back in Slack; nobody sleeps.
+The absence is a heartbeat that lies back in Redis and messages whose time lies back in Slack. No test sleeps.
 """
 
 import time
@@ -90,7 +90,7 @@ async def scene(tmp_path: Path, redis_url: str, redis_client: Redis) -> AsyncIte
         yield Scene(workspace=workspace, redis=redis_client, home=tmp_path, url=redis_url, clock=clock)
 
 
-def answered(scene: Scene, ts: str, thread: str, channel: str = CHANNEL) -> int:
+def count_answers(scene: Scene, ts: str, thread: str, channel: str = CHANNEL) -> int:
     return len(answers(scene.workspace, ts, thread, channel))
 
 
@@ -112,10 +112,10 @@ async def test_missed_questions_are_answered_once_and_old_ones_are_not(scene: Sc
             await setting.answer_to(ts, thread=direct, channel=DIRECT)
         await wait_until(lambda: setting.orion.worker.in_flight + other.orion.worker.in_flight == 0, "all turns ended")
         await setting.orion.catching_up.beat()
-    assert [answered(scene, ts, root) for ts in (in_thread, mention)] == [1, 1]
-    assert [answered(scene, ts, direct, DIRECT) for ts in (direct, inside)] == [1, 1]
-    assert answered(scene, old, root) + answered(scene, old_direct, old_direct, DIRECT) == 0
-    assert answered(scene, to_somebody, root) + answered(scene, elsewhere, elsewhere) == 0
+    assert [count_answers(scene, ts, root) for ts in (in_thread, mention)] == [1, 1]
+    assert [count_answers(scene, ts, direct, DIRECT) for ts in (direct, inside)] == [1, 1]
+    assert count_answers(scene, old, root) + count_answers(scene, old_direct, old_direct, DIRECT) == 0
+    assert count_answers(scene, to_somebody, root) + count_answers(scene, elsewhere, elsewhere) == 0
 
 
 async def test_a_late_event_duplicates_a_message_found_by_the_catch_up(scene: Scene) -> None:
@@ -131,7 +131,7 @@ async def test_a_late_event_duplicates_a_message_found_by_the_catch_up(scene: Sc
         with capture_logs() as lines:
             scene.workspace.workspace.add_message(message)
             await wait_until(lambda: any(line["event"] == "event_known_already" for line in lines), "it came late")
-    assert answered(scene, missed, root) == 1
+    assert count_answers(scene, missed, root) == 1
 
 
 async def test_a_question_that_slack_shows_as_answered_is_not_answered_again(scene: Scene) -> None:
@@ -147,7 +147,7 @@ async def test_a_question_that_slack_shows_as_answered_is_not_answered_again(sce
         async with scene.orion() as setting:
             await wait_until(lambda: any(line["event"] == "caught_up" for line in lines), "it caught up")
             await wait_until(lambda: setting.orion.worker.in_flight == 0, "all turns ended")
-    assert answered(scene, asked, root) == 1
+    assert count_answers(scene, asked, root) == 1
 
 
 @pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (MIN_ABSENCE_S, 0.0)])
@@ -161,13 +161,13 @@ async def test_a_short_absence_or_a_zero_setting_needs_no_catch_up(
     async with scene.orion(catch_up_s=recent_s) as setting:
         await setting.orion.catching_up.beat()
 
-        async def noted() -> bool:  # by this beat, or by Orion's own that is at it just now
+        async def is_noted() -> bool:  # by this beat, or by Orion's own that is at it just now
             return float(await scene.redis.get("orion:listened_at") or 0) > time.time() - 60
 
-        await wait_until(noted, "it is noted that Orion listens")
+        await wait_until(is_noted, "it is noted that Orion listens")
     methods = [call.method for call in scene.workspace.calls[before:]]
     assert not {"conversations.replies", "conversations.history"} & set(methods)
-    assert answered(scene, missed, root) == 0
+    assert count_answers(scene, missed, root) == 0
 
 
 def nowhere(failure: DeliveryFailed) -> Workspaces:

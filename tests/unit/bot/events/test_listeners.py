@@ -104,7 +104,7 @@ def opened(redis_client: Redis, index: KnowledgeIndex) -> Opened:
 
 
 def opening(mode: Mode, redis_client: Redis, index: KnowledgeIndex) -> Opened:
-    """Opens Orion's listeners; ``gate`` stands open unless told otherwise."""
+    """Open Orion's listeners. ``gate`` is open unless a test closes it."""
 
     @asynccontextmanager
     async def running(access: Access | None = None, *, gate: bool = True) -> AsyncIterator[Running]:
@@ -250,7 +250,9 @@ async def test_home_messages_tab_and_greeting_use_the_persons_slack_language(ope
         home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
         assert say("home_intro", "ja") in str(home)
         server.open_home(tab="messages")
-        await server.wait_for(lambda: running.slack.made("assistant.threads.setSuggestedPrompts") and running.settled())
+        await server.wait_for(
+            lambda: running.slack.count("assistant.threads.setSuggestedPrompts") and running.settled()
+        )
         assert [call.error for call in server.calls if call.method.endswith("setSuggestedPrompts")] == [""]
         await server.workspace.deliveries.interaction(TRY)
         said = await server.wait_for(lambda: server.messages(CHAT))
@@ -269,7 +271,7 @@ async def test_a_click_is_answered_in_time_even_if_slack_is_slow(in_both_modes: 
         server.faults.hang("chat.postEphemeral")
         await server.click(CHANNEL, posted, HELPFUL_ACTION)
         assert running.ledger.judged == [("turn-1", "U0YOU", True)], "it is stored by then"
-        await server.wait_for(lambda: running.slack.made("chat.postEphemeral"))
+        await server.wait_for(lambda: running.slack.count("chat.postEphemeral"))
         server.faults.release()
 
 

@@ -1,4 +1,4 @@
-"""Who is let in, who waits and who is told why not: guests, strangers, budgets, pauses, in a whole workspace."""
+"""Access in a whole workspace: guests, strangers, budgets and pauses, and the notice that each gets."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ from tests.support.orion_running import (
     posts,
     running,
     settings_in,
-    shown,
+    text_of,
     whispers,
 )
 from tests.support.waiting import wait_until
@@ -130,10 +130,10 @@ async def test_a_used_up_budget_is_reported_with_its_renewal_and_does_not_apply_
         }
         async with orion(tmp_path, redis_url, **more) as setting:
             first = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
-            assert "600" in shown(first)
+            assert "600" in text_of(first)
             refused = await setting.answer_to(setting.ask(f"{MENTION} Und wie viele Anfragen sind es pro Stunde?"))
-            assert say("budget_user", "de") in shown(refused)
-            assert "00:00 UTC" in shown(refused)
+            assert say("budget_user", "de") in text_of(refused)
+            assert "00:00 UTC" in text_of(refused)
             for _ in range(2):
                 await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user="U0ONCALL"))
             assert server.phases().count("write") == 3
@@ -148,7 +148,7 @@ async def test_an_edit_beyond_the_budget_keeps_the_answer(tmp_path: Path, redis_
             setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
             await wait_until(lambda: whispers(setting), "the person is told")
             assert say("budget_channel", None) in whispers(setting)[0][1]
-            assert "600" in shown(answers(setting.workspace, ts, ts)[0])
+            assert "600" in text_of(answers(setting.workspace, ts, ts)[0])
 
 
 async def test_questions_during_a_pause_get_one_notice_and_are_answered_in_order_afterwards(
@@ -159,8 +159,8 @@ async def test_questions_during_a_pause_get_one_notice_and_are_answered_in_order
     async with orion(tmp_path, redis_url) as setting:
         with capture_logs() as logs:
             root = setting.ask(f"{MENTION} {LIMIT}")
-            (told,) = await setting.workspace.wait_for(lambda: said(setting, CHANNEL, root))
-        assert shown(told).startswith(say("paused", None) + "\nnew &lt;index&gt;")
+            (told,) = await setting.workspace.wait_for(lambda: own_posts(setting, CHANNEL, root))
+        assert text_of(told).startswith(say("paused", None) + "\nnew &lt;index&gt;")
         assert told["metadata"]["event_type"] == "orion_notice", "it is no answer: that one is still to come"
         assert any((line["event"], line.get("because")) == ("question_waits", "paused") for line in logs)
         second = setting.ask("What does error FH-2002 mean?", thread=root)
@@ -169,12 +169,12 @@ async def test_questions_during_a_pause_get_one_notice_and_are_answered_in_order
         await setting.workspace.wait_for(lambda: posts(setting.workspace, DIRECT))
         await pausing.resume()
         await wait_until(lambda: answers(setting.workspace, third, root), "the last question is answered", 30)
-        notices, *answered = said(setting, CHANNEL, root)
-        assert shown(notices) == shown(told), "who looks sees the answer as something new, not as a changed notice"
+        notices, *answered = own_posts(setting, CHANNEL, root)
+        assert text_of(notices) == text_of(told), "who looks sees the answer as something new, not as a changed notice"
         assert [m["metadata"]["event_payload"]["question_ts"] for m in answered] == [root, second, third]
 
 
-def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict[str, Any]]:
+def own_posts(setting: Setting, channel: str, thread: str | None = None) -> list[dict[str, Any]]:
     return [m for m in setting.workspace.messages(channel, thread) if m.get("bot_id")]
 
 
@@ -231,7 +231,7 @@ async def test_unknown_or_old_sharing_is_looked_up_unless_everyone_has_access(
     async with gates(redis_client, Access(allow_external=True, allow_guests=True)) as openly:
         assert await openly.knock() == OK
         assert len(openly.through) == 1
-        assert (openly.slack.made("users.info"), openly.slack.made("conversations.info")) == (0, 0)
+        assert (openly.slack.count("users.info"), openly.slack.count("conversations.info")) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -373,9 +373,9 @@ async def test_help_and_mute_replies_use_the_threads_language_or_the_persons(set
     roster = setting.workspace.workspace.roster
     roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
     helped = await setting.answer_to(setting.ask(MENTION, user="U0RELEASE"))
-    assert help_text("fr") in shown(helped)
+    assert help_text("fr") in text_of(helped)
     german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?")
     await setting.answer_to(german)
     await wait_until(lambda: idle(setting), "the turn is over")
     muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
-    assert say("muted", "de") in shown(muted)
+    assert say("muted", "de") in text_of(muted)

@@ -17,7 +17,17 @@ from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.queue.claim import OK, LeaseLost
 from tests.support.gates import ASKS, GateScene
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, idle, running, settings_in, shown, whispers
+from tests.support.orion_running import (
+    CHANNEL,
+    MENTION,
+    Setting,
+    answers,
+    idle,
+    running,
+    settings_in,
+    text_of,
+    whispers,
+)
 from tests.support.waiting import wait_until
 
 DRAFT = says("<answer>What do you need it for?</answer>")
@@ -31,7 +41,7 @@ async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting,
         settings = settings_in(home, redis_url, openai_base_url=server.url, model="m")
         async with running(settings) as setting:
             root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")
-            assert "For which plan?" in shown(await setting.answer_to(root))
+            assert "For which plan?" in text_of(await setting.answer_to(root))
             await wait_until(lambda: idle(setting), "Orion asked back")
             yield setting, server, root
 
@@ -53,7 +63,7 @@ async def test_a_bystanders_message_does_not_answer_the_open_question_and_is_not
         assert waiting.pending_question is not None
 
         asked = setting.ask(f"{MENTION} How many requests may a key make?", thread=root, user=OTHER)
-        assert "What do you need it for?" in shown(await setting.answer_to(asked, thread=root))
+        assert "What do you need it for?" in text_of(await setting.answer_to(asked, thread=root))
         await wait_until(lambda: idle(setting), "the turn is over")
         still = await state()
         assert (still.pending_question, still.mission, still.plan) == (

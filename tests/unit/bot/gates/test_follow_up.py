@@ -63,9 +63,9 @@ async def test_orions_last_message_decides_the_threads_mode(
     claimed, lease = await lost.said()
     assert await lost.at.flow.handle(claimed, lease) == OK
     assert await lost.thread_modes.get(lost.place) == thread_mode
-    looks = slack.made("conversations.replies")
+    looks = slack.count("conversations.replies")
     assert await lost.at.flow.handle(claimed, lease) == OK
-    assert slack.made("conversations.replies") == looks, "a message that waits for an admin asks Slack once"
+    assert slack.count("conversations.replies") == looks, "a message that waits for an admin asks Slack once"
     assert len(lost.at.through) == (2 if thread_mode == "engaged" else 0)
 
 

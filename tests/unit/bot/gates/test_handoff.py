@@ -22,7 +22,7 @@ from tests.support.orion_running import (
     idle,
     running,
     settings_in,
-    shown,
+    text_of,
     whispers,
 )
 from tests.support.waiting import wait_until
@@ -31,7 +31,7 @@ UNKNOWN = "Which brand of coffee machine stands <!channel> on the third floor of
 HELPERS = "C0ENGINEERING"
 
 
-async def refused(setting: Setting, text: str = UNKNOWN, channel: str = CHANNEL) -> Json:
+async def ask_in_vain(setting: Setting, text: str = UNKNOWN, channel: str = CHANNEL) -> Json:
     ts = setting.ask(f"{MENTION} {text}" if channel == CHANNEL else text, channel=channel)
     return await setting.answer_to(ts, channel=channel)
 
@@ -41,7 +41,7 @@ def button(message: Json) -> Json | None:
     return next((e for e in elements if e.get("action_id") == HAND_OFF_ACTION), None)
 
 
-def handed(setting: Setting, channel: str = HELPERS, thread: str | None = None) -> list[Json]:
+def hand_offs(setting: Setting, channel: str = HELPERS, thread: str | None = None) -> list[Json]:
     found = setting.workspace.messages(channel, thread)
     return [m for m in found if ":handed:" in str(m.get("metadata"))]
 
@@ -54,7 +54,7 @@ def now(setting: Setting, message: Json, channel: str = CHANNEL) -> Json:
 @pytest.mark.parametrize("handoff", [HELPERS, "#engineering"])
 async def test_a_hand_off_posts_question_sources_and_a_link_once(tmp_path: Path, redis_url: str, handoff: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff=handoff)) as setting:
-        answer = await refused(setting)
+        answer = await ask_in_vain(setting)
         offered = button(answer)
         assert offered is not None
         assert offered["text"]["text"] == say("ask_human", None)
@@ -64,8 +64,8 @@ async def test_a_hand_off_posts_question_sources_and_a_link_once(tmp_path: Path,
         await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: idle(setting), "all clicks are seen to")
-        (post,) = handed(setting)
-        text = shown(post)
+        (post,) = hand_offs(setting)
+        text = text_of(post)
         assert say("hand_off_head", None, who=f"<@{VISITOR}>") in text
         assert "coffee machine stands @channel on the third floor of the Lisbon office &amp; why?" in text
         assert "/docs/" in text
@@ -83,16 +83,16 @@ async def test_a_hand_off_posts_question_sources_and_a_link_once(tmp_path: Path,
 
 async def test_a_click_by_a_person_who_has_become_a_guest_asks_no_one(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
-        answer = await refused(setting)
+        answer = await ask_in_vain(setting)
         setting.workspace.workspace.roster.members[VISITOR] = Member(id=VISITOR, name="Guest", is_restricted=True)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: whispers(setting), "the click is refused")
-        assert handed(setting) == []
+        assert hand_offs(setting) == []
 
 
 async def test_a_shortcut_by_a_person_who_became_a_guest_is_refused(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
-        await refused(setting)
+        await ask_in_vain(setting)
         question = setting.workspace.post("U0ONCALL", CHANNEL, "How many requests per minute may one API key send?")
         setting.workspace.workspace.roster.members[VISITOR] = Member(id=VISITOR, name="Guest", is_restricted=True)
         await setting.workspace.use_shortcut(CHANNEL, question, "orion_ask", VISITOR)
@@ -102,31 +102,31 @@ async def test_a_shortcut_by_a_person_who_became_a_guest_is_refused(tmp_path: Pa
 
 async def test_a_user_group_is_mentioned_in_the_thread_but_in_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="S0HELPERS")) as setting:
-        answer = await refused(setting)
+        answer = await ask_in_vain(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
-        await wait_until(lambda: handed(setting, CHANNEL, answer["thread_ts"]), "the group is called")
-        (post,) = handed(setting, CHANNEL, answer["thread_ts"])
-        assert shown(post).count("<!subteam^S0HELPERS>") == 2  # once for the eye, once for the notification
-        assert "<!channel>" not in shown(post)
-        assert button(await refused(setting, channel=DIRECT)) is None
+        await wait_until(lambda: hand_offs(setting, CHANNEL, answer["thread_ts"]), "the group is called")
+        (post,) = hand_offs(setting, CHANNEL, answer["thread_ts"])
+        assert text_of(post).count("<!subteam^S0HELPERS>") == 2  # once for the eye, once for the notification
+        assert "<!channel>" not in text_of(post)
+        assert button(await ask_in_vain(setting, channel=DIRECT)) is None
 
 
 async def test_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="")) as setting:
-        assert button(await refused(setting)) is None
+        assert button(await ask_in_vain(setting)) is None
     async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
-        assert button(await refused(setting, "Hello!")) is None
-        direct = await refused(setting, channel=DIRECT)
+        assert button(await ask_in_vain(setting, "Hello!")) is None
+        direct = await ask_in_vain(setting, channel=DIRECT)
         await setting.workspace.click(DIRECT, direct["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: "✓" in str(button(now(setting, direct, DIRECT))), "the button says so")
-        assert len(handed(setting)) == 1
+        assert len(hand_offs(setting)) == 1
 
 
 async def test_a_crash_between_asking_and_recording_it_asks_only_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff=HELPERS)) as setting:
-        answer = await refused(setting)
+        answer = await ask_in_vain(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
         await wait_until(lambda: idle(setting), "the click is seen to")
@@ -134,24 +134,26 @@ async def test_a_crash_between_asking_and_recording_it_asks_only_once(
             await redis_client.delete(key)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: idle(setting), "the click is seen to")
-        assert len(handed(setting)) == 1
+        assert len(hand_offs(setting)) == 1
 
 
 async def test_a_failure_is_posted_in_the_thread_and_the_next_click_counts_again(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="#nowhere")) as setting:
-        answer = await refused(setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?")
+        answer = await ask_in_vain(
+            setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?"
+        )
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         (told,) = await setting.workspace.wait_for(
             lambda: answers(setting.workspace, answer["ts"], answer["thread_ts"]), 10
         )
-        assert shown(told).startswith(say("hand_off_failed", "de"))
+        assert text_of(told).startswith(say("hand_off_failed", "de"))
         assert "✓" not in str(button(now(setting, answer)))
         await wait_until(lambda: idle(setting), "the click is seen to")
         setting.workspace.channel(HELPERS).name = "nowhere"
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
-        await wait_until(lambda: handed(setting), "people are asked now")
+        await wait_until(lambda: hand_offs(setting), "people are asked now")
 
 
 async def test_the_button_is_offered_if_people_can_be_asked(redis_client: Redis, slack: Slack) -> None:

@@ -1,4 +1,4 @@
-"""Who may stop what, and what a stop that finds nothing says."""
+"""The right to stop a turn, and the reply to a stop that finds none."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from bot.slack.message import Access, Incoming, Kind
 from bot.stores.stores import Facts, Stores, read_facts
 from tests.support.gates import ASKS
 from tests.support.openai_server import RESPOND, says
-from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, shown, whispers
+from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, text_of, whispers
 from tests.support.scripted_orion import DRAFTS, LIMIT, with_model, writing
 from tests.support.waiting import wait_until
 
@@ -58,14 +58,14 @@ async def test_a_guest_cannot_stop_a_members_turn(tmp_path: Path, redis_url: str
         setting.ask("stop", thread=ts, user=GUEST)  # the person is known after that
         await wait_until(lambda: over(setting), "the third one too")
         gate.set()
-        assert "600 requests" in shown(await setting.answer_to(ts))
+        assert "600 requests" in text_of(await setting.answer_to(ts))
         assert whispers(setting) == [(GUEST, say("guest", None))]
 
 
 async def test_another_member_can_stop_it_after_a_lookup_in_slack(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, _):
         setting.ask("stop", thread=ts, user="U0ONCALL")
-        assert shown(await setting.answer_to(ts)).startswith("Stopped")
+        assert text_of(await setting.answer_to(ts)).startswith("Stopped")
         assert whispers(setting) == []
 
 
@@ -96,7 +96,7 @@ async def test_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
         await setting.workspace.wait_for(lambda: session(setting, shown_at) == "processing")
         assert shown_at in workspace.threads.statuses
         setting.workspace.stop_session(channel, ts)
-        assert shown(await setting.answer_to(ts, channel=channel)).startswith("Stopped")
+        assert text_of(await setting.answer_to(ts, channel=channel)).startswith("Stopped")
         await setting.workspace.wait_for(lambda: session(setting, shown_at) == "active")
         assert whispers(setting, channel) == []
 
@@ -105,7 +105,7 @@ async def test_stop_as_a_new_message_in_a_direct_chat_stops_the_previous_thread(
     async with writing(tmp_path, redis_url, DIRECT) as (setting, ts, _):
         await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing")
         setting.ask("stop", channel=DIRECT)
-        assert shown(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
+        assert text_of(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
 
 
 async def test_stop_button_is_removed_after_its_turn(tmp_path: Path, redis_url: str) -> None:
@@ -127,7 +127,7 @@ async def test_stop_also_cancels_a_clarifying_question(tmp_path: Path, redis_url
         await setting.answer_to(ts)
         await wait_until(lambda: setting.orion.worker.in_flight == 0, "Orion asked back")
         stop = setting.ask("stop", thread=ts)
-        assert shown(await setting.answer_to(stop, thread=ts)).startswith("Stopped")
+        assert text_of(await setting.answer_to(stop, thread=ts)).startswith("Stopped")
         again = setting.ask(f"{LIMIT} Please.", thread=ts)
         await setting.answer_to(again, thread=ts)
         await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn is over")
@@ -169,7 +169,7 @@ async def stores(redis_client: Redis) -> AsyncIterator[Stores]:
     await mailbox.aclose()
 
 
-async def put(stores: Stores, *kinds: Kind, user: str = "U2", after: bool = False) -> None:
+async def store(stores: Stores, *kinds: Kind, user: str = "U2", after: bool = False) -> None:
     for number, kind in enumerate(kinds, 1):
         ts = f"17000000{'9' if after else '0'}{number}.000000"
         incoming = Incoming(kind=kind, thread=PLACE, user=user, ts=ts, addressed="mention", text="q")
@@ -177,7 +177,7 @@ async def put(stores: Stores, *kinds: Kind, user: str = "U2", after: bool = Fals
 
 
 class Cancelled(list[Cancellation]):
-    """What was to be interrupted."""
+    """The cancellations that were sent."""
 
     async def __call__(self, wish: Cancellation) -> None:
         assert wish.thread == str(PLACE)
@@ -186,14 +186,14 @@ class Cancelled(list[Cancellation]):
 
 async def test_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stores) -> None:
     cancelled = Cancelled()
-    await put(stores, "question", after=True)
+    await store(stores, "question", after=True)
     assert not await cancel_thread(STOP, stores, cancelled)
     assert cancelled == []
 
 
 async def test_waiting_messages_are_withdrawn_and_a_deletion_continues(stores: Stores) -> None:
     cancelled = Cancelled()
-    await put(stores, "delete", "question")
+    await store(stores, "delete", "question")
     assert await cancel_thread(STOP, stores, cancelled)
     assert cancelled == [], "the deletion at its head is no turn"
     messages = [Incoming.from_json(one.body) for one in await stores.mailbox.list_messages(str(PLACE))]
@@ -205,7 +205,7 @@ async def test_an_unknown_person_stops_their_own_turn_at_once_and_others_after_t
     stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()
-    await put(stores, "question", user=asker)
+    await store(stores, "question", user=asker)
     for _ in range(2):
         await receive_stop(STOP, stores, cancelled, Access())
     assert [wish.reason for wish in cancelled] == ["stopped"] * obeyed

@@ -45,7 +45,7 @@ from bot.slack.client import NotAuthorized, SlackWorkspace, open_client
 from bot.slack.directory import SlackDirectory
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown, text_pages
+from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, text_of, text_pages
 from tests.support.services import UnusedHandler
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
 from tests.support.waiting import wait_until
@@ -89,7 +89,7 @@ class Served:
     async def answer(self, team: str, ts: str) -> str:
         workspace = self.slack.workspaces[team]
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts))
-        return shown(found[0])
+        return text_of(found[0])
 
 
 @asynccontextmanager
@@ -127,10 +127,10 @@ async def test_questions_stored_under_a_wrong_key_are_answered_once_it_is_correc
     await stores.pausing.pause("keys are changed")
     asked = [place.ask(ONE) for _ in range(3)]
 
-    async def stored() -> bool:
+    async def are_stored() -> bool:
         return (await place.orion.mailbox.depth()).messages == len(asked)
 
-    await wait_until(stored, "all are stored")
+    await wait_until(are_stored, "all are stored")
     sealed = await redis_client.get(key)
     wrong = settings_for(
         place.slack.api_url, tmp_path, redis_url, encryption_keys=SecretStr(str(Fernet.generate_key(), "ascii"))
@@ -151,7 +151,7 @@ async def test_questions_stored_under_a_wrong_key_are_answered_once_it_is_correc
             lambda: {entry["thread"] for entry in log if entry["event"] == refused} == set(threads),
             "all were tried",
         )
-    assert await stored()
+    assert await are_stored()
     await redis_client.set(key, str(sealed))
     for thread, ts in zip(threads, asked, strict=True):
         await place.orion.mailbox.make_due_now(thread)
@@ -187,13 +187,13 @@ async def test_the_same_thread_id_in_two_workspaces_is_two_conversations(place: 
     await place.answer(ONE, ts)
     threads = ThreadStore(place.orion.redis)
     key = ThreadKey(team=ONE, channel=CHANNEL, thread_ts=ts)
-    await wait_until(lambda: _known(threads, key), "the state is saved")
+    await wait_until(lambda: _has_history(threads, key), "the state is saved")
     assert not (await threads.load(replace(key, team=TWO))).history
     two.post(VISITOR, CHANNEL, "and per hour?", None)
     assert not answers(two, ts, ts)
 
 
-async def _known(threads: ThreadStore, key: ThreadKey) -> bool:
+async def _has_history(threads: ThreadStore, key: ThreadKey) -> bool:
     return bool((await threads.load(key)).history)
 
 
@@ -202,16 +202,16 @@ async def test_uninstalling_ends_the_service_and_deletes_the_token(place: Served
     workspace = place.slack.workspaces[ONE].workspace
     anywhere = workspace.roster.channel(CHANNEL)
     workspace.emit("tokens_revoked", anywhere, tokens={"oauth": ["U1"]})
-    await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
+    await wait_until(lambda: _all_acknowledged(place, ONE), "the event is acknowledged")
     assert await place.orion.redis.exists(f"orion:install:{ONE}")
     workspace.emit("tokens_revoked", anywhere, tokens={"bot": [BOT_USER]})
-    await wait_until(lambda: _gone(place, ONE), "the token is deleted")
+    await wait_until(lambda: _is_deleted(place, ONE), "the token is deleted")
     await place.install(ONE)
     workspace.emit("app_uninstalled", anywhere)
-    await wait_until(lambda: _gone(place, ONE), "the token is deleted again")
+    await wait_until(lambda: _is_deleted(place, ONE), "the token is deleted again")
 
 
-def _acknowledged(place: Served, team: str) -> bool:
+def _all_acknowledged(place: Served, team: str) -> bool:
     log = place.slack.workspaces[team].workspace.deliveries.log
     return bool(log) and all(entry.acknowledged for entry in log)
 
@@ -220,7 +220,7 @@ async def _empty(place: Served) -> bool:
     return (await place.orion.mailbox.depth()).messages == 0
 
 
-async def _gone(place: Served, team: str) -> bool:
+async def _is_deleted(place: Served, team: str) -> bool:
     return not await place.orion.redis.exists(f"orion:install:{team}")
 
 
@@ -234,7 +234,7 @@ async def test_a_workspace_that_is_not_installed_or_no_longer_listed_is_not_serv
     async with served(tmp_path, redis_url, allow_teams=frozenset({TWO})) as place:
         for team in TEAMS:
             place.ask(team)
-        await wait_until(lambda: all(_acknowledged(place, team) for team in TEAMS), "the events are acknowledged")
+        await wait_until(lambda: all(_all_acknowledged(place, team) for team in TEAMS), "the events are acknowledged")
         assert await _empty(place)
 
 
@@ -244,7 +244,7 @@ async def test_an_oauth_state_works_once_and_only_in_its_own_browser(place: Serv
         place.browser.cookie_jar.clear()
         async with place.browser.get(f"{place.url}/slack/oauth_redirect", params=params, headers=cookies) as page:
             assert page.status == 400
-    assert await _gone(place, ONE)
+    assert await _is_deleted(place, ONE)
     state = await place.begin()
     cookie = next(morsel.value for morsel in place.browser.cookie_jar if morsel.key == COOKIE)
     assert (await place.finish(state, place.slack.grants.code(ONE)))[0] == 200
@@ -292,7 +292,7 @@ async def test_a_workspace_that_is_not_allowed_has_its_token_revoked(tmp_path: P
     async with served(tmp_path, redis_url, allow_teams=frozenset({ONE})) as place:
         assert (await place.install(TWO))[0] == 403
         assert place.slack.grants.revoked == [TWO]
-        assert await _gone(place, TWO)
+        assert await _is_deleted(place, TWO)
         assert (await place.install(ONE))[0] == 200
 
 
@@ -364,7 +364,7 @@ def incoming(thread: str) -> tuple[Claimed, Lease]:
     return claimed, Lease(until)
 
 
-async def installed(slack: TwoTeams, store: Installations, expires_at: float) -> Installation:
+async def install(slack: TwoTeams, store: Installations, expires_at: float) -> Installation:
     slack.grants.expires_in = 43_200
     reply = slack.grants.issue(ONE)
     await store.save(Installation(
@@ -379,7 +379,7 @@ async def installed(slack: TwoTeams, store: Installations, expires_at: float) ->
 async def test_a_token_is_refreshed_once_however_many_processes_notice(redis_client: Redis) -> None:
     async with two_teams() as slack, AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(slack, redis_client)) for _ in range(4)]
-        before = await installed(slack, replicas[0].installations, expires_at=1.0)
+        before = await install(slack, replicas[0].installations, expires_at=1.0)
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(one.workspaces.of(ONE)) for one in replicas for _ in range(3)]
         assert slack.grants.refreshes == 1
@@ -394,7 +394,7 @@ async def test_a_token_is_refreshed_once_however_many_processes_notice(redis_cli
 
 async def test_a_failed_refresh_keeps_a_token_that_is_still_valid(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
-        kept = await installed(slack, one.installations, expires_at=time.time() + 1800)
+        kept = await install(slack, one.installations, expires_at=time.time() + 1800)
         slack.grants.failing = "internal_error"
         with capture_logs() as lines:
             team_bot = await one.workspaces.of(ONE)
@@ -408,7 +408,7 @@ async def test_an_expired_token_that_cannot_be_renewed_gets_no_ack(
     redis_client: Redis, reason: str, *, permanent: bool
 ) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
-        await installed(slack, one.installations, expires_at=1.0)
+        await install(slack, one.installations, expires_at=1.0)
         slack.grants.failing = reason
         with pytest.raises(DeliveryFailed) as failure:
             await one.workspaces.of(ONE)
@@ -420,7 +420,7 @@ async def test_an_expired_token_that_cannot_be_renewed_gets_no_ack(
 async def test_a_turn_cancelled_during_a_refresh_loses_no_token(redis_client: Redis) -> None:
     """The refresh token works once: Slack has used it up even if the caller no longer waits for the reply."""
     async with two_teams() as slack, replica(slack, redis_client) as one:
-        before = await installed(slack, one.installations, expires_at=1.0)
+        before = await install(slack, one.installations, expires_at=1.0)
         slack.grants.gate.clear()
         async with asyncio.TaskGroup() as group:
             turn = group.create_task(one.workspaces.of(ONE))
@@ -428,17 +428,17 @@ async def test_a_turn_cancelled_during_a_refresh_loses_no_token(redis_client: Re
             turn.cancel()
         slack.grants.gate.set()
 
-        async def renewed() -> bool:
+        async def is_renewed() -> bool:
             kept = await one.installations.find(ONE)
             return kept is not None and kept.bot_token != before.bot_token
 
-        await wait_until(renewed, "the new token is kept")
+        await wait_until(is_renewed, "the new token is kept")
         assert slack.grants.refreshes == 1
 
 
 async def test_an_installation_made_during_a_refresh_counts(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
-        await installed(slack, one.installations, expires_at=1.0)
+        await install(slack, one.installations, expires_at=1.0)
         slack.grants.gate.clear()
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(one.workspaces.of(ONE))
@@ -455,7 +455,7 @@ async def test_messages_of_an_uninstalled_workspace_are_given_up(redis_client: R
         claimed, lease = incoming(f"{ONE}:C1:1.1")
         assert (await one.workspaces.handle(claimed, lease)).verb == "ok"
         await one.workspaces.notify_given_up(claimed, lease, "reason")
-        await installed(slack, one.installations, expires_at=1.0)
+        await install(slack, one.installations, expires_at=1.0)
         slack.grants.failing = "internal_error"
         assert (await one.workspaces.handle(claimed, lease)).verb == "give_back"
         with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back

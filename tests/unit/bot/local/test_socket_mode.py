@@ -26,7 +26,7 @@ async def test_a_mention_comes_as_two_events_with_one_ts() -> None:
 
 
 @asynccontextmanager
-async def connected(workspace: LocalWorkspace) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+async def connect(workspace: LocalWorkspace) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
     """A raw connection of our own, past its hello."""
     answer = await client_of(workspace, workspace.app_token).apps_connections_open(app_token=workspace.app_token)
     async with aiohttp.ClientSession() as session, session.ws_connect(answer["url"], autoping=False) as socket:
@@ -36,7 +36,7 @@ async def connected(workspace: LocalWorkspace) -> AsyncIterator[aiohttp.ClientWe
         yield socket
 
 
-async def received(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True) -> dict[str, Any]:
+async def receive(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True) -> dict[str, Any]:
     envelope: dict[str, Any] = await socket.receive_json()
     if ack:
         await socket.send_json({"envelope_id": envelope["envelope_id"]})
@@ -44,10 +44,10 @@ async def received(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True)
 
 
 async def test_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reason() -> None:
-    async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace(strictness=QUICK) as workspace, connect(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
-        first = await received(socket, ack=False)
-        second = await received(socket)
+        first = await receive(socket, ack=False)
+        second = await receive(socket)
         assert (first["retry_attempt"], first["retry_reason"]) == (0, "")
         assert (second["retry_attempt"], second["retry_reason"]) == (1, "timeout")
         assert first["payload"]["event_id"] == second["payload"]["event_id"]
@@ -66,27 +66,27 @@ async def test_slack_gives_up_after_three_retries() -> None:
 
 
 async def test_each_event_goes_to_one_connection() -> None:
-    async with LocalWorkspace() as workspace, connected(workspace) as one, connected(workspace) as other:
+    async with LocalWorkspace() as workspace, connect(workspace) as one, connect(workspace) as other:
         for text in ("a", "b"):
             workspace.post(YOU, CHAT, text)
-        texts = {(await received(socket))["payload"]["event"]["text"] for socket in (one, other)}
+        texts = {(await receive(socket))["payload"]["event"]["text"] for socket in (one, other)}
         assert texts == {"a", "b"}
 
 
 async def test_an_envelope_of_a_closed_connection_goes_to_another_one() -> None:
-    async with LocalWorkspace(strictness=QUICK) as workspace, connected(workspace) as socket:
+    async with LocalWorkspace(strictness=QUICK) as workspace, connect(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
-        await received(socket, ack=False)
-        async with connected(workspace) as other:
+        await receive(socket, ack=False)
+        async with connect(workspace) as other:
             await socket.close()
-            again = await received(other)
+            again = await receive(other)
             assert again["retry_reason"] == "connection_failed"
 
 
 async def test_the_envelope_has_what_slack_adds_to_an_event() -> None:
-    async with LocalWorkspace() as workspace, connected(workspace) as socket:
+    async with LocalWorkspace() as workspace, connect(workspace) as socket:
         workspace.post(YOU, HELP, f"{MENTION} hello")
-        payload = (await received(socket))["payload"]
+        payload = (await receive(socket))["payload"]
         assert payload["type"] == "event_callback"
         who = {"team_id": "T0LOCAL", "user_id": "U0ORION", "is_bot": True}
         assert payload["authorizations"] == [{"enterprise_id": None, "is_enterprise_install": False, **who}]
@@ -96,15 +96,15 @@ async def test_the_envelope_has_what_slack_adds_to_an_event() -> None:
             {"type": "user", "user_id": "U0ORION"},
             {"type": "text", "text": " hello"},
         ]
-        await received(socket)
+        await receive(socket)
 
 
 async def test_nonsense_from_the_app_is_ignored() -> None:
-    async with LocalWorkspace() as workspace, connected(workspace) as socket:
+    async with LocalWorkspace() as workspace, connect(workspace) as socket:
         for text in ("no json", "[]", json.dumps({"envelope_id": "unknown"})):
             await socket.send_str(text)
         workspace.post(YOU, CHAT, "hello")
-        await received(socket)
+        await receive(socket)
         (delivery,) = workspace.workspace.deliveries.log
         await workspace.wait_for(lambda: delivery.acknowledged)
 

@@ -23,7 +23,7 @@ async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
     await box.aclose()
 
 
-async def put(mailbox: Mailbox, body: str, thread: str = THREAD) -> None:
+async def enqueue(mailbox: Mailbox, body: str, thread: str = THREAD) -> None:
     assert await mailbox.enqueue(thread, body, event_ids=[f"E-{thread}-{body}"])
 
 
@@ -51,7 +51,7 @@ async def test_a_fuller_event_replaces_a_message_that_is_not_claimed(mailbox: Ma
 
 
 async def test_a_fuller_event_does_not_shorten_the_wait_of_an_earlier_message(mailbox: Mailbox) -> None:
-    await put(mailbox, "first")
+    await enqueue(mailbox, "first")
     assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
     assert not await mailbox.enqueue(THREAD, "message", event_ids=["E2", "M1"], fuller=True)
@@ -76,7 +76,7 @@ async def test_an_event_is_stored_once_even_under_different_ids(redis_client: Re
 
 
 async def test_a_mark_is_written_once_and_survives_its_worker(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     first = await claim_one(mailbox)
     assert await mailbox.mark(first, f"posted:{first.id}", "111.1") == "111.1"
     await let_lease_run_out(redis_client, mailbox)
@@ -87,7 +87,7 @@ async def test_a_mark_is_written_once_and_survives_its_worker(redis_client: Redi
 
 
 async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     claimed = await claim_one(mailbox)
     lease = Lease(now() + 0.05)
     lease.require()
@@ -103,7 +103,7 @@ async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_cli
 
 async def test_the_wakeup_reaches_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
-        await put(mailbox, "x", f"thread {number}")
+        await enqueue(mailbox, "x", f"thread {number}")
     wakeup = mailbox._wakeup.key
     assert await redis_client.llen(wakeup) == 64
     assert 0 < await redis_client.ttl(wakeup) <= BELL_TTL_S
@@ -121,7 +121,7 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     box = Mailbox(redis_client, shards=3)
     threads = [f"thread {number}" for number in range(30)]
     for thread in threads:
-        await put(box, "x", thread)
+        await enqueue(box, "x", thread)
     assert len({box.shard_of(thread) for thread in threads}) == 3
     claimed = [*await box.claim("w", 10), *await box.claim("w", 100)]
     assert sorted(c.thread for c in claimed) == sorted(threads)
@@ -153,16 +153,16 @@ async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[
 
 async def test_a_burst_from_one_workspace_does_not_starve_another(mailbox: Mailbox) -> None:
     for number in range(1000):
-        await put(mailbox, "q", f"TBIG:{number}")
+        await enqueue(mailbox, "q", f"TBIG:{number}")
     busy = await mailbox.claim("w1", 50)
-    await put(mailbox, "q", "TSMALL:1")
+    await enqueue(mailbox, "q", "TSMALL:1")
     assert await mailbox.finish(busy[0], "ok")
     assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
 
 
 async def test_waiting_messages_are_listed_once_in_a_while_with_their_place(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
-        await put(mailbox, "q", thread)
+        await enqueue(mailbox, "q", thread)
     assert await mailbox.list_waiting(for_s=60, again_s=60, limit=10) == []
     told = await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
     told += await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
@@ -173,7 +173,7 @@ async def test_waiting_messages_are_listed_once_in_a_while_with_their_place(mail
 
 async def test_a_message_behind_a_running_turn_is_listed_as_waiting(mailbox: Mailbox) -> None:
     for body in ("runs", "waits", "waits too"):
-        await put(mailbox, body)
+        await enqueue(mailbox, body)
     (claimed,) = await mailbox.claim("w", 1)
     assert await mailbox.list_waiting(for_s=60, again_s=60, limit=3) == []
     (told,) = await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
@@ -184,7 +184,7 @@ async def test_a_message_behind_a_running_turn_is_listed_as_waiting(mailbox: Mai
 
 
 async def test_a_withdrawn_message_that_waits_for_a_retry_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
     await redis_client.delete(mailbox._wakeup.key)
     await mailbox.make_due_now("T1:C1:nothing waits here")
@@ -217,7 +217,7 @@ async def test_a_damaged_set_of_one_workspace_loses_no_message(
     damaged: str, redis_client: Redis, mailbox: Mailbox
 ) -> None:
     for team in ("T1", "T2"):
-        await put(mailbox, team, thread=f"{team}:C1:1.0")
+        await enqueue(mailbox, team, thread=f"{team}:C1:1.0")
     await redis_client.delete(f"orion:{{0}}:ready:{damaged}")
     await redis_client.set(f"orion:{{0}}:ready:{damaged}", "x")
     claimed = [one.body for _ in range(2) for one in await mailbox.claim("worker", 10)]
@@ -228,9 +228,9 @@ async def test_a_clock_of_redis_that_was_set_back_an_hour_stops_no_message(
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
     hour_ms = 3_600_000
-    await put(mailbox, "held")
+    await enqueue(mailbox, "held")
     await claim_one(mailbox)
-    await put(mailbox, "waits", thread="T1:C1:2.0")
+    await enqueue(mailbox, "waits", thread="T1:C1:2.0")
     await redis_client.zincrby("orion:{0}:lease", hour_ms, THREAD)
     await redis_client.zincrby("orion:{0}:ready:T1", hour_ms, "T1:C1:2.0")
     assert (await claim_one(mailbox)).body == "waits"

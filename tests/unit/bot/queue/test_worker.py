@@ -97,7 +97,7 @@ async def working(mailbox: Mailbox, stage: Stage, **options: Any) -> AsyncIterat
             worker.stop()
 
 
-async def put(mailbox: Mailbox, *bodies: str, thread: str = THREAD) -> None:
+async def enqueue(mailbox: Mailbox, *bodies: str, thread: str = THREAD) -> None:
     for body in bodies:
         assert await mailbox.enqueue(thread, body, event_ids=[f"{thread}/{body}"])
 
@@ -121,9 +121,9 @@ async def head(mailbox: Mailbox) -> str:
 
 async def test_messages_of_a_thread_run_in_order_and_threads_run_in_parallel(mailbox: Mailbox) -> None:
     stage = waiting_stage()
-    await put(mailbox, "1", "2", "3")
-    await put(mailbox, "a", thread="other")
-    await put(mailbox, "b", thread="one more than may run at once")
+    await enqueue(mailbox, "1", "2", "3")
+    await enqueue(mailbox, "a", thread="other")
+    await enqueue(mailbox, "b", thread="one more than may run at once")
     async with working(mailbox, stage, concurrency=2) as worker:
         await wait_until(lambda: len(stage.started) == 2, "two threads have a turn")
         assert ("1" in stage.started, worker.in_flight) == (True, 2)
@@ -148,7 +148,7 @@ async def test_on_a_busy_processor_few_messages_are_claimed_and_others_can_overt
     stage.behaviour = reckon
     async with working(mailbox, stage) as worker:
         for number in range(30):
-            await put(mailbox, str(number), thread=f"thread {number}")
+            await enqueue(mailbox, str(number), thread=f"thread {number}")
         await wait_until(lambda: empty(mailbox), "the mailbox is empty", 30)
     assert len(stage.started) == 30
     assert most < 20, "turns that wait for nothing but the processor gain nothing by being begun"
@@ -161,11 +161,11 @@ async def test_a_message_waiting_for_its_workspaces_share_begins_when_a_turn_end
     stage = Stage()
     async with aclosing(Mailbox(redis_client, per_team=1)) as box:
         for number in range(4):
-            await put(box, str(number), thread=f"T1:{number}")
+            await enqueue(box, str(number), thread=f"T1:{number}")
         async with working(box, stage) as worker:
             await wait_until(lambda: empty(box), "each was claimed without an idle look")
             worker.stop()
-            await put(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
+            await enqueue(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
 
 
 async def test_a_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -176,7 +176,7 @@ async def test_a_crash_is_logged_without_its_text_and_tried_again(redis_client: 
         return OK
 
     stage = Stage(crash_once)
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     with capture_logs() as logs:
         async with working(mailbox, stage):
             await wait_until(lambda: any(log["event"] == "turn_ended" for log in logs), "the first try ended")
@@ -194,14 +194,14 @@ async def test_a_message_that_crashes_each_time_is_given_up_and_the_person_is_to
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
     stage = Stage(lambda *_: raise_(ZeroDivisionError()))
-    await put(mailbox, "poison")
+    await enqueue(mailbox, "poison")
 
-    async def told() -> bool:
+    async def has_been_told() -> bool:
         await hurry(redis_client, mailbox)
         return bool(stage.told)
 
     async with working(mailbox, stage):
-        await wait_until(told, "the person was told")
+        await wait_until(has_been_told, "the person was told")
         await wait_until(lambda: empty_but_dead(mailbox), "the message is among the dead letters")
     assert stage.started == ["poison"] * MAX_TRIES
     assert stage.told == [("poison", f"no end after {MAX_TRIES} tries")]
@@ -223,14 +223,14 @@ async def test_a_message_is_finally_given_up_even_if_the_person_cannot_be_told(
         return give_up("cannot be answered")
 
     stage = Stage(fail_for_good, fail)
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
 
-    async def buried() -> bool:
+    async def is_dead() -> bool:
         await hurry(redis_client, mailbox)
         return await empty_but_dead(mailbox)
 
     async with working(mailbox, stage):
-        await wait_until(buried, "the message is among the dead letters")
+        await wait_until(is_dead, "the message is among the dead letters")
     (incoming,) = await dead_letters(mailbox)
     assert incoming.reason == "crashed: ConnectionResetError"
 
@@ -238,7 +238,7 @@ async def test_a_message_is_finally_given_up_even_if_the_person_cannot_be_told(
 @pytest.mark.parametrize("where", ["here", "on another worker"])
 async def test_stop_ends_the_running_turn_and_the_thread_continues(mailbox: Mailbox, where: str) -> None:
     stage = waiting_stage()
-    await put(mailbox, "long", "next")
+    await enqueue(mailbox, "long", "next")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["long"], "the turn runs")
         cancel = worker.cancel if where == "here" else mailbox.cancel
@@ -263,7 +263,7 @@ async def test_a_stop_before_the_handler_can_confirm_it_is_confirmed_by_the_next
                 await asyncio.Event().wait()
             return OK
 
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     async with working(mailbox, Starting()) as worker:
         await wait_until(lambda: worker.in_flight == 1, "the workspace's bot is opened")
         await worker.cancel(Cancellation(thread=THREAD, reason="stopped", message_id=await head(mailbox)))
@@ -274,7 +274,7 @@ async def test_a_stop_before_the_handler_can_confirm_it_is_confirmed_by_the_next
 async def test_an_unreadable_cancellation_does_not_end_a_worker(redis_client: Redis, mailbox: Mailbox) -> None:
     """A newer version may say more, and anybody may say nonsense."""
     stage = waiting_stage()
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     async with working(mailbox, stage):
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
         wish = {"thread": THREAD, "reason": "stopped", "message_id": await head(mailbox), "by": "U1"}
@@ -296,7 +296,7 @@ async def test_a_stopped_handler_may_clean_up_and_choose_its_ending(mailbox: Mai
         return give_up("stopped, and said so")
 
     stage.behaviour = clean_up
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
         await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
@@ -306,7 +306,7 @@ async def test_a_stopped_handler_may_clean_up_and_choose_its_ending(mailbox: Mai
 async def test_a_turn_is_interrupted_when_another_worker_took_its_thread(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = waiting_stage()
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     with capture_logs() as logs:
         async with working(mailbox, stage) as worker:
             await wait_until(lambda: worker.in_flight == 1, "the turn runs")
@@ -322,7 +322,7 @@ async def test_a_turn_is_interrupted_when_another_worker_took_its_thread(redis_c
 async def test_a_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = waiting_stage()
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     async with working(mailbox, stage), working(mailbox, stage):
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
         asyncio.get_running_loop().call_later(1.3, stage.go.set)
@@ -334,14 +334,14 @@ async def test_a_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> No
 
 async def test_a_handler_whose_lease_is_lost_does_not_touch_the_message(mailbox: Mailbox) -> None:
     stage = Stage(lambda *_: raise_(LeaseLost()))
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the turn is over")
         assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
 async def test_a_lease_renewed_by_a_late_heartbeat_costs_no_try(mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     (claimed,) = await mailbox.claim("worker", 1)
     lease = Lease(now())
     async with asyncio.TaskGroup() as group:
@@ -354,7 +354,7 @@ async def test_a_lease_renewed_by_a_late_heartbeat_costs_no_try(mailbox: Mailbox
 
 async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
     stage = Stage(lambda *_: raise_(asyncio.CancelledError()))
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     with capture_logs() as logs:
         async with working(mailbox, stage) as worker:
             await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the turn is over")
@@ -371,12 +371,12 @@ async def test_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Mailb
         return OK
 
     stage.behaviour = quick_or_slow
-    await put(mailbox, "quick", thread="1")
-    await put(mailbox, "slow", thread="2")
+    await enqueue(mailbox, "quick", thread="1")
+    await enqueue(mailbox, "slow", thread="2")
     async with working(mailbox, stage, drain_s=0.3) as worker:
         await wait_until(lambda: worker.in_flight == 2, "both turns run")
         worker.stop()
-        await put(mailbox, "new", thread="3")
+        await enqueue(mailbox, "new", thread="3")
         quick.set()
     assert stage.ended == ["quick"]
     assert "new" not in stage.started
@@ -393,7 +393,7 @@ async def test_an_idle_worker_stops_at_once(mailbox: Mailbox) -> None:
 
 
 async def test_an_immediate_end_still_gives_the_message_back(mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     worker = Worker(mailbox, waiting_stage())
     async with asyncio.TaskGroup() as group:
         run = group.create_task(worker.run(), name="worker")
@@ -417,7 +417,7 @@ async def test_a_handler_that_resists_an_immediate_end_keeps_its_lease(
         return OK
 
     stage.behaviour = resist
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     worker = Worker(mailbox, stage)
     with capture_logs() as logs:
         async with asyncio.TaskGroup() as group:
@@ -440,7 +440,7 @@ async def test_a_cancellation_that_was_swallowed_is_repeated(mailbox: Mailbox, m
         return OK
 
     stage.behaviour = swallow_once
-    await put(mailbox, "q")
+    await enqueue(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
         await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
@@ -465,7 +465,7 @@ async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answe
     stage = waiting_stage()
     async with connect(tmp_path) as redis:
         mailbox = Mailbox(redis, lease_s=0.5)
-        await put(mailbox, "q")
+        await enqueue(mailbox, "q")
         with capture_logs() as logs:
             async with working(mailbox, stage) as worker:
                 await wait_until(lambda: worker.in_flight == 1, "the turn runs")
@@ -473,10 +473,10 @@ async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answe
                     await kill_server(redis)
                     await wait_until(lambda: worker.in_flight == 0, "the lease ran out")
 
-                    def noticed() -> bool:
+                    def is_noticed() -> bool:
                         return {"redis_unavailable", "beat_failed"} <= {log["event"] for log in logs}
 
-                    await wait_until(noticed, "the outage is noticed")
+                    await wait_until(is_noticed, "the outage is noticed")
                 stage.go.set()
                 await wait_until(lambda: stage.ended == ["q"], "the next try answered")
                 await wait_until(lambda: empty(mailbox), "the mailbox is empty")
@@ -490,7 +490,7 @@ async def test_stopping_while_redis_is_down_does_not_hang(tmp_path: Path, monkey
     stage = waiting_stage()
     async with connect(tmp_path) as redis:
         mailbox = Mailbox(redis)
-        await put(mailbox, "q")
+        await enqueue(mailbox, "q")
         with capture_logs() as logs:
             async with asyncio.timeout(15):
                 async with working(mailbox, stage, drain_s=0) as worker:
@@ -520,7 +520,7 @@ async def test_a_failing_helper_task_never_ends_the_turns(mailbox: Mailbox) -> N
     with capture_logs() as logs:
         async with working(mailbox, stage, sweep=Failing().sweep, sweep_s=0.01):
             await wait_until(lambda: not sweeps, "both failed")
-            await put(mailbox, "q")
+            await enqueue(mailbox, "q")
             await wait_until(lambda: stage.ended == ["q"], "it was handled")
     told = [log for log in logs if log["event"].startswith("sweep")]
     assert [(log["event"], log["error_type"]) for log in told] == [
@@ -542,7 +542,7 @@ async def test_a_redis_outage_during_a_turn_uses_up_no_try(redis_client: Redis, 
 
     stage.behaviour = fails_first
     async with working(mailbox, stage):
-        await put(mailbox, "q")
+        await enqueue(mailbox, "q")
         while len(tries) <= MAX_TRIES:
             await hurry(redis_client, mailbox)
             await asyncio.sleep(0)

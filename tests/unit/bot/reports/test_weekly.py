@@ -185,10 +185,10 @@ async def test_a_report_is_posted_once_under_ten_kills(setting: Setting) -> None
     faults = setting.slack.server.faults
 
     async def kill_during(method: str) -> None:
-        calls = setting.slack.made(method)
+        calls = setting.slack.count(method)
         async with asyncio.TaskGroup() as group:
             worker = group.create_task(setting.post())
-            await wait_until(lambda: setting.slack.made(method) > calls, f"a worker calls {method}")
+            await wait_until(lambda: setting.slack.count(method) > calls, f"a worker calls {method}")
             worker.cancel()
         await setting.let_claim_expire()
 

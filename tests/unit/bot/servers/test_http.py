@@ -208,7 +208,7 @@ async def server(limits: ConnectionLimits) -> AsyncIterator[int]:
         yield port
 
 
-async def closed(port: int, start: bytes, more: bytes = b"") -> bool:
+async def wait_for_close(port: int, start: bytes, more: bytes = b"") -> bool:
     """Open a connection, send ``start``, then a byte of ``more`` now and then. Return once the server closes it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(start)
@@ -241,14 +241,14 @@ STARTS = {
 @pytest.mark.parametrize(("start", "more"), STARTS.values(), ids=STARTS)
 async def test_a_connection_without_a_whole_request_is_closed(start: bytes, more: bytes) -> None:
     async with server(ConnectionLimits(header_s=0.2, idle_s=0.2)) as port, asyncio.timeout(20):
-        assert await closed(port, start, more)
+        assert await wait_for_close(port, start, more)
 
 
 async def test_a_request_that_takes_longer_than_the_limits_is_answered() -> None:
     async with server(ConnectionLimits(header_s=0.1, idle_s=0.1)) as port, aiohttp.ClientSession() as client:
         async with asyncio.TaskGroup() as group:
             slow = group.create_task(_get(client, f"http://127.0.0.1:{port}/?slow"))
-            assert await closed(port, b"")
+            assert await wait_for_close(port, b"")
             assert await _get(client, f"http://127.0.0.1:{port}/release") == ""
         assert slow.result() == "here"
 

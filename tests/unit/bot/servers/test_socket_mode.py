@@ -18,7 +18,7 @@ from bot.slack.client import SlackWorkspace, build_app, open_client
 from bot.slack.message import Access
 from bot.slack.web_api import SlackCalls
 from tests.support.event_app import PROMPT, Ledger, services
-from tests.support.local_slack import CHAT, Slack, crowded, local_slack
+from tests.support.local_slack import CHAT, Slack, crowd_sockets, local_slack
 from tests.support.waiting import wait_until
 
 
@@ -79,8 +79,8 @@ async def test_an_unclosed_socket_does_not_delay_the_shutdown() -> None:
         assert time.monotonic() - began < 8
 
 
-def opened(slack: Slack) -> int:
-    return slack.made("apps.connections.open")
+def sockets_asked_for(slack: Slack) -> int:
+    return slack.count("apps.connections.open")
 
 
 async def test_without_a_free_socket_slack_is_asked_less_and_less_often(redis_client: Redis) -> None:
@@ -88,9 +88,9 @@ async def test_without_a_free_socket_slack_is_asked_less_and_less_often(redis_cl
         with capture_logs() as logs:
             async with listening(slack, redis_client, Ledger()) as front:
                 await wait_until(front.ready, "the socket is connected")
-                async with crowded(slack.server):
-                    before = opened(slack)
-                    await wait_until(lambda: opened(slack) >= before + 4, "it asks again and again")
+                async with crowd_sockets(slack.server):
+                    before = sockets_asked_for(slack)
+                    await wait_until(lambda: sockets_asked_for(slack) >= before + 4, "it asks again and again")
                     assert not await front.ready()
                 await wait_until(front.ready, "there is a place again")
         waits = [line["wait_s"] for line in logs if line["event"] == "slack_socket_waits"]

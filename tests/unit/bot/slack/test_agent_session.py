@@ -12,7 +12,7 @@ from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 SLOW = Pace(change_s=60)
 
 
-def told(slack: Slack, method: str = SESSION_METHOD) -> list[str]:
+def accepted_statuses(slack: Slack, method: str = SESSION_METHOD) -> list[str]:
     """The statuses that Slack accepted, in order."""
     return [call.arguments["status"] for call in slack.server.calls if call.method == method and not call.error]
 
@@ -29,7 +29,7 @@ async def test_the_status_sets_the_session_to_processing_and_the_end_sets_its_ti
         await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
         assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
     assert session(slack) == [("active", "x" * MAX_TITLE_CHARS)]
-    assert (told(slack), slack.server.workspace.threads.status_payloads()) == (["active"], [])
+    assert (accepted_statuses(slack), slack.server.workspace.threads.status_payloads()) == (["active"], [])
 
 
 async def test_the_end_of_a_session_is_retried_as_long_as_a_post(slack: Slack) -> None:
@@ -47,8 +47,8 @@ async def test_a_workspace_without_sessions_is_asked_once_and_its_status_is_clea
     for _ in range(3):
         await slack.delivery.set_status(place, "is thinking…")
         await end_session(slack.calls, place)
-    assert slack.made(SESSION_METHOD) == 1
-    assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
+    assert slack.count(SESSION_METHOD) == 1
+    assert accepted_statuses(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
 
 
 async def test_if_no_status_can_be_set_the_session_offers_the_button(slack: Slack) -> None:
@@ -56,7 +56,7 @@ async def test_if_no_status_can_be_set_the_session_offers_the_button(slack: Slac
     slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
         await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
-    assert told(slack) == ["processing", "active"]
+    assert accepted_statuses(slack) == ["processing", "active"]
 
 
 async def test_a_question_that_waits_for_a_retry_can_be_stopped(slack: Slack) -> None:
@@ -76,4 +76,4 @@ async def test_without_its_lease_a_turn_changes_no_button() -> None:
             await begin_session(slack.calls, place, lost)
         with pytest.raises(LeaseLost):
             await end_session(slack.calls, place, lost)
-        assert slack.made(SESSION_METHOD) == 0
+        assert slack.count(SESSION_METHOD) == 0

@@ -1,4 +1,4 @@
-"""The Bolt app and its connections: H2 (proxy, one workspace), H3 (sockets that break), G1 (silent libraries)."""
+"""The Bolt app and its connections: the proxy, one sign-in, and silent libraries."""
 
 import logging
 
@@ -37,7 +37,7 @@ async def test_orion_asks_once_who_it_is(slack: Slack) -> None:
     assert (first.team, first.user, first.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
     result = await slack.workspace.authorize()
     assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
-    assert slack.made("auth.test") == 1
+    assert slack.count("auth.test") == 1
 
 
 def test_log_lines_of_libraries_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
@@ -64,7 +64,7 @@ async def test_readiness_distinguishes_a_revoked_token_from_an_outage(slack: Sla
         slack.server.faults.fail("auth.test", error)
         seen.append(await check.is_accepted())
     assert [*seen, await check.is_accepted()] == [True, True, False, False, True]
-    asked = slack.made("auth.test")
+    asked = slack.count("auth.test")
     rare = TokenCheck(slack.client)
     assert [await rare.is_accepted(), await rare.is_accepted()] == [True, True]
-    assert slack.made("auth.test") == asked + 1
+    assert slack.count("auth.test") == asked + 1

@@ -64,7 +64,7 @@ async def test_slack_is_asked_once_in_five_minutes(redis_client: Redis, no_leake
             assert (await people.find_person(TEAM_ID, "U0GUEST")).guest
             assert await people.is_shared(TEAM_ID, "C0PARTNER")
             assert not await people.is_shared(TEAM_ID, CHANNEL)
-        assert (slack.made("users.info"), slack.made("conversations.info")) == (1, 2)
+        assert (slack.count("users.info"), slack.count("conversations.info")) == (1, 2)
         assert await people_of(slack, redis_client).cached_person(TEAM_ID, "U0GUEST") == Person(
             guest=True, language="en", name="Guest", tz="Etc/UTC"
         )
@@ -134,7 +134,7 @@ async def test_names_need_few_calls_and_an_outage_prevents_no_answer(redis_clien
         people = SlackDirectory(slack.workspace, redis_client)
         many = replace(QUESTION, text=" ".join(f"<@U{number}>" for number in range(100)))
         await people.add_names(many, ())
-        assert slack.made("users.info") == MAX_NAMES, "the asker is one of them"
+        assert slack.count("users.info") == MAX_NAMES, "the asker is one of them"
         slack.server.faults.fail("users.info", "internal_error", times=50)
         asked = replace(QUESTION, user="U0GUEST", text="<@U0ONCALL>?")
         assert (await people.add_names(asked, ()))[0].text == "<@U0ONCALL>?"

@@ -27,7 +27,7 @@ from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.documents import slow_workbook
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
-from tests.support.orion_running import DIRECT, MENTION, Setting, running, settings_in, shown
+from tests.support.orion_running import DIRECT, MENTION, Setting, running, settings_in, text_of
 from tests.support.waiting import wait_until
 
 TOKEN = "xoxb-file-server"
@@ -90,7 +90,7 @@ def incoming(ts: str, channel: str = CHANNEL, thread_ts: str = "", **more: Any) 
     return Incoming(kind="question", thread=place, user=VISITOR, ts=ts, addressed="mention", **fields)
 
 
-def named(read: tuple[AttachedFile, ...]) -> list[tuple[str, bool]]:
+def names_and_origins(read: tuple[AttachedFile, ...]) -> list[tuple[str, bool]]:
     return [(file.name, file.opening) for file in read]
 
 
@@ -147,11 +147,16 @@ async def test_files_of_the_question_come_before_those_of_the_threads_first_mess
     again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
     chat = slack.server.post(VISITOR, CHAT, "", files=[first])
     reader = attachments(slack)
-    assert named(await reader.read_all(incoming(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
-    assert named(await reader.read_all(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
-    assert named(await reader.read_all(incoming(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
-    assert named(await reader.read_all(incoming(root), {})) == [("a.txt", False)]
-    assert slack.made("conversations.replies") == 4, "one call brings both messages"
+    assert names_and_origins(await reader.read_all(incoming(reply, thread_ts=root), {})) == [
+        ("b.txt", False),
+        ("a.txt", True),
+    ]
+    assert names_and_origins(await reader.read_all(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
+    assert names_and_origins(await reader.read_all(incoming(again, thread_ts=root), {})) == [("a.txt", False)], (
+        "the same file once"
+    )
+    assert names_and_origins(await reader.read_all(incoming(root), {})) == [("a.txt", False)]
+    assert slack.count("conversations.replies") == 4, "one call brings both messages"
     assert [file.name for file in await reader.read_all(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
 
@@ -161,13 +166,13 @@ async def test_a_threads_first_message_is_looked_up_only_if_it_was_not_read(slac
     reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
     asked, reader = incoming(reply, thread_ts=root, files="none"), attachments(slack)
     read = await slack.reader.read_conversation(asked.thread, before=reply)
-    before = slack.made("conversations.replies")
-    assert named(await reader.read_all(asked, read.first)) == [("a.txt", True)]
+    before = slack.count("conversations.replies")
+    assert names_and_origins(await reader.read_all(asked, read.first)) == [("a.txt", True)]
     assert await reader.read_all(asked, {}) == ()
-    assert slack.made("conversations.replies") == before
-    assert named(await reader.read_all(asked, None)) == [("a.txt", True)]
+    assert slack.count("conversations.replies") == before
+    assert names_and_origins(await reader.read_all(asked, None)) == [("a.txt", True)]
     assert slack.server.calls[-1].arguments["latest"] == root, "asked for by its own ts: no server has to add it"
-    assert slack.made("conversations.replies") == before + 1
+    assert slack.count("conversations.replies") == before + 1
 
 
 async def test_in_an_unreadable_channel_only_files_from_events_are_known() -> None:
@@ -198,7 +203,7 @@ async def test_the_limit_covers_the_question_and_the_top_of_its_thread_together(
         assert set(there.tokens) == {f"Bearer {TOKEN}"}
 
 
-def moved(to: str) -> Reply:
+def redirect(to: str) -> Reply:
     return {"status": 302, "headers": {"Location": to}}
 
 
@@ -212,8 +217,8 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
     ("right.html", *page(mimetype="text/html", size=len(PAGE)), ""),
     ("forbidden.txt", {"status": 403}, {}, "not_allowed"),
     ("gone.txt", {"status": 404}, {}, "away"),
-    ("loop.txt", moved("/files/loop.txt"), {}, "not_allowed"),
-    ("off.txt", moved("http://127.0.0.2:1/steal"), {}, "elsewhere"),
+    ("loop.txt", redirect("/files/loop.txt"), {}, "not_allowed"),
+    ("off.txt", redirect("http://127.0.0.2:1/steal"), {}, "elsewhere"),
     ("grown.txt", {"body": b"x" * (MAX_BYTES + 1)}, {}, "big"),
     ("big.txt", {"text": "never asked for"}, {"size": MAX_BYTES + 1}, "big"),
     ("silent.txt", 60.0, {}, "away"),
@@ -292,12 +297,12 @@ async def test_questions_about_files_are_answered_end_to_end(setting: Setting) -
     asked = workspace.post(VISITOR, CHANNEL_HELP, f"{MENTION} Where is the walrus offsite?", files=[plan, photo])
     bare = workspace.post(VISITOR, CHANNEL_HELP, MENTION, files=[plan])
     direct = workspace.post(VISITOR, DIRECT, "", files=[plan])
-    answer = shown(await setting.answer_to(asked))
+    answer = text_of(await setting.answer_to(asked))
     assert "The walrus offsite takes place in Turin." in answer.replace("*", "")
     assert "offsite.md" in answer
     assert say("file_form", "en", name="photo.png") in answer
-    assert "walrus offsite takes place in Turin" in shown(await setting.answer_to(bare))
-    assert "walrus offsite takes place in Turin" in shown(await setting.answer_to(direct, channel=DIRECT))
+    assert "walrus offsite takes place in Turin" in text_of(await setting.answer_to(bare))
+    assert "walrus offsite takes place in Turin" in text_of(await setting.answer_to(direct, channel=DIRECT))
 
 
 CHANNEL_HELP = "C0HELP"
@@ -315,12 +320,12 @@ async def test_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(
     files = [workspace.add_file("U0ONCALL", name, data) for name, data in (("night.log", LOG), ("photo.png", b"\x89"))]
     root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=files)
     asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)
-    first = shown(await setting.answer_to(asked, thread=root))
+    first = text_of(await setting.answer_to(asked, thread=root))
     assert "disk quota of 40 GB exceeded" in first
     assert "night.log" in first
     assert say("file_form", "en", name="photo.png") in first
     further = setting.ask("Who was told by the pager?", thread=root)
-    second = shown(await setting.answer_to(further, thread=root))
+    second = text_of(await setting.answer_to(further, thread=root))
     assert "pager told Priya" in second
     assert "photo.png" not in second
 
@@ -330,7 +335,7 @@ async def test_a_log_in_the_threads_first_message_can_be_summarised_as_a_whole(s
     log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
     root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "", files=[log])
     asked = setting.ask(f"{MENTION} {text}", thread=root)
-    assert "walrus backup started on vault-3" in shown(await setting.answer_to(asked, thread=root))
+    assert "walrus backup started on vault-3" in text_of(await setting.answer_to(asked, thread=root))
 
 
 async def test_a_file_removed_from_the_threads_first_message_is_not_used(setting: Setting) -> None:
@@ -343,7 +348,7 @@ async def test_a_file_removed_from_the_threads_first_message_is_not_used(setting
         workspace.delete(CHANNEL_HELP, root)
         await wait_until(lambda: "delete" in [line.get("kind") for line in logs], "the deletion has come")
     further = setting.ask("Who was told by the pager?", thread=root)
-    assert "Priya" not in shown(await setting.answer_to(further, thread=root))
+    assert "Priya" not in text_of(await setting.answer_to(further, thread=root))
 
 
 async def test_an_edited_question_is_answered_from_the_threads_file_again(setting: Setting) -> None:
@@ -353,8 +358,8 @@ async def test_an_edited_question_is_answered_from_the_threads_file_again(settin
     first = await setting.answer_to(asked, thread=root)
     setting.workspace.edit(CHANNEL_HELP, asked, f"{MENTION} who was told by the pager?")
 
-    def changed() -> dict[str, Any] | None:
+    def changed_answer() -> dict[str, Any] | None:
         found = [m for m in setting.workspace.messages(CHANNEL_HELP, root) if m["ts"] == first["ts"]]
-        return found[0] if found and "pager told Priya" in shown(found[0]) else None
+        return found[0] if found and "pager told Priya" in text_of(found[0]) else None
 
-    assert "night.log" in shown(await setting.workspace.wait_for(changed, 20))
+    assert "night.log" in text_of(await setting.workspace.wait_for(changed_answer, 20))

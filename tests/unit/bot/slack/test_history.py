@@ -1,4 +1,4 @@
-"""Reading a conversation back: A2 (earlier messages, with paging), A3 (what was already posted)."""
+"""Reading a conversation back: earlier messages, page by page, and posts of this question."""
 
 import pytest
 from aiohttp import web
@@ -45,7 +45,7 @@ async def test_a_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -
         slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
     read = (await slack.reader.read_conversation(place, limit=1_500)).messages
     assert [m.text for m in read[1:]] == [f"line {number}" for number in range(1_300)]
-    assert slack.made("conversations.replies") == 3, "after the first page come larger ones"
+    assert slack.count("conversations.replies") == 3, "after the first page come larger ones"
     read = (await slack.reader.read_conversation(place)).messages
     assert [m.text for m in read] == [f"line {number}" for number in range(1_100, 1_300)]
 
@@ -55,7 +55,7 @@ async def test_a_direct_chat_reads_its_last_messages(slack: Slack) -> None:
     place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
     read = (await slack.reader.read_conversation(place, limit=3, before=stamps[-1])).messages
     assert [m.text for m in read] == ["question 246", "question 247", "question 248"]
-    assert slack.made("conversations.history") == 1
+    assert slack.count("conversations.history") == 1
 
 
 async def test_posts_for_a_question_are_found_in_order(slack: Slack) -> None:

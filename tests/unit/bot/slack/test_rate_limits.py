@@ -79,8 +79,8 @@ async def test_a_call_that_would_wait_long_fails_at_once_and_says_when_to_retry(
             await calls.write(POST, {**body, "text": "Again"}, fresh=True)
         assert (refused.value.reason, refused.value.permanent) == ("ratelimited", False)
         assert 8 < (refused.value.again_s or 0) < 11
-        made = slack.made(POST)
+        made = slack.count(POST)
         with pytest.raises(DeliveryFailed):
             await calls.call_once(POST, {**body, "text": "Once"})
-        assert slack.made(POST) == made, "nobody calls before Slack said"
+        assert slack.count(POST) == made, "nobody calls before Slack said"
         assert await worker(redis_client).is_waiting(POST, body)

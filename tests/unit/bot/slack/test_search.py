@@ -28,7 +28,7 @@ from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
 from bot.stores.turn_records import OutboxEntry
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
-from tests.support.orion_running import MENTION, Setting, running, settings_in, shown
+from tests.support.orion_running import MENTION, Setting, running, settings_in, text_of
 from tests.support.waiting import wait_until
 from verification.types import Answer, Source
 
@@ -50,12 +50,12 @@ async def orion(inside: LocalWorkspace, redis_url: str, home: Path, server: Scri
         yield setting
 
 
-def offered(server: ScriptedOpenAI) -> list[str]:
+def tools_offered(server: ScriptedOpenAI) -> list[str]:
     """The tools of the first decision."""
     return [one["function"]["name"] for one in server.requests[0]["tools"]]
 
 
-async def searched(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
+async def run_search(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
     call = ToolCall(call_id="1", tool=SLACK_SEARCH, input=arguments)
     return await call_tool({SLACK_SEARCH: tool}, call, timeout_s=30, max_chars=16_000)
 
@@ -72,20 +72,20 @@ async def test_a_question_is_answered_from_slack_and_only_the_link_is_kept(
         ts = setting.ask(f"{MENTION} Where does the canteen move?")
         answer = await setting.answer_to(ts)
         link = f"{inside.url}/archives/C0GENERAL/p{said.replace('.', '')}"
-        assert link in shown(answer)
+        assert link in text_of(answer)
         (call,) = [one for one in inside.calls if one.method == "assistant.search.context"]
         assert call.arguments["channel_types"] == ["public_channel"]
         assert call.error == ""
         place = ThreadKey(team=TEAM_ID, channel="C0HELP", thread_ts=ts)
         threads = ThreadStore(redis_client)
 
-        async def kept() -> tuple[Source, ...]:
+        async def stored_sources() -> tuple[Source, ...]:
             return (await threads.load(place)).sources
 
-        await wait_until(kept, "the state is saved")
-        (source,) = await kept()
+        await wait_until(stored_sources, "the state is saved")
+        (source,) = await stored_sources()
         assert (source.title, source.text, source.url) == ("A message in Slack", "", link)
-    assert "slack_search" in offered(server)
+    assert "slack_search" in tools_offered(server)
 
 
 @pytest.mark.parametrize("scopes", [(), (SEARCH_SCOPE,)])
@@ -101,8 +101,8 @@ async def test_without_the_grant_or_the_events_token_there_is_no_tool(
         if scopes:  # a shortcut brings no token
             await inside.use_shortcut("C0HELP", ts, ASK_SHORTCUT)
         await setting.answer_to(ts)
-    assert "slack_search" not in offered(server)
-    assert "search" in offered(server)
+    assert "slack_search" not in tools_offered(server)
+    assert "search" in tools_offered(server)
 
 
 def incoming(ts: str = "1.0", **more: Any) -> Incoming:
@@ -118,10 +118,10 @@ async def test_a_grant_is_looked_up_once_and_a_refusal_is_remembered() -> None:
             (tool,) = await searching.tools(incoming(action_token="t"))
             await searching.tools(incoming(action_token="t"))
             assert [one.method for one in inside.calls] == ["auth.test"]
-            stale = await searched(tool, {"query": "canteen"})
+            stale = await run_search(tool, {"query": "canteen"})
             assert (stale.ok, stale.error) == (False, "Slack's search gave no answer.")
             inside.faults.missing.add("assistant.search.context")
-            refused = await searched(tool, {"query": "canteen"})
+            refused = await run_search(tool, {"query": "canteen"})
             assert refused.error == "The workspace does not let Orion search."
             assert await searching.tools(incoming(action_token="t")) == ()
             now[0] = 4000.0
@@ -135,8 +135,8 @@ async def test_search_results_are_public_written_by_people_and_not_the_question(
         asked = inside.post("U0VISITOR", "C0HELP", "Which canteen?")
         token = next(iter(inside.workspace.action_tokens))
         (tool,) = await SlackSearch(SlackCalls(client)).tools(incoming(asked, action_token=token))
-        found = await searched(tool, {"query": "Which canteen"})
-        nothing = await searched(tool, {"query": "zebra"})
+        found = await run_search(tool, {"query": "Which canteen"})
+        nothing = await run_search(tool, {"query": "zebra"})
     assert (nothing.ok, nothing.content) == (True, "No message has these words.")
     (source,) = found.sources
     assert source.text == f"{NEWS} See the plan (https://a.example/x) & map"

@@ -41,14 +41,14 @@ async def test_the_retry_after_header_is_obeyed(slack: Slack) -> None:
 async def test_slacks_own_errors_are_waited_out(error: str, status: int, slack: Slack) -> None:
     slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
     await slack.calls.write("chat.postMessage", post())
-    assert slack.made("chat.postMessage") == 4
+    assert slack.count("chat.postMessage") == 4
 
 
 async def test_a_permanent_error_is_not_retried(slack: Slack) -> None:
     with pytest.raises(DeliveryFailed) as failed:
         await slack.calls.write("chat.postMessage", {"channel": "C0NOWHERE", "text": "hello"})
     assert (failed.value.reason, failed.value.permanent) == ("channel_not_found", True)
-    assert slack.made("chat.postMessage") == 1
+    assert slack.count("chat.postMessage") == 1
 
 
 async def test_a_wait_longer_than_the_limit_is_not_begun() -> None:
@@ -107,7 +107,7 @@ async def test_the_lease_is_checked_before_each_attempt(slack: Slack) -> None:
     checks: list[int] = []
 
     def lease_check() -> None:
-        checks.append(slack.made("chat.postMessage"))
+        checks.append(slack.count("chat.postMessage"))
         if len(checks) == 3:
             message = "lost"
             raise PermissionError(message)
@@ -121,7 +121,7 @@ async def test_a_call_that_was_made_once_is_not_repeated(slack: Slack) -> None:
     slack.server.faults.fail("views.open", times=2)
     with pytest.raises(DeliveryFailed, match="internal_error"):
         await slack.calls.call_once("views.open", {})
-    assert slack.made("views.open") == 1
+    assert slack.count("views.open") == 1
 
 
 @asynccontextmanager
@@ -248,11 +248,11 @@ async def test_a_failing_slack_gets_one_call_at_a_time_until_it_is_back(slack: S
         with pytest.raises(DeliveryFailed) as failed:
             await calls.write("chat.postMessage", post())
     assert (failed.value.reason, failed.value.permanent) == ("circuit_open", False)
-    assert slack.made("chat.postMessage") == 3
+    assert slack.count("chat.postMessage") == 3
     assert breaker.is_open
     patient = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
     await patient.write("chat.postMessage", post())
-    assert slack.made("chat.postMessage") == 4
+    assert slack.count("chat.postMessage") == 4
     assert not breaker.is_open
 
 
@@ -313,11 +313,11 @@ async def test_a_hanging_workspace_leaves_connections_for_others(slack: Slack) -
     slack.server.faults.hang("users.info", times=2)
     async with asyncio.TaskGroup() as group:
         hanging = [group.create_task(slow.read("users.info", user="U0YOU")) for _ in range(3)]
-        await slack.server.wait_for(lambda: slack.made("users.info") == 2)
+        await slack.server.wait_for(lambda: slack.count("users.info") == 2)
         assert await other.read("users.info", user="U0YOU"), "its own calls go through"
         assert not any(task.done() for task in hanging), "the third waits for one of the two"
         slack.server.faults.release()
-    assert slack.made("users.info") == 4
+    assert slack.count("users.info") == 4
 
 
 async def test_a_turn_that_lost_its_lease_while_waiting_for_a_slot_posts_nothing() -> None:
@@ -334,13 +334,13 @@ async def test_a_turn_that_lost_its_lease_while_waiting_for_a_slot_posts_nothing
         slack.server.faults.hang("users.info")
         async with asyncio.TaskGroup() as group:
             group.create_task(calls.read("users.info", user="U0YOU"))
-            await slack.server.wait_for(lambda: slack.made("users.info") == 1)
+            await slack.server.wait_for(lambda: slack.count("users.info") == 1)
             waiting = group.create_task(lease_loss(calls.write("chat.postMessage", post(), lease_check=lease_check)))
             await asyncio.sleep(0)
             held.clear()
             slack.server.faults.release()
         assert isinstance(waiting.result(), LeaseLost)
-        assert slack.made("chat.postMessage") == 0
+        assert slack.count("chat.postMessage") == 0
 
 
 async def test_a_call_that_would_be_stale_does_not_wait_for_a_slot(slack: Slack) -> None:
@@ -348,13 +348,13 @@ async def test_a_call_that_would_be_stale_does_not_wait_for_a_slot(slack: Slack)
     slack.server.faults.hang("users.info")
     async with asyncio.TaskGroup() as group:
         hanging = group.create_task(calls.read("users.info", user="U0YOU"))
-        await slack.server.wait_for(lambda: slack.made("users.info") == 1)
+        await slack.server.wait_for(lambda: slack.count("users.info") == 1)
         async with asyncio.timeout(20):
             with pytest.raises(DeliveryFailed, match="TimeoutError"):
                 await calls.call_once("views.publish", {}, timeout_s=0.05)
         assert not hanging.done()
         slack.server.faults.release()
-    assert slack.made("views.publish") == 0
+    assert slack.count("views.publish") == 0
 
 
 async def lease_loss(call: Awaitable[Reply]) -> Exception | None:
@@ -396,4 +396,4 @@ async def test_a_missing_scope_turns_a_method_off_for_its_token_alone(error: str
             for _ in range(2):
                 with pytest.raises(DeliveryFailed, match=error):
                     await slack.calls.call_once(method, {})
-        assert slack.made(method) == calls
+        assert slack.count(method) == calls

@@ -94,10 +94,10 @@ async def test_tokens_of_a_killed_worker_are_already_counted(redis_client: Redis
         for total in (300, 600):
             tokens.add(300)
 
-            async def written(total: int = total) -> bool:
+            async def is_written(total: int = total) -> bool:
                 return await redis_client.hget(purse.key("T1"), "user:U1") == str(total)
 
-            await wait_until(written, "the call is counted")
+            await wait_until(is_written, "the call is counted")
     counts: Any = redis_client.hmget(purse.key("T1"), ["user:U1", "channel:C1", "workspace"])
     assert await counts == ["600"] * 3
 

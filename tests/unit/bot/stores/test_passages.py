@@ -23,20 +23,20 @@ def claim(text: str, **fields: Any) -> Claim:
     return Claim(text=text, start=0, end=len(text), **{"cited": (2,), "settled_by": "judge", **fields})
 
 
-def shown(one: Claim) -> list[tuple[int, str]]:
+def passages_shown(one: Claim) -> list[tuple[int, str]]:
     return [(passage.source, passage.text) for passage in passages_of(one, (PLANS, POLICY))]
 
 
 def test_the_judged_line_is_shown_and_not_the_one_that_shares_more_words() -> None:
     one = claim("Six weeks or years of leave: notice is 3 months [2].", lines=((2, 2),))
-    assert shown(one) == [(2, "After six years notice is three months.")]
+    assert passages_shown(one) == [(2, "After six years notice is three months.")]
     (passage,) = passages_of(one, (POLICY,))
     assert [passage.text[start:end] for start, end in passage.highlights] == ["six years notice", "months"]
 
 
 def test_a_table_row_is_shown_with_its_header() -> None:
     one = claim("Pro costs 9 [1].", cited=(1,), lines=((1, 5),))
-    assert shown(one) == [(1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")]
+    assert passages_shown(one) == [(1, "| Plan | Requests | Price |\n| Pro | 600 | 9 |")]
     (passage,) = passages_of(one, (PLANS,))
     assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
@@ -126,7 +126,7 @@ def test_rows_are_shown_with_what_their_columns_are(
     ],
 )
 def test_a_quotation_is_shown_in_its_place(quoted: str, cited: tuple[int, ...], place: tuple[int, str]) -> None:
-    assert shown(claim(quoted, cited=cited, settled_by="quotation")) == [place]
+    assert passages_shown(claim(quoted, cited=cited, settled_by="quotation")) == [place]
 
 
 def test_a_quoted_row_with_an_address_is_shown_in_its_place() -> None:
@@ -139,8 +139,8 @@ def test_a_quoted_row_with_an_address_is_shown_in_its_place() -> None:
 
 def test_lines_of_two_sources_are_two_passages_and_a_date_is_the_titles_line() -> None:
     one = claim("Both [1][2].", cited=(1, 2), lines=((2, 0), (1, 4), (1, 9), (7, 1)))
-    assert [source for source, _ in shown(one)] == [1, 2]
-    assert shown(one)[1] == (2, "Leave, updated 2026-11-01")
+    assert [source for source, _ in passages_shown(one)] == [1, 2]
+    assert passages_shown(one)[1] == (2, "Leave, updated 2026-11-01")
 
 
 def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
@@ -167,7 +167,7 @@ def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
 
 @pytest.mark.parametrize("settled_by", ["nobody", "rule"])
 def test_a_claim_that_was_not_judged_has_no_passage(settled_by: str) -> None:
-    assert shown(claim("After six years notice is three months [2].", settled_by=settled_by)) == []
+    assert passages_shown(claim("After six years notice is three months [2].", settled_by=settled_by)) == []
 
 
 TEXTS = st.lists(

@@ -20,7 +20,7 @@ VERDICT = Verdict(
 )  # fmt: skip
 
 
-def recorded(tool: str = "search") -> Recorder:
+def record_turn(tool: str = "search") -> Recorder:
     ticks = count()
     recorder = Recorder(clock=lambda: float(next(ticks)))
     for event in (
@@ -38,7 +38,7 @@ def recorded(tool: str = "search") -> Recorder:
 
 def test_record_holds_attempts_timings_and_usage() -> None:
     answer = Answer(text="a", chunks=("a",), sources=(LIMITS,), verified=True, attempts=1)
-    record = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    record = record_turn().record(question(), Answered(answer=answer), turn_id="t1", model="m")
     assert record["claims"] == []
     assert set(record["timings_ms"]) == {"search", "write", "verify"}
     assert record["usage"]["tokens"] == 7
@@ -53,7 +53,7 @@ def test_record_holds_attempts_timings_and_usage() -> None:
 def test_a_record_keeps_only_the_link_of_a_slack_search_result() -> None:
     found = Source(id=1, title="Ann in #tea", url="https://slack.example/p1", text="words", origin="tool:slack_search")
     answer = Answer(text="a [1]", chunks=("a",), sources=(found,), verified=True, attempts=1)
-    record = recorded("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
+    record = record_turn("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
     assert record["attempts"][0]["violations"] == [{**asdict(VERDICT.violations[0]), "detail": "", "remedy": ""}]
     assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
 

@@ -1,4 +1,4 @@
-"""One message from claim to delivery, interrupted wherever it hurts: the answer stands once, or its person is told.
+"""One message from claim to delivery, interrupted wherever it hurts: the answer is posted once, or its person is told.
 
 The mailbox is a real one in Valkey, Slack is the local workspace, the model is scripted: what goes wrong goes wrong
 there.
@@ -235,7 +235,7 @@ async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
 
     async with asyncio.TaskGroup() as group:
         group.create_task(frozen())
-        await wait_until(lambda: at.slack.made("chat.postMessage"), "the first worker posts")
+        await wait_until(lambda: at.slack.count("chat.postMessage"), "the first worker posts")
         await lose(at, claimed, lease)
         assert await at.handle() == OK
         at.slack.server.faults.release()
@@ -260,7 +260,7 @@ async def test_a_dead_workers_status_is_cleared_when_another_worker_finishes(
     async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
         place, ts = await at.ask()
         at.slack.server.faults.hang("chat.postMessage")
-        assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
+        assert await at.interrupt(lambda: at.slack.count("chat.postMessage")) is None
         at.slack.server.faults.clear()
         await at.slack.delivery.set_status(place, "is thinking…")
         for _ in range(2):  # two workers died one after the other, each with a placeholder of its own
@@ -316,12 +316,12 @@ async def test_a_message_for_other_people_gets_no_reply_and_is_not_counted(
         monkeypatch.setattr(at.model, "decide", decide_slowly)
         place, ts = await at.ask()
         assert await at.handle() == OK
-        answered, statuses = at.said(place), at.slack.made("assistant.threads.setStatus")
+        answered, statuses = at.said(place), at.slack.count("assistant.threads.setStatus")
         at.model.decisions[:] = [decision]
         aside = at.slack.server.post("U0YOU", CHANNEL, "nice, see you at lunch Jonas", ts)
         await at.store(aside, place, addressed="follow_up", text="nice, see you at lunch Jonas")
         assert await at.handle() == OK
-        assert (at.said(place), at.slack.made("assistant.threads.setStatus")) == (answered, statuses)
+        assert (at.said(place), at.slack.count("assistant.threads.setStatus")) == (answered, statuses)
         assert (await at.services.observers.stats.read(1)).answered == 1
         latest = (await at.threads.load(place)).history[-1]
         assert (latest.text, latest.addressed) == ("nice, see you at lunch Jonas", False)

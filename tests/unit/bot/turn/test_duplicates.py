@@ -60,13 +60,13 @@ def stamps(slack: Slack, place: ThreadKey) -> list[str]:
     return [message["ts"] for message in own(slack, place)]
 
 
-async def landed(slack: Slack) -> None:
+async def wait_for_late_calls(slack: Slack) -> None:
     """Slack has carried out every call, even late."""
     slack.server.faults.release()
     await wait_until(lambda: all(call.done for call in slack.server.calls), "Slack carried it out")
 
 
-async def answered(at: TeamBot, place: ThreadKey, ts: str) -> None:
+async def answer_question(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.store(ts, place)
     assert await at.handle() == OK
 
@@ -79,18 +79,18 @@ async def long(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.services.delivery.post_answer(place, answer(*LONG), answer_key)
 
 
-async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
+async def stop_question(at: TeamBot, place: ThreadKey, ts: str) -> None:
     incoming = await at.store(ts, place)
     await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
     assert await at.handle() == OK
     assert {message["text"] for message in own(at.slack, place)} == {"Stopped."}
 
 
-async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
+async def post_notice(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.services.delivery.post_notice(place, "I'm paused right now.", f"{ts}:paused:1")
 
 
-async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
+async def give_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.store(ts, place)
     claimed, lease = await at.claim()
     await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
@@ -99,12 +99,12 @@ async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
 
 Posting = Callable[[TeamBot, ThreadKey, str], Awaitable[None]]
 POSTINGS: dict[str, tuple[Posting, Any, int]] = {
-    "answer": (answered, GOOD, 1),
-    "graceful failure": (answered, ModelError("RefusalError", "no"), 1),
+    "answer": (answer_question, GOOD, 1),
+    "graceful failure": (answer_question, ModelError("RefusalError", "no"), 1),
     "answer of several messages": (long, GOOD, 3),
-    "Stopped.": (stopped, GOOD, 1),
-    "notice": (noticed, GOOD, 1),
-    "given up": (given_up, GOOD, 1),
+    "Stopped.": (stop_question, GOOD, 1),
+    "notice": (post_notice, GOOD, 1),
+    "given up": (give_up, GOOD, 1),
 }
 
 
@@ -120,7 +120,7 @@ async def test_a_late_duplicate_of_a_retried_call_is_deleted(
         await posting(at, place, ts)
         first = stamps(at.slack, place)
         assert len(first) == messages
-        await landed(at.slack)
+        await wait_for_late_calls(at.slack)
         assert len(own(at.slack, place)) > messages, "Slack has no key that would refuse the second"
         await run_rechecks(at)
         assert stamps(at.slack, place) == first, "what people saw first stays"
@@ -134,7 +134,7 @@ async def test_a_placeholder_that_arrives_after_the_answer_is_deleted(tmp_path: 
         await at.services.delivery.show_placeholder(place, "_busy_", answer_key)
         await at.services.delivery.post_answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
-        await landed(at.slack)
+        await wait_for_late_calls(at.slack)
         assert len(own(at.slack, place)) == 2
         await run_rechecks(at)
         assert stamps(at.slack, place) == first
@@ -150,7 +150,7 @@ async def test_an_interrupted_post_that_arrives_late_is_not_a_duplicate(
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
         at.slack.server.faults.hold(POST)
-        assert await at.interrupt(lambda: at.slack.made(POST), stop="" if why == "drained" else why) in {None, OK}
+        assert await at.interrupt(lambda: at.slack.count(POST), stop="" if why == "drained" else why) in {None, OK}
         if why == "edited":
             at.slack.server.edit(CHANNEL, ts, "<@U0ORION> how many?")
             edited_ts = at.slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
@@ -160,7 +160,7 @@ async def test_an_interrupted_post_that_arrives_late_is_not_a_duplicate(
             await at.store(ts, place, kind="delete")
         if why != "stopped":
             assert await at.handle() == OK
-        await landed(at.slack)
+        await wait_for_late_calls(at.slack)
         await run_rechecks(at)
         assert ["120 requests" in text for text in at.said(place)] == ([] if why == "deleted" else [True])
         if why == "edited":
@@ -183,22 +183,22 @@ async def test_the_answer_to_the_latest_of_two_versions_stays(slack: Slack) -> N
 
 async def test_after_a_reply_from_slack_no_recheck_is_left(at: TeamBot) -> None:
     place, ts = at.slack.ask()
-    await answered(at, place, ts)
+    await answer_question(at, place, ts)
     assert (await at.mailbox.depth()).messages == 0
-    assert at.slack.made("conversations.replies") == 0
+    assert at.slack.count("conversations.replies") == 0
 
 
 async def test_a_newer_recheck_replaces_an_older_one(at: TeamBot) -> None:
     """Slack was away for long: each try left a message, and one look is enough for all of them."""
     place, ts = at.slack.ask()
-    await answered(at, place, ts)
+    await answer_question(at, place, ts)
     for _ in range(3):
         await Rechecks(at.mailbox).add(place, ts)
     (incoming,) = await at.mailbox.claim("w", 9)
     assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
     assert await at.mailbox.finish(incoming, "give_back")
     await run_rechecks(at)
-    assert at.slack.made("conversations.replies") == 1
+    assert at.slack.count("conversations.replies") == 1
     assert (await at.mailbox.depth()).messages == 0
 
 
@@ -216,10 +216,10 @@ async def test_a_session_that_slack_did_not_end_is_ended_once_no_turn_is_at_work
     place, _ = await at.ask()
     check, (claimed, lease) = Recheck(place=place, question_ts=ENDS_SESSION), await at.claim()
     assert (await run_recheck(check, claimed, lease, at.stores, at.slack.delivery)).verb == "give_back"
-    assert at.slack.made("agents.sessions.setStatus") == 0
+    assert at.slack.count("agents.sessions.setStatus") == 0
     assert await at.mailbox.finish(claimed, "ok")
     assert await run_recheck(check, claimed, lease, at.stores, at.slack.delivery) == OK
-    assert at.slack.made("agents.sessions.setStatus") == 1
+    assert at.slack.count("agents.sessions.setStatus") == 1
 
 
 async def test_the_recheck_is_repeated_until_nothing_more_can_arrive(
@@ -236,7 +236,7 @@ async def test_the_recheck_is_repeated_until_nothing_more_can_arrive(
         lease = Lease(incoming.leased_until)
         rests.append((await run_recheck(recheck, aged, lease, at.stores, at.slack.delivery)).after_s)
     assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
-    assert at.slack.made("conversations.replies") == 3
+    assert at.slack.count("conversations.replies") == 3
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
@@ -245,7 +245,7 @@ async def test_the_status_of_an_edited_question_at_work_is_kept(
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD, GOOD], request_s=REQUEST_S) as at:
         place, ts = at.slack.ask(channel=channel)
-        await answered(at, place, ts)
+        await answer_question(at, place, ts)
         (first,) = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
@@ -261,7 +261,7 @@ async def test_the_status_of_an_edited_question_at_work_is_kept(
 
 async def test_the_status_of_another_running_question_is_not_touched(at: TeamBot) -> None:
     place, ts = at.slack.ask()
-    await answered(at, place, ts)
+    await answer_question(at, place, ts)
     await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)
     await at.slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
     claimed, lease = await at.claim()

@@ -1,4 +1,4 @@
-"""What a turn needs is opened from the settings, and closed again."""
+"""Opening and closing the parts of a turn from the settings."""
 
 import asyncio
 import json

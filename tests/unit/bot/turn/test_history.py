@@ -1,4 +1,4 @@
-"""What was said in a thread before a question: A2."""
+"""Messages of a thread before a question."""
 
 import asyncio
 import json
@@ -8,12 +8,12 @@ import pytest
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from bot.local.model.limits import Strictness
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, text_of
 from tests.support.scripted_orion import LIMIT, done, with_model
 from tests.support.waiting import wait_until
 
 
-async def settled(setting: Setting) -> None:
+async def wait_until_done(setting: Setting) -> None:
     await wait_until(lambda: done(setting), "all is said")
 
 
@@ -23,16 +23,16 @@ async def test_a_mention_includes_what_was_said_to_others_since(tmp_path: Path, 
         await setting.answer_to(ts)
         setting.ask("<@U0ONCALL> we settled on the Lisbon plan", thread=ts)
         setting.ask(f"{MENTION} mute", thread=ts)
-        await settled(setting)
+        await wait_until_done(setting)
         setting.ask("And Ben pays for the pastries.", thread=ts)
-        await settled(setting)
+        await wait_until_done(setting)
         before = len(server.requests)
         again = setting.ask(f"{MENTION} {LIMIT}", thread=ts)
         await setting.answer_to(again, thread=ts)
         asked = [json.dumps(body, default=str) for body in server.requests[before:]]
         assert all("Lisbon plan" in body and "pastries" in body for body in asked)
         assert all(body.count("Lisbon plan") <= 2 for body in asked), "once as talk, once as a source"
-        await settled(setting)
+        await wait_until_done(setting)
         last = setting.ask(f"{MENTION} {LIMIT}", thread=ts)
         await setting.answer_to(last, thread=ts)
         assert json.dumps(server.requests[-1], default=str).count("pastries") <= 2, "it is remembered once"
@@ -44,14 +44,14 @@ async def test_a_new_thread_in_a_direct_chat_sees_the_previous_exchange_without_
     async with with_model(tmp_path, redis_url) as (setting, server):
         first = setting.ask(f"{LIMIT} I ask for the pastries.", channel=DIRECT)
         await setting.answer_to(first, channel=DIRECT)
-        await settled(setting)
+        await wait_until_done(setting)
         before = len(server.requests)
         second = setting.ask("And per hour?", channel=DIRECT)
         await setting.answer_to(second, channel=DIRECT)
-        await settled(setting)
+        await wait_until_done(setting)
         assert all("pastries" in json.dumps(body, default=str) for body in server.requests[before:])
         setting.workspace.delete(DIRECT, first)
-        await settled(setting)
+        await wait_until_done(setting)
         before = len(server.requests)
         await setting.answer_to(
             setting.ask("And per day?", thread=second, channel=DIRECT), thread=second, channel=DIRECT
@@ -66,12 +66,12 @@ async def test_without_a_model_a_new_thread_repeats_nothing_and_only_answers_fro
     async with running(settings_in(tmp_path, redis_url)) as setting:
         said = []
         for text in (LIMIT, "Is anybody there?", "Hello", SUGGESTED_PROMPTS[0]["message"]):
-            said.append(shown(await setting.answer_to(setting.ask(text, channel=DIRECT), channel=DIRECT)))
-            await settled(setting)
+            said.append(text_of(await setting.answer_to(setting.ask(text, channel=DIRECT), channel=DIRECT)))
+            await wait_until_done(setting)
         assert ["600 requests" in text for text in said] == [True, False, False, False]
         assert help_text(None) in said[-1], "who asks what Orion can do is told"
         german = await setting.answer_to(setting.ask("Wer bist du?", channel=DIRECT), channel=DIRECT)
-        assert help_text("de") in shown(german), "in the language of the message"
+        assert help_text("de") in text_of(german), "in the language of the message"
         stats = await setting.orion.observers.stats.read(1)
         assert stats.group("outcome") == {"quoted": 1, "refused": 1, "unsourced": 1}
         assert (stats.pass_rate, stats["usage:model_calls"]) == (None, 0)
@@ -86,11 +86,11 @@ async def test_an_unreadable_thread_does_not_prevent_an_answer(
         if remembered:
             first = setting.ask(f"{MENTION} {LIMIT}", thread=root)
             await setting.answer_to(first, thread=root)
-            await settled(setting)
+            await wait_until_done(setting)
         setting.workspace.faults.fail("conversations.replies", "missing_scope", times=100)
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         answer = await setting.answer_to(ts, thread=root)
-        assert "600 requests" in shown(answer)
+        assert "600 requests" in text_of(answer)
 
 
 async def test_a_bare_call_under_a_question_asks_that_question(tmp_path: Path, redis_url: str) -> None:
@@ -99,7 +99,7 @@ async def test_a_bare_call_under_a_question_asks_that_question(tmp_path: Path, r
             before = len(server.requests)
             root = setting.ask("How many requests may one API key send per minute?", user="U0ONCALL")
             ts = setting.ask(f"{MENTION} {call}", thread=root)
-            assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+            assert "600 requests" in text_of(await setting.answer_to(ts, thread=root))
             assert "600 requests a minute" in json.dumps(server.requests[before], default=str), (
                 "the first search found it"
             )
@@ -118,16 +118,16 @@ async def test_the_thread_is_read_even_if_its_first_question_was_stopped(
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         await wait_until(lambda: "conversations.replies" in [call.method for call in workspace.calls], "it reads")
         setting.ask("stop", thread=root)
-        assert "Stopped." in shown(await setting.answer_to(ts, thread=root))
+        assert "Stopped." in text_of(await setting.answer_to(ts, thread=root))
         if way == "edit":
             workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} Please.")
         else:
             ts = setting.ask(f"{MENTION} {LIMIT} Please.", thread=root)
         await wait_until(
-            lambda: any("600 requests" in shown(found) for found in answers(workspace, ts, root)), "answered"
+            lambda: any("600 requests" in text_of(found) for found in answers(workspace, ts, root)), "answered"
         )
-        (answer,) = (found for found in answers(workspace, ts, root) if "600 requests" in shown(found))
-        assert "photo.png" in shown(answer), "what was not read is said"
+        (answer,) = (found for found in answers(workspace, ts, root) if "600 requests" in text_of(found))
+        assert "photo.png" in text_of(answer), "what was not read is said"
         asked = [json.dumps(body, default=str) for body in server.requests]
         assert asked
         assert all("Lisbon plan" in body and "disk quota" in body for body in asked)
@@ -142,9 +142,9 @@ async def test_one_history_call_a_minute_delays_no_one_and_the_answer_says_what_
     ) as setting:
         roots = [setting.workspace.post("U0ONCALL", CHANNEL, f"Thread {number}") for number in range(2)]
         first = setting.ask(f"{MENTION} {LIMIT}", thread=roots[0])
-        assert unseen not in shown(await setting.answer_to(first, thread=roots[0]))
+        assert unseen not in text_of(await setting.answer_to(first, thread=roots[0]))
         async with asyncio.timeout(10):
             second = setting.ask(f"{MENTION} {LIMIT}", thread=roots[1])
-            assert unseen in shown(await setting.answer_to(second, thread=roots[1]))
+            assert unseen in text_of(await setting.answer_to(second, thread=roots[1]))
         refused = [call for call in setting.workspace.calls if call.method == "conversations.replies"]
         assert len(refused) == 2, "the refusal is remembered, and nobody asks again before its time"

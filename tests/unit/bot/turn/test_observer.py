@@ -1,4 +1,4 @@
-"""Who watches a turn sees what the agent tells."""
+"""Traces and figures of a turn, as its observers record them."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ from bot.turn.status import step_status, stream_tasks
 from tests.support.fakes import ScriptedModel, Slow
 from tests.support.local_slack import local_slack
 from tests.support.openai_server import HANGS, RESPOND, Scripted, calls
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, text_of
 from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
 from tests.support.team_bot import TeamBot, team_bot
@@ -35,7 +35,7 @@ TWO = (Step(description="Find the limit"), Step(description="Compare it"))
 DECIDED: list[Action | ModelError] = [FinishStep(step=1, result="120", plan=TWO), Respond()]
 
 
-def seen(*statuses: str, title: str = "Look") -> tuple[StepSeen, ...]:
+def steps_with(*statuses: str, title: str = "Look") -> tuple[StepSeen, ...]:
     return tuple(StepSeen(title=title, status=status) for status in statuses)  # type: ignore[arg-type] # as the plan has
 
 
@@ -49,7 +49,7 @@ def statuses(at: Stage) -> list[str]:
     return [str(call.arguments["status"]) for call in made if call.method == "assistant.threads.setStatus"]
 
 
-async def planned(at: Stage, ts: str) -> dict[str, Any]:
+async def wait_for_plan(at: Stage, ts: str) -> dict[str, Any]:
     """The message that shows the plan with its second step in hand."""
     await at.setting.workspace.wait_for(lambda: any(tasks(message) == TASKS for message in at.own(ts)))
     (message,) = at.own(ts)
@@ -63,18 +63,18 @@ def once(*first: Scripted) -> Any:
 
 
 def test_only_the_first_open_step_is_in_progress() -> None:
-    steps = seen("done", "failed", "open", "open", "skipped")
+    steps = steps_with("done", "failed", "open", "open", "skipped")
     assert [task["status"] for task in stream_tasks(steps, None)] == [
         "complete", "error", "in_progress", "pending", "error",
     ]  # fmt: skip
     assert [task["id"] for task in stream_tasks(steps, None)] == ["step-1", "step-2", "step-3", "step-4", "step-5"]
     assert step_status(steps, None) == "is at step 3 of 5: Look"
-    assert step_status(seen("done", "done"), None) == ""
+    assert step_status(steps_with("done", "done"), None) == ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_steps_are_shown_in_the_language_of_the_question(language: str) -> None:
-    without = seen("done", "open", title="")
+    without = steps_with("done", "open", title="")
     said, (_, second) = step_status(without, language), stream_tasks(without, language)
     others = {step_status(without, other) for other in LANGUAGES if other != language}
     assert said not in others
@@ -87,7 +87,7 @@ async def test_a_plan_is_shown_above_the_answer_as_it_proceeds(tmp_path: Path, r
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
     async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
         ts = at.ask()
-        growing = await planned(at, ts)
+        growing = await wait_for_plan(at, ts)
         assert (growing["text"], growing["streaming_state"]) == ("", "in_progress")
         gate.set()
         message = await at.answered(ts)
@@ -133,7 +133,7 @@ async def test_a_failure_message_replaces_the_plan(tmp_path: Path, redis_url: st
     async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 4, decisions=once(PLANNED)) as at:
         message = await at.answered(at.ask())
         assert tasks(message) == []
-        assert "900 requests" not in shown(message)
+        assert "900 requests" not in text_of(message)
 
 
 async def test_a_clarifying_question_replaces_the_plan_which_then_continues(tmp_path: Path, redis_url: str) -> None:
@@ -143,7 +143,7 @@ async def test_a_clarifying_question_replaces_the_plan_which_then_continues(tmp_
     async with stage(tmp_path, redis_url, *drafts, gate=gate, decisions=decisions) as at:
         ts = at.ask()
         message = await at.answered(ts)
-        assert (tasks(message), "Which plan" in shown(message)) == ([], True)
+        assert (tasks(message), "Which plan" in text_of(message)) == ([], True)
         at.setting.ask("the partner plan", thread=ts)
         await at.setting.workspace.wait_for(lambda: tasks(at.own(ts)[-1]) == TASKS)
         gate.set()
@@ -155,14 +155,14 @@ async def test_a_plan_is_deleted_with_its_question_and_replaced_after_an_edit(tm
     gate = asyncio.Event()
     deleted = asyncio.Event()
 
-    def drafted(request: Mapping[str, Any]) -> Scripted:
+    def write_draft(request: Mapping[str, Any]) -> Scripted:
         if "on the partner plan?" in str(request["messages"]):
             return draft(THIRD)
         return draft(FIRST) if deleted.is_set() else draft("Ea", gate=gate)
 
-    async with stage(tmp_path, redis_url, drafted, gate=gate, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
+    async with stage(tmp_path, redis_url, write_draft, gate=gate, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         ts = at.ask()
-        await planned(at, ts)
+        await wait_for_plan(at, ts)
         at.setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: at.setting.orion.worker.in_flight == 0 and not at.own(ts), "nothing is left")
         deleted.set()
@@ -170,7 +170,7 @@ async def test_a_plan_is_deleted_with_its_question_and_replaced_after_an_edit(tm
         first = await at.answered(ts)
         assert tasks(first) == DONE
         at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} And how many on the partner plan?")
-        await at.setting.workspace.wait_for(lambda: "3,000" in shown(at.own(ts)[0]))
+        await at.setting.workspace.wait_for(lambda: "3,000" in text_of(at.own(ts)[0]))
         message = await at.answered(ts)
         assert (message["ts"], tasks(message)) == (first["ts"], [])
 
@@ -179,7 +179,7 @@ async def test_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 4, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
         message = await at.answered(at.ask())
-        assert (tasks(message), "3,000" in shown(message)) == ([], True)
+        assert (tasks(message), "3,000" in text_of(message)) == ([], True)
         message = await at.answered(at.ask())
         assert (tasks(message), message["blocks"][0]["type"]) == ([], "markdown")
         assert not any("chunks" in call.arguments for call in at.setting.workspace.calls if call.method == STOP)
@@ -235,6 +235,6 @@ async def test_showing_a_plan_never_ends_a_turn_without_redis_or_lease(error: ty
     async with local_slack() as slack, asyncio.timeout(10):
         place, _ = slack.ask()
         stream, _ = stream_in(place, Streams(slack.calls), error)
-        stream.show_plan(stream_tasks(seen("open", "open"), None))
+        stream.show_plan(stream_tasks(steps_with("open", "open"), None))
         await stream.send_changes()
-        assert slack.made(START) == 0
+        assert slack.count(START) == 0

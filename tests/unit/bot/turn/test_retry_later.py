@@ -17,7 +17,7 @@ from bot.turn.job import Job
 from bot.turn.recovery import DOCUMENTS_AWAY, MODEL_AWAY, give_back_with_status, retry_delay_s
 from bot.turn.status import WorkingStatus
 from tests.support.openai_server import RESPOND, fails, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, shown
+from tests.support.orion_running import CHANNEL, MENTION, Setting, text_of
 from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, with_model
 from tests.support.team_bot import team_bot
 from tests.support.waiting import wait_until
@@ -64,7 +64,7 @@ async def test_an_unreachable_model_is_named_until_it_answers(tmp_path: Path, re
     async with with_model(tmp_path, redis_url, decisions=decisions, drafts=drafts, timeouts=QUICK) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await wait_until(lambda: MODEL_AWAY in statuses(setting), "the failure is shown")
-        assert "600 requests" in shown(await setting.answer_to(ts))
+        assert "600 requests" in text_of(await setting.answer_to(ts))
         after = statuses(setting)[statuses(setting).index(MODEL_AWAY) :]
         assert "is thinking…" not in after
 
@@ -74,7 +74,7 @@ async def test_a_thread_is_read_only_once_for_all_tries_of_its_question(tmp_path
     async with with_model(tmp_path, redis_url, decisions=[*failing, RESPOND], timeouts=QUICK) as (setting, server):
         root = setting.workspace.post("U0ONCALL", CHANNEL, "We talk of the walrus key here.")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
-        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+        assert "600 requests" in text_of(await setting.answer_to(ts, thread=root))
         assert MODEL_AWAY in statuses(setting), "it was given back meanwhile"
         assert all("walrus" in str(request) for request in server.requests), "each try knew the thread"
         assert sum(call.method == "conversations.replies" for call in setting.workspace.calls) == 1
@@ -88,4 +88,4 @@ async def test_the_status_is_shown_while_the_thread_is_read(tmp_path: Path, redi
         await wait_until(lambda: statuses(setting) == ["is thinking…"], "a status is shown")
         assert server.requests == []
         setting.workspace.faults.release()
-        assert "600 requests" in shown(await setting.answer_to(ts, thread=root))
+        assert "600 requests" in text_of(await setting.answer_to(ts, thread=root))

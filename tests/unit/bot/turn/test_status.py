@@ -23,7 +23,7 @@ QUICK = Pace(change_s=0.01, remind_s=0.05)
 SLOW = Pace(change_s=0.01, remind_s=60)
 
 
-def shown(slack: Slack) -> list[str]:
+def statuses_sent(slack: Slack) -> list[str]:
     return [
         call.arguments["status"]
         for call in slack.server.calls
@@ -31,7 +31,7 @@ def shown(slack: Slack) -> list[str]:
     ]
 
 
-def cleared(slack: Slack) -> bool:
+def is_cleared(slack: Slack) -> bool:
     """Return True if neither a status nor a Stop button is shown."""
     threads = slack.server.workspace.threads
     return not threads.status_payloads() and {one.status for one in threads.sessions.values()} == {"active"}
@@ -40,29 +40,29 @@ def cleared(slack: Slack) -> bool:
 async def test_the_status_is_shown_changed_and_cleared(slack: Slack) -> None:
     place, ts = slack.ask()
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
-        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+        await slack.server.wait_for(lambda: statuses_sent(slack) == ["is thinking…"])
         status.show("is reading…")
-        await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
+        await slack.server.wait_for(lambda: statuses_sent(slack)[-1] == "is reading…")
         status.changed.set()  # Slack removed it, as it does when a message appears
-        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…", "is reading…", "is reading…"])
-    assert cleared(slack)
+        await slack.server.wait_for(lambda: statuses_sent(slack) == ["is thinking…", "is reading…", "is reading…"])
+    assert is_cleared(slack)
 
 
 async def test_the_status_is_renewed_before_slack_drops_it(slack: Slack) -> None:
     place, ts = slack.ask()
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating():
-        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
+        await slack.server.wait_for(lambda: statuses_sent(slack) == ["is thinking…"] * 4)
     assert Pace().remind_s < 120
 
 
 async def test_changes_in_a_burst_are_sent_as_the_last_one(slack: Slack) -> None:
     place, ts = slack.ask()
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)).updating() as status:
-        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+        await slack.server.wait_for(lambda: statuses_sent(slack) == ["is thinking…"])
         for number in range(50):
             status.show(f"step {number}")
-        await slack.server.wait_for(lambda: len(shown(slack)) > 1)
-    assert shown(slack) == ["is thinking…", "step 49"]
+        await slack.server.wait_for(lambda: len(statuses_sent(slack)) > 1)
+    assert statuses_sent(slack) == ["is thinking…", "step 49"]
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
@@ -78,7 +78,7 @@ async def test_without_statuses_a_placeholder_becomes_the_answer(error: str, sla
         assert block["text"]["verbatim"], "a step may name a host, which is no link"
         await slack.delivery.post_answer(place, answer("So."), answer_key)
     assert texts(answers(slack, place)) == ["So."]
-    assert slack.made("assistant.threads.setStatus") == 1
+    assert slack.count("assistant.threads.setStatus") == 1
 
 
 @pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
@@ -86,18 +86,18 @@ async def test_the_answer_waits_for_a_slow_placeholder(method: str, slack: Slack
     place, ts = slack.ask()
     slack.server.faults.missing.add("assistant.threads.setStatus")
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-    before = slack.made(method)
+    before = slack.count(method)
     slack.server.faults.delay(method, 0.3)
     async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
         if method == "chat.update":
             await slack.server.wait_for(lambda: answers(slack, place))
             status.show("is writing an answer…")
-        await slack.server.wait_for(lambda: slack.made(method) > before)
+        await slack.server.wait_for(lambda: slack.count(method) > before)
         await status.stop_updates()
         await slack.delivery.post_answer(place, answer("So."), answer_key)
     await slack.server.wait_for(lambda: all(call.done for call in slack.server.calls if call.method == method))
     assert texts(answers(slack, place)) == ["So."]
-    assert slack.made("chat.postMessage") == 1
+    assert slack.count("chat.postMessage") == 1
 
 
 async def test_an_outage_of_slack_stops_no_turn() -> None:
@@ -105,7 +105,7 @@ async def test_an_outage_of_slack_stops_no_turn() -> None:
         place, ts = slack.ask()
         slack.server.faults.fail("*", "internal_error", times=1000)
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating() as status:
-            await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus") > 2)
+            await slack.server.wait_for(lambda: slack.count("assistant.threads.setStatus") > 2)
             status.show("is reading…")
         slack.server.faults.clear()
         assert slack.server.messages(CHANNEL)
@@ -120,10 +120,10 @@ async def test_a_cancelled_turn_clears_its_status(slack: Slack) -> None:
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(turn())
-        await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+        await slack.server.wait_for(lambda: statuses_sent(slack) == ["is thinking…"])
         task.cancel()
     assert task.cancelled()
-    assert cleared(slack)
+    assert is_cleared(slack)
 
 
 async def test_losing_the_lease_ends_the_status_and_leaves_the_turn_to_its_worker(slack: Slack) -> None:
@@ -145,11 +145,11 @@ async def test_a_waiting_question_keeps_its_status(error: str, slack: Slack) -> 
     if error:
         slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
     async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
-        await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
+        await slack.server.wait_for(lambda: slack.count("assistant.threads.setStatus"))
         await status.leave_text(MODEL_AWAY)
     assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])
     if not error:
-        assert shown(slack)[-1] == MODEL_AWAY
+        assert statuses_sent(slack)[-1] == MODEL_AWAY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ async def test_people_waiting_for_a_full_pool_see_their_number_once(on: Scene) -
         await on.asked()
     await on.queueing.sweep()
     await on.queueing.sweep()
-    assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
+    assert statuses_sent(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
 async def test_the_place_in_the_queue_disappears_when_the_turn_begins(on: Scene, redis_client: Redis) -> None:
@@ -194,7 +194,7 @@ async def test_the_place_in_the_queue_disappears_when_the_turn_begins(on: Scene,
     assert not (await read_facts(stores, later, "", unnoticed.id)).has_notice
     assert await on.mailbox.finish(unnoticed, "ok")
     async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
-        await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
+        await on.slack.server.wait_for(lambda: statuses_sent(on.slack)[-1] == "is thinking…")
     assert await on.mailbox.finish(claimed, "ok")
     await on.queueing.sweep()
     assert on.slack.server.workspace.threads.status_payloads() == []
@@ -206,7 +206,7 @@ async def test_a_message_behind_a_running_turn_gets_a_notice_even_after_a_restar
     await on.mailbox.claim("a worker that dies with all it knows", 1)
     await on.stored(first.thread, f"{float(first.ts) + 1:.6f}")
     await on.queueing.sweep()
-    assert shown(on.slack) == [BEHIND]
+    assert statuses_sent(on.slack) == [BEHIND]
 
 
 async def test_a_notice_that_arrives_too_late_is_withdrawn(on: Scene) -> None:
@@ -215,14 +215,14 @@ async def test_a_notice_that_arrives_too_late_is_withdrawn(on: Scene) -> None:
     on.slack.server.faults.hold("assistant.threads.setStatus")
     async with asyncio.TaskGroup() as group:
         group.create_task(on.queueing.notify(waiting, Incoming.from_json(waiting.entry.body)))
-        await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
+        await on.slack.server.wait_for(lambda: on.slack.count("assistant.threads.setStatus"))
         (claimed,) = await on.mailbox.claim("w", 1)
         assert await on.mailbox.finish(claimed, "ok")
         on.slack.server.faults.release()
-    assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
-    assert cleared(on.slack), "nobody but who told it clears it"
+    assert statuses_sent(on.slack) == ["is busy: you are number 1 in the queue…"]
+    assert is_cleared(on.slack), "nobody but who told it clears it"
     await on.queueing.notify(waiting, Incoming.from_json(waiting.entry.body))
-    assert len(shown(on.slack)) == 1, "what is answered is not told"
+    assert len(statuses_sent(on.slack)) == 1, "what is answered is not told"
 
 
 async def test_message_other_than_a_question_is_not_reported(on: Scene) -> None:
@@ -232,7 +232,7 @@ async def test_message_other_than_a_question_is_not_reported(on: Scene) -> None:
     await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
     await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
     await on.queueing.sweep()
-    assert shown(on.slack) == []
+    assert statuses_sent(on.slack) == []
 
 
 async def test_an_outage_of_slack_delays_no_one(on: Scene) -> None:
@@ -240,4 +240,4 @@ async def test_an_outage_of_slack_delays_no_one(on: Scene) -> None:
     await on.asked()
     on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)
     await on.queueing.sweep()
-    assert "is busy: you are number 2 in the queue…" in shown(on.slack)
+    assert "is busy: you are number 2 in the queue…" in statuses_sent(on.slack)

@@ -30,7 +30,7 @@ ANSWER = Answer(text="Each key may send 120 requests.", chunks=("Each key may se
 START = "chat.startStream"
 
 
-async def begun(slack: Slack, place: ThreadKey, text: str = "") -> str:
+async def begin_stream(slack: Slack, place: ThreadKey, text: str = "") -> str:
     """A stream as a dead worker leaves it."""
     to = {"recipient_team_id": TEAM_ID, "recipient_user_id": "U0YOU"}
     body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
@@ -45,7 +45,7 @@ async def begun(slack: Slack, place: ThreadKey, text: str = "") -> str:
 @pytest.mark.parametrize("ended", [True, False])
 async def test_the_next_answer_takes_a_stream_over(text: str, slack: Slack, *, known: bool, ended: bool) -> None:
     place, asked = slack.ask()
-    ts = await begun(slack, place, text)
+    ts = await begin_stream(slack, place, text)
     if ended:
         await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
     streamed = StreamedMessage("begun", ts) if known else STREAM_UNKNOWN
@@ -64,9 +64,9 @@ async def test_a_recheck_finds_a_stream_that_a_frozen_worker_began_late(slack: S
     clock.now = time.time() - 60
     place, asked = slack.ask()
     (first,) = await slack.delivery.post_answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
-    await begun(slack, place)
+    await begin_stream(slack, place)
     clock.now = time.time()
-    others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
+    others = {await begin_stream(slack, place, "Another turn of the thread"), await begin_stream(slack, place)}
     await delete_duplicates(slack.delivery, place, "0000000001.000000")
     assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
     await delete_duplicates(slack.delivery, place, asked)
@@ -86,14 +86,14 @@ async def test_a_stream_that_its_turn_ends_meanwhile_is_not_treated_as_blank(sla
     slack.server.faults.delay("chat.stopStream", 0.3)
     async with asyncio.TaskGroup() as group:
         group.create_task(delete_duplicates(slack.delivery, place, asked))
-        await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
+        await wait_until(lambda: slack.count("chat.stopStream"), "it is about to be ended")
         assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
     assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
 
 
 async def test_shown_text_stays_with_a_note_that_it_was_stopped(slack: Slack) -> None:
     place, asked = slack.ask()
-    ts = await begun(slack, place, "Each key")
+    ts = await begin_stream(slack, place, "Each key")
     answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage("begun", ts))
     assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
     (message,) = own(slack, place)
@@ -104,12 +104,12 @@ async def test_shown_text_stays_with_a_note_that_it_was_stopped(slack: Slack) ->
 
 async def test_a_stream_waits_for_the_next_answer_or_is_deleted(slack: Slack) -> None:
     place, asked = slack.ask()
-    ts = await begun(slack, place, "Each key")
+    ts = await begin_stream(slack, place, "Each key")
     answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage("begun", ts))
     assert not await slack.delivery.end_streams(place, answer_key)
     (posted,) = await slack.reader.find_posts(place, asked)
     assert (posted.ts, posted.placeholder) == (ts, True)
-    other = await begun(slack, place, "Each key")
+    other = await begin_stream(slack, place, "Each key")
     await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage("begun", other)))
     assert [message["ts"] for message in own(slack, place)] == [ts]
 
@@ -127,9 +127,9 @@ async def test_pieces_are_sent_together_while_slack_limits_the_rate(slack: Slack
     async with stream.sending():
         for text in ("One.", "Two.", "Three."):
             await stream.show(text, text)
-            await wait_until(lambda: slack.made("chat.appendStream") >= 1, "the first is sent")
+            await wait_until(lambda: slack.count("chat.appendStream") >= 1, "the first is sent")
         await wait_until(lambda: "Three." in own(slack, place)[0]["text"], "all are sent")
-    assert slack.made("chat.appendStream") == 2
+    assert slack.count("chat.appendStream") == 2
     assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
 
 
@@ -139,7 +139,7 @@ async def test_limited_piece_is_sent_again_after_a_while(slack: Slack) -> None:
     slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
     async with stream.sending():
         await stream.show("One.", "One.")
-        await wait_until(lambda: slack.made("chat.appendStream") == 1, "it was refused")
+        await wait_until(lambda: slack.count("chat.appendStream") == 1, "it was refused")
         await stream.show("Two.", "Two.")
         await wait_until(lambda: "Two." in own(slack, place)[0]["text"], "all is sent")
     assert own(slack, place)[0]["text"] == "One.\n\nTwo."
@@ -177,7 +177,7 @@ async def test_a_turn_interrupted_mid_stream_is_finished_in_its_message(method: 
     usual = at.services
     if method != "chat.stopStream":  # the model is waited for meanwhile
         at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
-    assert await at.interrupt(lambda: at.slack.made(method)) is None
+    assert await at.interrupt(lambda: at.slack.count(method)) is None
     at.services = usual
     await wait_until(lambda: all(call.done for call in at.slack.server.calls), "Slack carried it out")
     assert await at.handle() == OK
@@ -204,7 +204,7 @@ async def test_a_bot_without_an_account_gets_a_post(at: TeamBot) -> None:
         place, ts = at.slack.ask()
         await at.store(ts, place, user=user)
         assert await at.handle() == OK
-        assert at.slack.made(START) == starts
+        assert at.slack.count(START) == starts
         assert "120 requests" in str(own(at.slack, place))
 
 
@@ -219,7 +219,7 @@ async def test_a_stream_that_begins_too_late_is_deleted(at: TeamBot, *, stops: b
     await at.store(ts, place)
     at.slack.server.faults.delay(START, 1.0)
     if stops:
-        assert await at.interrupt(lambda: at.slack.made(START), stop="stopped") == OK
+        assert await at.interrupt(lambda: at.slack.count(START), stop="stopped") == OK
     else:
         assert await at.handle() == OK
     (answer,) = own(at.slack, place)
@@ -234,7 +234,7 @@ async def test_a_given_up_message_says_so_in_its_stream(at: TeamBot) -> None:
     await at.store(ts, place)
     at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
     at.slack.server.faults.hang("chat.appendStream")
-    assert await at.interrupt(lambda: at.slack.made("chat.appendStream")) is None
+    assert await at.interrupt(lambda: at.slack.count("chat.appendStream")) is None
     claimed, lease = await at.claim()
     await at.flow.notify_given_up(claimed, lease, "bug")
     (message,) = own(at.slack, place)

@@ -1,4 +1,4 @@
-"""What is shown of an earlier turn follows who may see its sources now."""
+"""Details of an earlier turn are shown only to those who may see its sources now."""
 
 from pathlib import Path
 from typing import Any

@@ -26,7 +26,7 @@ async def one_turn(tracer: Tracer, turn_id: str = "t", text: str = "q") -> None:
     trace.end(outcome="answered", answer="a")
 
 
-def reported(logs: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+def report_lines(logs: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     return [(entry["event"], entry["data"], entry.get("reason")) for entry in logs]
 
 
@@ -51,7 +51,7 @@ async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver]
                 await tracer.feedback("t", user="U2", good=True)
                 await wait_until(lambda: len(receiver.headers) > before, "another batch was sent")
                 receiver.reject_scores, receiver.refuse_scores = 0, []
-    assert [entry for entry in reported(logs) if entry[0] == "langfuse_failing"] == [
+    assert [entry for entry in report_lines(logs) if entry[0] == "langfuse_failing"] == [
         ("langfuse_failing", "scores", reason)
     ]
 
@@ -66,7 +66,7 @@ async def test_another_page_is_not_mistaken_for_langfuse() -> None:
         async with TestServer(app) as host, tracer_to(str(host.make_url("/langfuse"))) as tracer:
             await one_turn(tracer)
             await wait_until(lambda: len(logs) == 2, "both kinds of data are refused")
-    assert {entry[1:] for entry in reported(logs)} == {("scores", "html"), ("traces", "html")}
+    assert {entry[1:] for entry in report_lines(logs)} == {("scores", "html"), ("traces", "html")}
 
 
 async def test_a_busy_host_is_asked_again() -> None:
@@ -76,7 +76,7 @@ async def test_a_busy_host_is_asked_again() -> None:
             async with tracer_to(receiver.url) as tracer:
                 await one_turn(tracer)
                 await wait_until(lambda: bool(receiver.spans and receiver.scores), "both arrive in the end")
-    assert sorted(reported(logs)) == [
+    assert sorted(report_lines(logs)) == [
         ("langfuse_failing", "scores", "http_429"), ("langfuse_failing", "traces", "http_503"),
         ("langfuse_recovered", "scores", None), ("langfuse_recovered", "traces", None),
     ]  # fmt: skip

@@ -24,21 +24,21 @@ async def turn_of(tracer: Tracer, turn_id: str = "turn-1") -> TurnTrace:
     return await tracer.turn(turn_id, thread=THREAD, user="U123", question=f"How many? {SECRET}")
 
 
-def asked(prompt_tokens: int, completion_tokens: int, prompt: str = "") -> Generation:
+def generation(prompt_tokens: int, completion_tokens: int, prompt: str = "") -> Generation:
     messages = [{"role": "user", "content": prompt}] if prompt else []
     return Generation(model="w", messages=messages, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
 
 
 def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -> None:
     trace.model_start(phase="decide")
-    trace.model_end(phase="decide", output="respond", call=asked(10, 2, f"decide on this {SECRET}"))
+    trace.model_end(phase="decide", output="respond", call=generation(10, 2, f"decide on this {SECRET}"))
     trace.tool_start("1", tool="search", arguments={"q": "limits"})
     trace.tool_start("2", tool="git_log", arguments={})
     trace.tool_end("1", ok=True, content="120 a minute")
     trace.tool_end("2", ok=False, content="", error="no repository")
     trace.model_start(phase="write", attempt=1)
     trace.first_token()
-    trace.model_end(phase="write", output="12 [1]", call=asked(20, 4))
+    trace.model_end(phase="write", output="12 [1]", call=generation(20, 4))
     trace.attempt(
         TracedAttempt(
             number=1,
@@ -83,13 +83,13 @@ async def test_slack_search_results_are_traced_as_lengths() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await turn_of(tracer)
         trace.model_start(phase="decide")
-        trace.model_end(phase="decide", output="slack_search", call=asked(1, 1, "how many?"))
+        trace.model_end(phase="decide", output="slack_search", call=generation(1, 1, "how many?"))
         trace.tool_start("1", tool="slack_search", arguments={"query": "walrus"})
         trace.tool_start("2", tool="llm_generate", arguments={"context": "Ann said walrus"})
         trace.tool_end("1", ok=True, content="Ann in #secret")
         trace.tool_end("2", ok=True, content="Ann said")
         trace.model_start(phase="write", attempt=1)
-        trace.model_end(phase="write", output="12 [1]", call=asked(1, 1, "source [1]: Ann said walrus"))
+        trace.model_end(phase="write", output="12 [1]", call=generation(1, 1, "source [1]: Ann said walrus"))
         trace.attempt(TracedAttempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
         trace.end(outcome="answered", answer="120 [1]")
     found = {span.name: span for span in receiver.spans}
@@ -206,7 +206,7 @@ async def test_a_failing_model_call_is_marked() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await turn_of(tracer)
         trace.model_start(phase="write")
-        trace.model_end(phase="write", output="", call=asked(0, 0), error="TimeoutError")
+        trace.model_end(phase="write", output="", call=generation(0, 0), error="TimeoutError")
         trace.end(outcome="failed", reason="TimeoutError")
     write = next(span for span in receiver.spans if span.name == "write")
     assert (write["level"], write["status_message"]) == ("ERROR", "TimeoutError")
@@ -233,7 +233,7 @@ async def test_a_trace_that_could_not_begin_stays_silent() -> None:
         with capture_logs() as logs:
             trace = await tracer.turn("t", thread=THREAD, user="U1", question=unprintable)
             run_turn(trace)
-            trace.model_end(phase="write", output="", call=asked(0, 0))
+            trace.model_end(phase="write", output="", call=generation(0, 0))
             trace.first_token()
     # A server of another test may be reported as gone meanwhile.
     faults = [(entry["part"], entry["error_type"]) for entry in logs if entry["event"] == "trace_failed"]

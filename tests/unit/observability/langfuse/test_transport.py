@@ -1,4 +1,4 @@
-"""H2 on the way to Langfuse: the certificates that the host trusts are trusted by all that is sent, and no other."""
+"""TLS on the way to Langfuse: all requests trust the certificates of the host, and no other."""
 
 from pathlib import Path
 

@@ -8,17 +8,17 @@ from verification.claims.claims import claims
 from verification.markup.lines import NO_SOURCE
 
 
-def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
+def cited_claims(text: str) -> list[tuple[str, tuple[int, ...]]]:
     return [(claim.text, claim.cited) for claim in claims(text)]
 
 
 def test_citations_before_and_after_the_full_stop_belong_to_the_sentence() -> None:
-    assert cited("The limit is 30. [1] It resets daily [2].") == [
+    assert cited_claims("The limit is 30. [1] It resets daily [2].") == [
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),
     ]
-    assert cited("Das gilt.[2, 3]Ende der Liste") == [("Das gilt.[2, 3]", (2, 3)), ("Ende der Liste", (2, 3))]
-    assert cited("上限は30日です。[1]毎日リセットされます[2]。") == [
+    assert cited_claims("Das gilt.[2, 3]Ende der Liste") == [("Das gilt.[2, 3]", (2, 3)), ("Ende der Liste", (2, 3))]
+    assert cited_claims("上限は30日です。[1]毎日リセットされます[2]。") == [
         ("上限は30日です。[1]", (1,)),
         ("毎日リセットされます[2]。", (2,)),
     ]
@@ -26,7 +26,7 @@ def test_citations_before_and_after_the_full_stop_belong_to_the_sentence() -> No
 
 @pytest.mark.parametrize("written", ["[1][2]", "[1, 2]", "[1] [2]", "[1-2]"])
 def test_several_sources_are_read_in_every_spelling(written: str) -> None:
-    assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
+    assert cited_claims(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 
 def test_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
@@ -51,7 +51,7 @@ def test_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -
         ("| Plan | Limit |\n|---|---|\n| Free | 60 |\n| Team | 600 |\n\nSource: [3]", [(3,), (3,)]),
         ("| Plan | Limit |\n|---|---|\n| Free | 60 |\n| Team | 600 [2] |", [(), (2,)]),
     ]:
-        assert [ids for _, ids in cited(text)] == expected
+        assert [ids for _, ids in cited_claims(text)] == expected
 
 
 def test_the_judge_decides_whether_an_opening_or_a_closing_is_a_claim() -> None:
@@ -67,38 +67,38 @@ def test_the_judge_decides_whether_an_opening_or_a_closing_is_a_claim() -> None:
 
 def test_list_items_share_the_citation_of_their_introduction() -> None:
     text = "Steps [4]:\n- Run `orion index`\n- Wait for 5 minutes [2]\n"
-    assert cited(text) == [("Steps [4]:", (4,)), ("Run `orion index`", (4,)), ("Wait for 5 minutes [2]", (2,))]
+    assert cited_claims(text) == [("Steps [4]:", (4,)), ("Run `orion index`", (4,)), ("Wait for 5 minutes [2]", (2,))]
 
 
 def test_table_rows_are_claims_in_both_dialects() -> None:
-    assert cited("| A | B |\n|---|---|\n| x y | 3 [2] |") == [("| x y | 3 [2] |", (2,))]
-    assert [c for _, c in cited("```\nName | Days\n-----+-----\nFoo  | 3 [1]\n```")] == [(1,)]
+    assert cited_claims("| A | B |\n|---|---|\n| x y | 3 [2] |") == [("| x y | 3 [2] |", (2,))]
+    assert [c for _, c in cited_claims("```\nName | Days\n-----+-----\nFoo  | 3 [1]\n```")] == [(1,)]
 
 
 def test_lower_case_begins_a_table_row_but_continues_a_line_of_text() -> None:
     table = "```\nname | days\n-----+-----\nfoo  | 3 [1]\nbar  | 4 [2]\n```"
-    assert cited(table) == [("foo  | 3 [1]", (1,)), ("bar  | 4 [2]", (2,))]
-    assert cited("```\n-----+-----\nFoo  | 3 [1]\n```") == [("Foo  | 3 [1]", (1,))]
+    assert cited_claims(table) == [("foo  | 3 [1]", (1,)), ("bar  | 4 [2]", (2,))]
+    assert cited_claims("```\n-----+-----\nFoo  | 3 [1]\n```") == [("Foo  | 3 [1]", (1,))]
     for text in ("The limit is 30\nrequests a minute [1].", "The limit holds for\niOS devices too [1]."):
-        assert cited(text) == [(text, (1,))]
-    assert [c for _, c in cited("The limit is 30.\n\nit resets daily. [1]")] == [(), (1,)]
+        assert cited_claims(text) == [(text, (1,))]
+    assert [c for _, c in cited_claims("The limit is 30.\n\nit resets daily. [1]")] == [(), (1,)]
 
 
 def test_lines_indented_under_an_item_belong_to_the_list() -> None:
     text = "Steps [4]:\n- Run it now\n  Then wait here\n  And go home"
-    assert {c for _, c in cited(text)} == {(4,)}
+    assert {c for _, c in cited_claims(text)} == {(4,)}
 
 
 @pytest.mark.parametrize(
     ("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (NO_SOURCE,)), ("3; 5–6", (3, 5, 6))]
 )
 def test_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
-    assert cited(f"The limit is 30 [{written}].")[0][1] == ids
+    assert cited_claims(f"The limit is 30 [{written}].")[0][1] == ids
 
 
 def test_a_line_with_only_citations_belongs_to_the_lines_above() -> None:
-    assert cited("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
-    assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
+    assert cited_claims("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
+    assert [c for _, c in cited_claims("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
 
 
 def test_statements_in_unusual_forms_are_claims() -> None:
@@ -125,7 +125,7 @@ def test_statements_in_unusual_forms_are_claims() -> None:
         ("Yes.", ("Yes.", ())),
         ("*Step 2: Keys are rotated*\nDo it monthly [1].", ("Keys are rotated*", (1,))),
     ]:
-        assert told in cited(text)
+        assert told in cited_claims(text)
 
 
 def test_a_title_with_a_known_number_is_not_a_claim() -> None:
@@ -149,12 +149,12 @@ def test_a_title_with_a_known_number_is_not_a_claim() -> None:
 
 def test_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> None:
     text = "First updates [1]:\n\n```\nSeverity | Update\n---------+-------\nSEV1     | 15 min\n```"
-    assert cited(text) == [("First updates [1]:", (1,)), ("SEV1     | 15 min", (1,))]
+    assert cited_claims(text) == [("First updates [1]:", (1,)), ("SEV1     | 15 min", (1,))]
 
 
 def test_a_reference_after_the_sentence_is_its_citation() -> None:
-    assert cited("Keys last 90 days. See https://wiki.test/p1 [1].")[0] == ("Keys last 90 days.", (1,))
-    assert cited("See `https://evil.test/x` [1].") == [("See `https://evil.test/x` [1].", (1,))]
+    assert cited_claims("Keys last 90 days. See https://wiki.test/p1 [1].")[0] == ("Keys last 90 days.", (1,))
+    assert cited_claims("See `https://evil.test/x` [1].") == [("See `https://evil.test/x` [1].", (1,))]
 
 
 @given(st.text(alphabet="ab A.1[]-*`|\n:?。[1] ", max_size=200))

@@ -86,13 +86,13 @@ Keys are made for one service and one environment, and expire after
 
 
 def test_a_row_in_words_and_a_sentence_over_two_lines_are_quotations() -> None:
-    def settled(*claims: str) -> list[str]:
+    def settled_by(*claims: str) -> list[str]:
         text = "\n".join(f"- {claim} [1]" for claim in claims)
         source = Source(id=1, title="Plans", url="", text=PLANS)
         return [claim.settled_by for claim in check(Draft(text=text, sources=(source,), has_judge=True)).claims]
 
     assert set(
-        settled(
+        settled_by(
             "Plan: Team; Requests per minute: 600; Price: 20 €; Notes: has a seat",
             "*Plan: R&amp;D; Requests per minute: 60*",
             "Keys are made for one service and one environment, and expire after 90 days.",
@@ -108,4 +108,4 @@ def test_a_row_in_words_and_a_sentence_over_two_lines_are_quotations() -> None:
         "Plan: R&amp;D; Price: 60",
         "Keys are made for one service and one environment.",
     )
-    assert "quotation" not in settled(*others)
+    assert "quotation" not in settled_by(*others)

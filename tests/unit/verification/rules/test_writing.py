@@ -1,4 +1,4 @@
-"""How an answer is written: faults of form, emptiness, length, the question's subject, coherence."""
+"""Rules of writing: faults of form, emptiness, length, the question's subject, coherence."""
 
 from typing import get_args
 

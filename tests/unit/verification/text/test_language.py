@@ -1,4 +1,4 @@
-"""Which language a text is in, which words carry its subject, and the word lists of the languages."""
+"""The language of a text, the words that carry its subject, and the word lists of the languages."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the tests of the index share: an index of each kind and two documents of three passages."""
+"""Fixtures of the index tests: an index of each kind, and two documents of three passages."""
 
 from pathlib import Path
 

@@ -57,7 +57,7 @@ def other_process(program: str, place: list[str], docs: Path) -> subprocess.Pope
 
 
 def stored_words(index: KnowledgeIndex) -> tuple[Counter[str], int]:
-    """How often each word is stored, and how many passages there are."""
+    """Count the entries of each word, and the passages."""
     with index.session() as session:
         words = Counter(word for (word,) in session.execute("SELECT word FROM postings"))
         return words, session.execute("SELECT passages FROM totals").fetchone()[0]

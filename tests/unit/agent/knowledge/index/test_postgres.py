@@ -1,4 +1,4 @@
-"""What only the shared index does: one builds at a time, a database that is away is told and comes back."""
+"""The shared index alone: versions, and a database that is unreachable and comes back."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What only the file of one machine does: it is shared by processes, and set aside when damaged."""
+"""The index in a file of one machine: processes share it, and it is set aside when damaged."""
 
 import sqlite3
 import threading

@@ -32,7 +32,7 @@ Find = Callable[..., tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]]
 
 @pytest.fixture
 def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
-    def found(query: str, *texts: str, tokens: int = 6_000) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
+    def search(query: str, *texts: str, tokens: int = 6_000) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
         folder = tmp_path / "docs"
         folder.mkdir()
         for number, text in enumerate(texts):
@@ -40,7 +40,7 @@ def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
         index.index([folder])
         return expand_hits(index.search(query, limit=8), index.part, tokens=tokens)
 
-    return found
+    return search
 
 
 def test_a_short_page_is_returned_whole_with_its_headings(find: Find) -> None:

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to, and that the connection goes to the address that was judged."""
+"""Addresses that may be connected to. The connection goes to the address that was checked."""
 
 import time
 from collections.abc import Iterable

@@ -20,7 +20,7 @@ PROMPT = "Write a greeting."
 QUICK = Timeouts(retries=0, reply=1.5)
 
 
-async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResult, list[dict[str, Any]]]:
+async def generate(script: list[Scripted], **arguments: Any) -> tuple[ToolResult, list[dict[str, Any]]]:
     async with ScriptedOpenAI(generations=script) as server:
         model = OpenAIModel(address=ServerAddress(base_url=server.url, api_key="k"), model="m", timeouts=QUICK)
         tool = LlmGenerate(model)
@@ -32,7 +32,7 @@ async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResul
 
 async def test_text_and_the_servers_figures_are_returned() -> None:
     with capture_logs() as logs:
-        result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
+        result, requests = await generate([says("Hello!", usage=(11, 4))], prompt=PROMPT)
     assert result.ok
     assert result.sources == ()
     assert result.usage == Usage(model_calls=1, prompt_tokens=11, completion_tokens=4)
@@ -56,7 +56,7 @@ async def test_text_and_the_servers_figures_are_returned() -> None:
 
 
 async def test_figures_are_estimated_and_marked_if_the_server_has_none() -> None:
-    result, _ = await generated([says("Hello!!!", usage=None)], prompt="x" * 12, max_tokens=9, temperature=0)
+    result, _ = await generate([says("Hello!!!", usage=None)], prompt="x" * 12, max_tokens=9, temperature=0)
     body = json.loads(result.content)
     assert (body["prompt_tokens"], body["completion_tokens"], body["tokens_used"], body["estimated"]) == (3, 2, 5, True)
 
@@ -70,26 +70,26 @@ async def test_figures_are_estimated_and_marked_if_the_server_has_none() -> None
     ],
 )
 async def test_context_is_indented_json_in_any_script(context: object, shown: str) -> None:
-    _, requests = await generated([says("x")], prompt=PROMPT, context=context)
+    _, requests = await generate([says("x")], prompt=PROMPT, context=context)
     assert requests[0]["messages"][0]["content"] == f"Context Data:\n{shown}\n\nTask: {PROMPT}"
 
 
 async def test_parameters_mean_what_models_mean_by_them() -> None:
     optional = {"context": None, "temperature": None, "max_tokens": 500.0}
-    _, requests = await generated([says("x")], prompt=PROMPT, **optional)
+    _, requests = await generate([says("x")], prompt=PROMPT, **optional)
     assert requests[0]["messages"][0]["content"] == PROMPT
     assert (requests[0]["max_tokens"], requests[0]["temperature"]) == (500, 0.7)
 
 
 @pytest.mark.parametrize("opening", ["<think>", "<THINK>", ""])
 async def test_thinking_is_not_returned_and_the_writer_gets_the_whole_text(opening: str) -> None:
-    result, _ = await generated([says(f"{opening}Short or long?</think>" + "Hello! " * 99)], prompt=PROMPT)
+    result, _ = await generate([says(f"{opening}Short or long?</think>" + "Hello! " * 99)], prompt=PROMPT)
     assert json.loads(result.content)["generated_text"] == result.generated == ("Hello! " * 99).strip()
 
 
 async def test_large_context_logs_a_warning() -> None:
     with capture_logs() as logs:
-        await generated([says("x")], prompt=PROMPT, context="c" * 2_001)
+        await generate([says("x")], prompt=PROMPT, context="c" * 2_001)
     warning = logs[0]
     assert (warning["event"], warning["log_level"], warning["context_size"]) == (
         "llm_generate_large_context", "warning", 2_001,
@@ -111,7 +111,7 @@ async def test_large_context_logs_a_warning() -> None:
 )
 async def test_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
     with capture_logs() as logs:
-        result, _ = await generated([scripted], prompt=PROMPT)
+        result, _ = await generate([scripted], prompt=PROMPT)
     body = json.loads(result.content)
     assert not result.ok
     assert (body["success"], body["type"]) == (False, kind)
@@ -155,7 +155,7 @@ async def test_a_hanging_model_times_out_before_the_wall_gives_a_vaguer_error() 
     ],
 )
 async def test_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:
-    result, requests = await generated([], **arguments)
+    result, requests = await generate([], **arguments)
     assert message in result.error
     assert requests == []
     assert result.usage == Usage()
@@ -165,7 +165,7 @@ async def test_an_echoed_prompt_or_answer_is_neither_logged_nor_returned() -> No
     secret = "the quince orchard is for sale"
     for reply in (fails(400, f"bad prompt: {secret}"), fails(500, secret), says(secret, finish="length")):
         with capture_logs() as logs:
-            result, _ = await generated([reply], prompt=secret, context={"offer": secret})
+            result, _ = await generate([reply], prompt=secret, context={"offer": secret})
         assert not result.ok
         assert secret not in f"{logs} {result.content} {result.error} {result.hints}"
 

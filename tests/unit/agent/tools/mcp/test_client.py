@@ -182,7 +182,7 @@ async def scripted_server(answer: Any, **more: Any) -> AsyncIterator[McpServer]:
 
 
 @asynccontextmanager
-async def opened(answer: Any, waits: Waits = QUICK, reserved: str = "", **more: Any) -> AsyncIterator[McpTools]:
+async def open_server(answer: Any, waits: Waits = QUICK, reserved: str = "", **more: Any) -> AsyncIterator[McpTools]:
     """The tools of such a server."""
     async with scripted_server(answer, **more) as server, open_mcp([server], frozenset({reserved}), waits) as tools:
         yield tools
@@ -245,14 +245,14 @@ async def test_a_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> N
     """A name that is taken, by Orion's own or by another tool, gets a number."""
     replies = old_server(lists(bad, tool("own"), tool("good"), tool("good", title="Twice")), says(TEXT))
     names = ["far_own_2", "far_good", "far_good_2", "far_read"]
-    async with opened(replies, reserved="far_own") as tools:
+    async with open_server(replies, reserved="far_own") as tools:
         assert list(tools.by_name()) == names
 
 
 @pytest.mark.parametrize("schema", [{"type": "object", "properties": []}, {"type": "string"}], ids=["list", "string"])
 async def test_an_invalid_list_of_tools_gives_no_tool(schema: dict[str, Any]) -> None:
     replies = old_server(lists(tool(inputSchema=schema), tool("good")), says(TEXT))
-    async with opened(replies) as tools:
+    async with open_server(replies) as tools:
         assert list(tools.by_name()) == ["far_search"]
 
 
@@ -261,7 +261,7 @@ async def test_endless_lists_are_cut_off() -> None:
         number = int(params.get("cursor") or 0)
         return {"result": {"tools": [tool(f"t{number}-{n}") for n in range(5)], "nextCursor": str(number + 1)}}
 
-    async with opened(old_server(list_tools, says(TEXT))) as tools:
+    async with open_server(old_server(list_tools, says(TEXT))) as tools:
         assert len(tools.by_name()) == MAX_TOOLS + 1, "and one that reads on"
         assert len(McpTools([*tools.connections, *tools.connections], frozenset()).by_name()) == MAX_ALL_TOOLS
 
@@ -276,7 +276,7 @@ async def test_every_kind_of_mcp_content_becomes_text_or_a_note() -> None:
         {"type": "resource_link", "uri": "https://a.example/b", "name": "b", "description": "all of b"},
     ]
     replies = old_server(lists(tool()), says(*parts))
-    async with opened(replies) as tools:
+    async with open_server(replies) as tools:
         found = await call(tools, "far_look", q="x")
     shown = "fine\n[image, not shown]\ninside\n[resource, not shown]\nblob\nb: https://a.example/b (all of b)"
     assert (found.content, found.sources[0].text) == (shown, shown)
@@ -311,7 +311,7 @@ async def test_every_kind_of_mcp_content_becomes_text_or_a_note() -> None:
 )
 async def test_every_reply_becomes_a_result(called: Any, content: str, error: str) -> None:
     replies = old_server(lists(tool()), called)
-    async with opened(replies) as tools:
+    async with open_server(replies) as tools:
         found = await call(tools, "far_look", q="x")
         assert (found.ok, found.content) == (not error, content)
         assert found.error.startswith(error)
@@ -354,7 +354,7 @@ async def test_pages_as_json_become_readable_sources_with_title_link_and_date() 
     """A page that says nothing of itself is named as the search before named it."""
     replies = {"find": HITS, "page": {"body": "90 days for team leads."}, "whole": PAGE}
     server = old_server(lists(*map(tool, replies)), lambda asked: says(as_text(replies[asked["name"]]))(asked))
-    async with opened(server, link_hosts=("wiki.example",), audience=["U12345"]) as tools:
+    async with open_server(server, link_hosts=("wiki.example",), audience=["U12345"]) as tools:
         found = await call(tools, "far_find", q="leave")
         page = await call(tools, "far_page", q="7a")
         whole = await call(tools, "far_whole", q="")
@@ -369,7 +369,7 @@ async def test_pages_as_json_become_readable_sources_with_title_link_and_date() 
 
 
 async def test_tools_are_available_only_to_the_audience_of_their_server() -> None:
-    async with opened(old_server(lists(tool()), says(TEXT)), audience=["U12345"]) as tools:
+    async with open_server(old_server(lists(tool()), says(TEXT)), audience=["U12345"]) as tools:
         direct = Viewers(team="T1", channel="D1", user="U12345")
         seen = {who: list(tools.by_name(who)) for who in (direct, replace(direct, user="U9"), replace(direct, user=""))}
     assert seen == {direct: ["far_look", "far_read"], replace(direct, user="U9"): [], replace(direct, user=""): []}
@@ -378,21 +378,21 @@ async def test_tools_are_available_only_to_the_audience_of_their_server() -> Non
 async def test_without_an_allow_list_only_read_only_tools_are_available() -> None:
     annotated = [tool(name, annotations={"readOnlyHint": reads}) for name, reads in (("look", True), ("drop", False))]
     both = tool("both", annotations={"readOnlyHint": True, "destructiveHint": True})
-    async with opened(old_server(lists(*annotated, both, tool("mute")), says(TEXT)), allow=()) as tools:
+    async with open_server(old_server(lists(*annotated, both, tool("mute")), says(TEXT)), allow=()) as tools:
         assert list(tools.by_name()) == ["far_look", "far_read"]
         assert tools.connections[0].left_out == ("drop", "both", "mute")
 
 
 async def test_a_call_after_a_broken_connection_gets_a_new_one() -> None:
     replies = iter([web.Response(status=401), says(TEXT)({})])
-    async with opened(old_server(lists(tool()), lambda _: next(replies))) as tools:
+    async with open_server(old_server(lists(tool()), lambda _: next(replies))) as tools:
         assert (await call(tools, "far_look", q="x")).error.startswith("The server far broke off (HTTP 401)")
         assert (await call(tools, "far_look", q="x")).content == "fine"
 
 
 async def test_a_result_that_its_own_schema_does_not_allow_is_no_result() -> None:
     strict = tool(outputSchema={"type": "object", "required": ["n"]})
-    async with opened(old_server(lists(strict), says(TEXT, structuredContent={"m": 1}))) as tools:
+    async with open_server(old_server(lists(strict), says(TEXT, structuredContent={"m": 1}))) as tools:
         assert (await call(tools, "far_look", q="x")).error == "The server far sent something that is not a result."
 
 
@@ -401,19 +401,19 @@ async def test_a_result_that_its_own_schema_does_not_allow_is_no_result() -> Non
 )
 async def test_a_list_whose_next_page_fails_or_repeats_is_used_as_far_as_it_goes(second: dict[str, Any]) -> None:
     first = {"result": {"tools": [tool()], "nextCursor": "2"}}
-    async with opened(old_server(lambda asked: second if "cursor" in asked else first, says(TEXT))) as tools:
+    async with open_server(old_server(lambda asked: second if "cursor" in asked else first, says(TEXT))) as tools:
         assert list(tools.by_name()) == ["far_look", "far_read"]
 
 
 async def test_an_embedded_page_has_its_link() -> None:
     page = {"type": "resource", "resource": {"uri": "https://wiki.example/7", "text": "90 days"}}
-    async with opened(old_server(lists(tool()), says(page)), link_hosts=("wiki.example",)) as tools:
+    async with open_server(old_server(lists(tool()), says(page)), link_hosts=("wiki.example",)) as tools:
         (source,) = (await call(tools, "far_look", q="x")).sources
     assert (source.url, source.text) == ("https://wiki.example/7", "url: https://wiki.example/7\n90 days")
 
 
 async def test_a_server_that_refuses_orion_is_reported_as_unavailable_with_its_status() -> None:
-    async with opened(lambda *_: web.Response(status=401), replace(QUICK, ready=0.2)) as tools:
+    async with open_server(lambda *_: web.Response(status=401), replace(QUICK, ready=0.2)) as tools:
         refused = await call(tools, "far_search", query="leave")
     assert refused.error == "The server far cannot be reached (HTTP 401). It is tried again."
     assert (refused.away, refused.place) == (True, "far")
@@ -437,7 +437,7 @@ async def test_only_links_that_a_result_contained_are_read() -> None:
             return {"result": {"contents": [{"uri": params["uri"], "text": "90 days."}]}}
         return replies(method, params)
 
-    async with opened(answer) as tools:
+    async with open_server(answer) as tools:
         assert not (await call(tools, "far_read", **{"from": "wiki://page/7"})).ok
         assert (await call(tools, "far_look", q="x")).content == "Leave: wiki://page/7"
         assert (await call(tools, "far_read", **{"from": "wiki://page/7"})).sources[0].text == "90 days."
@@ -445,7 +445,7 @@ async def test_only_links_that_a_result_contained_are_read() -> None:
 
 async def test_words_find_their_passage_in_a_long_result() -> None:
     long = "\n".join([*(f"Line {n} is about nothing." for n in range(99)), "Team leads get 90 days.", "The end."])
-    async with opened(old_server(lists(tool()), says({"type": "text", "text": long})), max_chars=200) as tools:
+    async with open_server(old_server(lists(tool()), says({"type": "text", "text": long})), max_chars=200) as tools:
         first = await call(tools, "far_look", q="x")
         found = await call(tools, "far_read", **{"from": "r1", "find": "team leads days"})
     assert first.sources[0].text.endswith("\n"), "it is cut at the end of a line"

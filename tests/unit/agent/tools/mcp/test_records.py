@@ -20,7 +20,7 @@ HITS = [LEAVE, PAY]
 BOTH = [("Leave", LEAVE["url"]), ("Pay", PAY["url"])]
 
 
-def named(records: list[Record]) -> list[tuple[str, str]]:
+def titles_and_links(records: list[Record]) -> list[tuple[str, str]]:
     return [(record.title, record.url) for record in records]
 
 
@@ -75,7 +75,7 @@ def test_records_read_like_lines(text: str, said: list[str]) -> None:
 )
 def test_each_listed_document_is_a_source_of_its_own(text: str) -> None:
     records = read_records(text)
-    assert named(records) == BOTH
+    assert titles_and_links(records) == BOTH
     assert ["90 days" in record.text for record in records] == [True, False]
 
 
@@ -92,7 +92,7 @@ def test_each_listed_document_is_a_source_of_its_own(text: str) -> None:
 )
 def test_what_a_server_says_about_a_list_is_not_said_of_its_documents(value: object, rest: str) -> None:
     about, *records = read_records(json.dumps(value))
-    assert named(records) == BOTH
+    assert titles_and_links(records) == BOTH
     assert about.text.startswith(rest)
     assert not about.url
 
@@ -114,7 +114,7 @@ def test_what_a_server_says_about_a_list_is_not_said_of_its_documents(value: obj
     ids=range(9),
 )  # fmt: skip
 def test_title_and_link_are_the_documents_own(record: object, title: str, url: str) -> None:
-    assert named(read_records(json.dumps(record))) == [(title, url)]
+    assert titles_and_links(read_records(json.dumps(record))) == [(title, url)]
 
 
 @pytest.mark.parametrize(

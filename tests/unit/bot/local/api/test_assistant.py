@@ -3,7 +3,7 @@ from typing import Any
 from bot.local.model.limits import Strictness
 from bot.local.page.people import PersonActions
 from bot.local.workspace import WorkspaceState
-from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refusal
 
 
 async def test_the_status_shows_until_the_app_speaks_in_the_thread() -> None:
@@ -63,11 +63,11 @@ def test_a_trigger_opens_a_modal_only_once_and_in_time() -> None:
     trigger = workspace.views.new_trigger(YOU)
     view = call(workspace, "views.open", trigger_id=trigger, view=modal())["view"]
     assert view["type"] == "modal"
-    assert refused(workspace, "views.open", trigger_id=trigger, view=modal()) == "exchanged_trigger_id"
-    assert refused(workspace, "views.open", trigger_id="nonsense", view=modal()) == "invalid_trigger_id"
-    assert refused(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU)) == "invalid_arguments"
+    assert refusal(workspace, "views.open", trigger_id=trigger, view=modal()) == "exchanged_trigger_id"
+    assert refusal(workspace, "views.open", trigger_id="nonsense", view=modal()) == "invalid_trigger_id"
+    assert refusal(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU)) == "invalid_arguments"
     late = WorkspaceState(strictness=Strictness(trigger_seconds=-1))
-    assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
+    assert refusal(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
 def test_the_home_is_published_per_user_and_keeps_its_id() -> None:
@@ -76,7 +76,7 @@ def test_the_home_is_published_per_user_and_keeps_its_id() -> None:
     first = call(workspace, "views.publish", user_id=YOU, view=home)["view"]
     again = call(workspace, "views.publish", user_id=YOU, view=home)["view"]
     assert again["id"] == first["id"]
-    assert refused(workspace, "views.publish", user_id="U404", view=home) == "user_not_found"
+    assert refusal(workspace, "views.publish", user_id="U404", view=home) == "user_not_found"
     PersonActions(workspace).open_home()
     event = workspace.deliveries.log[-1].event
     assert (event["type"], event["tab"], event["view"]["id"]) == ("app_home_opened", "home", first["id"])

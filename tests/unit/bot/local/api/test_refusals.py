@@ -1,4 +1,4 @@
-"""What Slack refuses, and its name for why."""
+"""Calls that Slack refuses, and its name for the reason."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from bot.local.model.roster import Channel
 from bot.local.page.people import PersonActions
-from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
+from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refusal
 
 META = {"event_type": "a", "event_payload": {"b": "c" * 17_000}}
 PLAIN = {"type": "markdown_text", "text": "a"}
@@ -80,7 +80,7 @@ def test_a_faulty_call_is_refused(method: str, arguments: dict[str, Any], error:
         "WHISPER": call(workspace, "chat.postEphemeral", channel=HELP, user=YOU, text="psst")["message_ts"],
     }
     given = {name: stamps.get(value, value) if name.endswith("ts") else value for name, value in arguments.items()}
-    assert refused(workspace, method, **{"channel": HELP, **given}) == error
+    assert refusal(workspace, method, **{"channel": HELP, **given}) == error
 
 
 @pytest.mark.parametrize(("stream", "arguments", "error"), TO_STREAMS)
@@ -89,17 +89,17 @@ def test_a_faulty_piece_of_a_stream_is_refused(stream: str, arguments: dict[str,
     root = PersonActions(workspace).post(YOU, CHAT, "question")
     first: dict[str, Any] = {"markdown_text": "a"} if stream == "TEXT" else {"chunks": [PLAIN]}
     ts = call(workspace, "chat.startStream", channel=CHAT, thread_ts=root, **first)["ts"]
-    assert refused(workspace, "chat.appendStream", channel=CHAT, ts=ts, **arguments) == error
+    assert refusal(workspace, "chat.appendStream", channel=CHAT, ts=ts, **arguments) == error
 
 
 @pytest.mark.parametrize("prompts", [[PROMPT] * 5, [{"title": "x"}], []])
 def test_invalid_suggested_prompts_are_refused(prompts: list[dict[str, str]]) -> None:
     method = "assistant.threads.setSuggestedPrompts"
-    assert refused(idle(), method, channel_id=CHAT, prompts=prompts) == "invalid_arguments"
+    assert refusal(idle(), method, channel_id=CHAT, prompts=prompts) == "invalid_arguments"
 
 
 @pytest.mark.parametrize("change", VIEWS)
 def test_an_invalid_view_is_refused(change: dict[str, Any]) -> None:
     workspace = idle()
     trigger = workspace.views.new_trigger(YOU)
-    assert refused(workspace, "views.open", trigger_id=trigger, view=modal() | change) == "invalid_arguments"
+    assert refusal(workspace, "views.open", trigger_id=trigger, view=modal() | change) == "invalid_arguments"

@@ -8,7 +8,7 @@ from bot.local.server import LocalWorkspace
 from tests.support.local_echo import HELP, client_of
 
 
-async def refused(client: AsyncWebClient, method: str, **arguments: object) -> SlackApiError:
+async def refusal(client: AsyncWebClient, method: str, **arguments: object) -> SlackApiError:
     with pytest.raises(SlackApiError) as caught:
         await client.api_call(method, json=dict(arguments))
     return caught.value
@@ -19,12 +19,12 @@ async def test_tokens_are_requested_by_slacks_names() -> None:
         async with session.post(f"{workspace.api_url}auth.test") as answer:
             assert (answer.status, await answer.json()) == (200, {"ok": False, "error": "not_authed"})
         wrong = client_of(workspace, "xoxb-wrong")
-        assert (await refused(wrong, "auth.test")).response["error"] == "invalid_auth"
+        assert (await refusal(wrong, "auth.test")).response["error"] == "invalid_auth"
         bot = client_of(workspace)
-        assert (await refused(bot, "apps.connections.open")).response["error"] == "not_allowed_token_type"
+        assert (await refusal(bot, "apps.connections.open")).response["error"] == "not_allowed_token_type"
         app = client_of(workspace, workspace.app_token)
-        assert (await refused(app, "chat.postMessage")).response["error"] == "not_allowed_token_type"
-        assert (await refused(bot, "no.such")).response["error"] == "unknown_method"
+        assert (await refusal(app, "chat.postMessage")).response["error"] == "not_allowed_token_type"
+        assert (await refusal(bot, "no.such")).response["error"] == "unknown_method"
         assert (await bot.auth_test())["bot_id"] == "B0ORION"
 
 
@@ -43,7 +43,7 @@ async def test_the_token_may_be_an_argument_and_scopes_are_returned() -> None:
 
 async def test_a_missing_scope_is_reported() -> None:
     async with LocalWorkspace(scopes=("chat:write",)) as workspace:
-        error = await refused(client_of(workspace), "users.info", user="U0YOU")
+        error = await refusal(client_of(workspace), "users.info", user="U0YOU")
         assert error.response["error"] == "missing_scope"
         assert (error.response["needed"], error.response["provided"]) == ("users:read", "chat:write")
 
@@ -77,7 +77,7 @@ async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
         client = client_of(workspace)
         for _ in range(2):
             await client.chat_postMessage(channel=HELP, text="hello")
-        error = await refused(client, "chat.postMessage", channel=HELP, text="hello")
+        error = await refusal(client, "chat.postMessage", channel=HELP, text="hello")
         assert (error.response.status_code, error.response["error"]) == (429, "ratelimited")
         assert error.response.headers["Retry-After"] == "1"
         await client.chat_postMessage(channel="C0GENERAL", text="another channel")
@@ -89,8 +89,8 @@ async def test_faults_occur_as_often_as_requested() -> None:
         client = client_of(workspace)
         workspace.faults.fail("auth.test", "fatal_error", status=503)
         workspace.faults.rate_limit("*", retry_after=7)
-        assert (await refused(client, "auth.test")).response.status_code == 503
-        limited = await refused(client, "users.info")
+        assert (await refusal(client, "auth.test")).response.status_code == 503
+        limited = await refusal(client, "users.info")
         assert limited.response.headers["Retry-After"] == "7"
         assert (await client.auth_test())["ok"] is True
         workspace.faults.delay("auth.test", 0.01)

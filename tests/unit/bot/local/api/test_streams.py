@@ -5,10 +5,10 @@ from bot.local.model.messages import MessageLog
 from bot.local.page.people import PersonActions
 from bot.local.workspace import WorkspaceState
 from tests.support.clock import Clock
-from tests.support.local_echo import CHAT, YOU, call, idle, refused
+from tests.support.local_echo import CHAT, YOU, call, idle, refusal
 
 
-def started(workspace: WorkspaceState, **arguments: Any) -> str:
+def start_stream(workspace: WorkspaceState, **arguments: Any) -> str:
     root = PersonActions(workspace).post(YOU, CHAT, "question")
     return str(call(workspace, "chat.startStream", channel=CHAT, thread_ts=root, **arguments)["ts"])
 
@@ -23,7 +23,7 @@ def task(number: int, status: str, **more: str) -> dict[str, str]:
 
 def test_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     workspace = idle()
-    ts = started(workspace, chunks=[text("**Hel")])
+    ts = start_stream(workspace, chunks=[text("**Hel")])
     message = workspace.log.get(CHAT, ts)
     assert message is not None
     assert message.payload()["streaming_state"] == "in_progress"
@@ -45,9 +45,9 @@ def test_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
 def test_a_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
     workspace, clock = idle(), Clock()
     workspace.log = MessageLog(clock)
-    ts = started(workspace, markdown_text="a")
-    assert refused(workspace, "chat.update", channel=CHAT, ts=ts, text="b") == "streaming_state_conflict"
+    ts = start_stream(workspace, markdown_text="a")
+    assert refusal(workspace, "chat.update", channel=CHAT, ts=ts, text="b") == "streaming_state_conflict"
     clock.now += LENIENT.stream_seconds
-    late = refused(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="b")
+    late = refusal(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="b")
     assert late == "message_not_in_streaming_state"
     assert call(workspace, "chat.update", channel=CHAT, ts=ts, text="b", blocks=[])["text"] == "b"
