@@ -97,19 +97,7 @@ class PostgresIndex(KnowledgeIndex):
                 make(session, _SCHEMA)
                 put_setting(session, "version", str(VERSION))
             if not session.execute(_COLUMN).fetchone():
-                self._add_vector_column(session)
-        self._prepared = True
-
-    def _add_vector_column(self, session: _PostgresSession) -> None:
-        """Let pgvector compare the vectors. Without it, or without the right to create it, each process does."""
-        try:
-            with session.transaction():
-                if not self._prepared:  # once per process: a refusal is an error in the server's log
-                    session.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-                for (schema,) in session.execute(_HALFVEC).fetchall():
-                    session.execute(_ADD_COLUMN.format(schema))
-        except psycopg.Error as error:
-            log.info("pgvector_not_used", error_type=type(error).__name__)
+                _add_vector_column(session)
 
     def pgvector(self) -> str:
         """Return the schema of pgvector, empty without it. It is looked up each time: an admin may drop it."""
@@ -121,6 +109,7 @@ class PostgresIndex(KnowledgeIndex):
             session = self._open_session(stack)
             if not self._prepared:
                 self._prepare(session)
+                self._prepared = True
             session.connection.execute(f"SET statement_timeout TO {_STATEMENT_MS}")
             stack.pop_all()
             return session
@@ -165,3 +154,18 @@ class PostgresIndex(KnowledgeIndex):
                 # Unlock explicitly: a closed session keeps its lock until the server notices.
                 with suppress(psycopg.Error):  # a lost session has no lock
                     session.execute("SELECT pg_advisory_unlock(hashtext(?), hashtext(?))", values)
+
+
+def _add_vector_column(session: _PostgresSession) -> None:
+    """Let pgvector compare the vectors, if it is installed or this role may install it."""
+    tried = session.execute("SELECT 1 FROM settings WHERE name = 'pgvector'").fetchone()
+    try:
+        with session.transaction():
+            if not tried:  # once: a refusal is an error in the server's log, and an admin may drop it
+                session.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+            for (schema,) in session.execute(_HALFVEC).fetchall():
+                session.execute(_ADD_COLUMN.format(schema))
+    except psycopg.Error as error:
+        if not tried:
+            log.info("pgvector_not_used", error_type=type(error).__name__)
+    put_setting(session, "pgvector", "tried")

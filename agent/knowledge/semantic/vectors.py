@@ -132,7 +132,7 @@ class VectorStore:
     ) -> tuple[dict[int, float], float]:
         """Return the cosines of the ``most`` closest ``seen`` passages and of ``numbers``, and the mean of all seen."""
         if schema := self._index.pgvector():
-            self._loaded = _NOTHING
+            self._loaded, self._reload_at = _NOTHING, 0.0
             return self._nearness_by_pgvector(schema, vector[:_MAX_HALFVEC], numbers, most, seen)
         loaded = self._current()
         documents = self._rows(f"SELECT d.number FROM documents d WHERE {seen[0]}", seen[1])  # noqa: S608 - our text

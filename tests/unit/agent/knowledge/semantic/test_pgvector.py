@@ -118,8 +118,9 @@ async def test_vectors_are_taken_over_when_pgvector_comes_and_stay_when_it_goes(
     async with ScriptedOpenAI(embed=word_vector) as server:
         with closing(PostgresIndex(plain_url)) as index, capture_logs() as logs:
             async with ranker_of(index, server.url) as ranker:
-                for _ in range(2):
-                    index.index([pages])
+                index.index([pages])
+                with closing(PostgresIndex(plain_url)) as another:
+                    another.index([pages])
                 assert (index.pgvector(), await ranker.make(), await ranker.make()) == ("", 4, 0)
                 assert (await search(index, "accommodation"))[0] == "hotel.md"
                 assert [line["error_type"] for line in logs if line["event"] == "pgvector_not_used"] == [
@@ -150,6 +151,14 @@ async def test_a_vector_that_an_older_version_stored_is_taken_over(database: Dat
                     session.execute("INSERT INTO vectors VALUES (?, ?)", (b"another", b"\0\0"))
                 assert ranker.counts() == (1, 2)
                 assert (await ranker.make(), ranker.counts(), len(server.embedded)) == (1, (2, 2), 2)
+
+
+def test_an_extension_that_an_admin_drops_is_not_created_again(database: Database, tmp_path: Path) -> None:
+    with closing(PostgresIndex(database.url)) as index:
+        for schema in ("public", ""):
+            index.index([write_pages(tmp_path / f"docs {schema}", 2)])
+            assert index.pgvector() == schema
+            database.run("DROP EXTENSION IF EXISTS vector CASCADE")
 
 
 def test_vectors_of_every_size_are_compared_with_their_kind(database: Database, tmp_path: Path) -> None:
