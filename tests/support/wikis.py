@@ -27,13 +27,19 @@ class WikiPage:
 
 @dataclass(kw_only=True)
 class Note:
-    """A page of Notion. ``parts`` are further texts, each asked for by the id of a block."""
+    """A page of Notion. ``parts`` are further texts, each asked for by the id of a block.
+
+    ``above`` is its parent in Notion's form, if that is not a page; ``fields`` are added to what search returns.
+    """
 
     title: str
     markdown: str
     parent: str = ""
     when: str = "2026-11-01T09:00:00.000Z"
     parts: dict[str, str] = field(default_factory=dict)
+    above: dict[str, Any] = field(default_factory=dict)
+    properties: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
 
 
 PEOPLE = {"a1": {"accountId": "a1", "email": "ann@acme.example"}, "b2": {"accountId": "b2", "email": ""}}
@@ -46,6 +52,7 @@ class Wikis:
     pages: dict[str, WikiPage] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: dict[str, Note] = field(default_factory=dict)
+    blocks: dict[str, dict[str, Any]] = field(default_factory=dict)  # the parents of Notion's blocks and databases
     asked: list[str] = field(default_factory=list)
     refusals: list[int] = field(default_factory=list)
     url: str = ""
@@ -57,7 +64,9 @@ class Wikis:
         self.asked.append(parts.path)
         found = self._find(parts.path, parse_qs(parts.query))
         if self.refusals or found is None:
-            return (self.refusals.pop(0) if self.refusals else 404), b'{"message": "no"}'
+            status = self.refusals.pop(0) if self.refusals else 404
+            code = {404: "object_not_found", 429: "rate_limited"}.get(status, "internal_server_error")
+            return status, json.dumps({"object": "error", "code": code, "message": "no"}).encode()
         return 200, json.dumps(found).encode()
 
     def _find(self, path: str, query: dict[str, list[str]]) -> dict[str, Any] | None:
@@ -68,10 +77,15 @@ class Wikis:
             return {"key": "ENG"}
         if found := re.fullmatch(r"/wiki/rest/api/group/(\w+)/membersByGroupId", path):
             return {"results": [PEOPLE[who] for who in self.groups[found[1]]], "_links": {}}
+        return self._find_note(path)
+
+    def _find_note(self, path: str) -> dict[str, Any] | None:
         if path == "/v1/search":
             return {"results": [self._note(key) for key in self.notes], "has_more": False, "next_cursor": None}
         if found := re.fullmatch(r"/v1/pages/([\w-]+)/markdown", path):
             return self._markdown(found[1])
+        if (found := re.fullmatch(r"/v1/(?:blocks|databases)/([\w-]+)", path)) and found[1] in self.blocks:
+            return {"object": "block", "parent": self.blocks[found[1]]}
         return None
 
     def _search(self, query: dict[str, list[str]]) -> dict[str, Any]:
@@ -101,7 +115,8 @@ class Wikis:
 
     def _note(self, key: str) -> dict[str, Any]:
         note = self.notes[key]
-        parent = {"type": "page_id", "page_id": note.parent} if note.parent else {"type": "workspace"}
+        workspace = {"type": "workspace", "workspace": True}
+        parent = note.above or ({"type": "page_id", "page_id": note.parent} if note.parent else workspace)
         title = {"type": "title", "title": [{"plain_text": note.title}]}
         return {
             "object": "page",
@@ -109,13 +124,16 @@ class Wikis:
             "parent": parent,
             "last_edited_time": note.when,
             "url": f"https://notion.example/{key}",
-            "properties": {"Name": title},
+            "properties": {"Name": title, **note.properties},
+            **note.fields,
         }
 
-    def _markdown(self, key: str) -> dict[str, Any]:
+    def _markdown(self, key: str) -> dict[str, Any] | None:
         parts = {block: text for note in self.notes.values() for block, text in note.parts.items()}
         if key in parts:
             return {"object": "page_markdown", "markdown": parts[key], "truncated": False, "unknown_block_ids": []}
+        if key not in self.notes or self.notes[key].fields.get("gone"):
+            return None
         note, left = self.notes[key], list(self.notes[key].parts)
         shown = {"markdown": note.markdown, "truncated": bool(left), "unknown_block_ids": left}
         return {"object": "page_markdown", **shown}

@@ -104,6 +104,109 @@ def test_notion_pages_have_the_audience_of_the_nearest_listed_page(
     assert report.removed == 2
 
 
+COLUMN, BASE, SOURCE, ROW, INSIDE = ("4" * 32, "5" * 32, "6" * 32, "7" * 32, "8" * 32)
+PROPERTIES: dict[str, Any] = {
+    "Price": {"type": "number", "number": 0},
+    "State": {"type": "status", "status": {"id": "a", "name": "Done", "color": "green"}},
+    "Tags": {"type": "multi_select", "multi_select": [{"name": "a"}, {"name": "b"}]},
+    "Due": {"type": "date", "date": {"start": "2026-12-24", "end": "2026-12-31", "time_zone": None}},
+    "Owner": {"type": "people", "people": [{"object": "user", "id": "u", "name": "Ann"}]},
+    "Paid": {"type": "checkbox", "checkbox": False},
+    "Note": {"type": "rich_text", "rich_text": [{"plain_text": "9"}, {"plain_text": "0 days"}]},
+    "Sum": {"type": "formula", "formula": {"type": "number", "number": 7}},
+    "Code": {"type": "unique_id", "unique_id": {"prefix": "OPS", "number": 3}},
+    "File": {"type": "files", "files": [{"name": "pay.pdf", "type": "file", "file": {"url": "https://x"}}]},
+    "Site": {"type": "url", "url": "https://x.example"},
+    "Empty": {"type": "select", "select": None},
+    "Other": {"type": "relation", "relation": [{"id": SALARIES}]},
+}
+ROWS = """\
+- Price: 0
+- State: Done
+- Tags: a, b
+- Due: 2026-12-24 to 2026-12-31
+- Owner: Ann
+- Paid: no
+- Note: 90 days
+- Sum: 7
+- Code: OPS-3
+- File: pay.pdf
+- Site: https://x.example"""
+
+
+def test_notion_rows_and_pages_in_columns_are_for_the_audience_of_the_page_that_contains_them(
+    index: KnowledgeIndex, wikis: Wikis, tmp_path: Path
+) -> None:
+    """Search lists neither databases nor the blocks of a page, and a row's text is in its properties."""
+    in_block, in_base = {"type": "block_id", "block_id": COLUMN}, {"type": "data_source_id", "data_source_id": SOURCE}
+    wikis.blocks = {
+        COLUMN: {"type": "block_id", "block_id": "9" * 32},
+        "9" * 32: {"type": "page_id", "page_id": SALARIES},
+    }
+    wikis.notes = {
+        SALARIES: Note(title="Salaries", markdown="The bonus is 900."),
+        INSIDE: Note(title="Inside", markdown="x", above=in_block),
+        "a" * 32: Note(title="Unknown", markdown="x", above={"type": "block_id", "block_id": "b" * 32}),
+        "c" * 32: Note(title="Old", markdown="30 days.", fields={"archived": True}),
+        SOURCE: Note(
+            title="Rows",
+            markdown="",
+            above={"type": "database_id", "database_id": BASE},
+            fields={"object": "data_source", "database_parent": {"type": "page_id", "page_id": SALARIES}},
+        ),
+        ROW: Note(title="Row", markdown="", above=in_base, properties=PROPERTIES),
+    }
+    config = f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n[pages]\n"{SALARIES}" = ["C0HR"]\n'
+    source = feed("notion", tmp_path, config)
+    report = index.index([source])
+    assert audiences(index) == {"Salaries": "C0HR", "Inside": "C0HR", "Row": "C0HR"}, report.failed
+    row = index.document("Row")
+    assert row
+    assert row.text.strip() == ROWS
+    del wikis.notes[SOURCE].fields["database_parent"]
+    wikis.blocks[BASE] = {"type": "page_id", "page_id": SALARIES}
+    index.index([source])
+    assert audiences(index)["Row"] == "C0HR"
+
+
+SIGNS = {
+    '::: callout {icon="💡" color="blue_bg"}\n\t90 days\n:::': "90 days",
+    '<callout icon="💡">\n\t90 days\n</callout>': "90 days",
+    '<details color="blue">\n<summary>How long?</summary>\n\t90 days\n</details>': "**How long?**\n\n90 days",
+    "<columns>\n\t<column>\n\t\tLeft\n\t</column>\n</columns>": "Left",
+    '# Leave {toggle="true" color="blue"}\n\t90 days {color="red"}': "# Leave\n90 days",
+    'Due <mention-date start="2026-12-24"/>, says <mention-user url="user://1">Ann</mention-user>': (
+        "Due 2026-12-24 , says Ann"
+    ),
+    '<page url="https://n.example/1">Pay</page>': "[Pay](https://n.example/1)",
+    '<synced_block url="x">\n\tCosts \\$5\n</synced_block>\n<unknown url="x" alt="y"/>\n<empty-block/>': "Costs $5",
+    "- a\n\t- b\n\tmore": "- a\n\t- b\nmore",
+    '```\n\t<page url="x">y</page>\n```': '```\n\t<page url="x">y</page>\n```',
+}
+
+
+def test_notion_pages_are_read_as_people_see_them(index: KnowledgeIndex, wikis: Wikis, tmp_path: Path) -> None:
+    wikis.notes = {f"{n:032x}": Note(title=f"Page {n}", markdown=text) for n, text in enumerate(SIGNS)}
+    index.index([feed("notion", tmp_path, f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n')])
+    read = {each.title: each.text.strip() for each in (index.document(one.id) for one in index.documents()) if each}
+    assert {title: "\n".join(filter(str.strip, text.split("\n"))) for title, text in read.items()} == {
+        f"Page {n}": "\n".join(filter(str.strip, text.split("\n"))) for n, text in enumerate(SIGNS.values())
+    }
+
+
+def test_a_notion_page_that_only_search_still_knows_is_removed(
+    index: KnowledgeIndex, wikis: Wikis, tmp_path: Path
+) -> None:
+    wikis.notes = {TOP: Note(title="Handbook", markdown="Lunch."), RAISES: Note(title="Raises", markdown="May.")}
+    source = feed("notion", tmp_path, f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n')
+    index.index([source])
+    wikis.notes[RAISES].when, wikis.notes[RAISES].fields = "2026-11-02T09:00:00.000Z", {"gone": True}
+    wikis.refusals = [429]
+    assert index.index([source]) == IndexReport(unchanged=1, removed=1)
+    wikis.notes = {}
+    assert index.index([source]) == IndexReport(removed=1)
+
+
 @pytest.mark.parametrize(("system", "config"), [("confluence", ""), ("notion", ""), ("notion", "token =")])
 def test_wrong_settings_are_reported(system: str, config: str, index: KnowledgeIndex, tmp_path: Path) -> None:
     ((_, reason),) = index.index([feed(system, tmp_path, config)]).failed
