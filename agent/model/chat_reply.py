@@ -26,26 +26,16 @@ MAX_TAG = 128  # the longest tag, attributes included; anything longer is text
 # Possessive quantifiers (`*+`, `++`) never backtrack, so no text can slow a match down.
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
 _WORDS = r"thinking|think|thoughts?|reasoning|answer"
-# The two forms without "<" are those of Magistral and Kimi.
-_TAG = re.compile(rf"<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>|(?-i:\[/?THINK\])|◁/?think▷", re.IGNORECASE)
-
-
+_OTHER_TAGS = ("[THINK]", "[/THINK]", "◁think▷", "◁/think▷")  # of Magistral and Kimi
+_TAG = re.compile(
+    rf"(?i:<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>)|{'|'.join(map(re.escape, _OTHER_TAGS))}"
+)
 _SLASH_AND_WORD = re.compile(r"[<\[◁]\s*+(/?)\s*+([A-Za-z])")
 
 
-def _prefixes(word: str) -> str:
-    """Pattern for every beginning of ``word``, including the empty one: ``ab`` gives ``(?:a(?:b)?)?``."""
-    return "".join(f"(?:{letter}" for letter in word) + ")?" * len(word)
-
-
-# Text that could still become a tag when more arrives: a tag cut anywhere before its last character.
-_UNFINISHED_ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+(?:=\s*+(?:"[^"<>]*+|'[^'<>]*+|[^\s"'<>=]++)?)?)?"""
-_UNFINISHED = re.compile(
-    rf"<\s*+(?:/?\s*+(?:{'|'.join(map(_prefixes, ('thinking', 'thoughts', 'reasoning', 'answer')))}))"
-    rf"|<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+(?:\s*+|{_UNFINISHED_ATTRIBUTE})"
-    rf"|(?-i:\[/?{_prefixes('THINK')})|◁/?{_prefixes('think')}",
-    re.IGNORECASE,
-)
+def _may_become_tag(text: str) -> bool:
+    """Return True for an open ``<``, or the beginning of a tag in other brackets."""
+    return ">" not in text if text[0] == "<" else any(tag[:-1].startswith(text) for tag in _OTHER_TAGS)
 
 
 class TypedText(NamedTuple):
@@ -82,9 +72,9 @@ class TagStream:
             slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
             is_dropped = self._turn(slash + ("answer" if word in "aA" else "thinking"))
             start = tag.end() if is_dropped else tag.start()
-        # Start of the part that could still be a tag. A tag contains no second ``<``, so only the last one matters.
+        # A tag contains no second bracket that opens, so only the last one of each kind matters.
         lasts = (text.rfind(opening, max(start, len(text) - MAX_TAG + 1)) for opening in "<[◁")
-        hold = min((last for last in lasts if last >= 0 and _UNFINISHED.fullmatch(text, last)), default=len(text))
+        hold = min((last for last in lasts if last >= 0 and _may_become_tag(text[last:])), default=len(text))
         self._emit(typed, text[start:hold])
         self._held = text[hold:]
         return typed
