@@ -27,9 +27,7 @@ MAX_TAG = 128  # the longest tag, attributes included; anything longer is text
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
 _WORDS = r"thinking|think|thoughts?|reasoning|answer"
 _OTHER_TAGS = ("[THINK]", "[/THINK]", "◁think▷", "◁/think▷")  # of Magistral and Kimi
-_TAG = re.compile(
-    rf"(?i:<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>)|{'|'.join(map(re.escape, _OTHER_TAGS))}"
-)
+_TAG = re.compile(rf"(?i:<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>)|{'|'.join(map(re.escape, _OTHER_TAGS))}")
 _SLASH_AND_WORD = re.compile(r"[<\[◁]\s*+(/?)\s*+([A-Za-z])")
 
 

@@ -131,9 +131,7 @@ class IndexBuilder:
         url = file.url or document_url(self._docs_url, file.id)
         times = {"committed" if file.is_committed else "changed": changed}
         try:
-            document, chunks = self._reader.read(
-                FileToRead(file.name, data, url=url, title=file.title, **times), self._write_batch
-            )
+            document, chunks = self._reader.read(FileToRead(file.name, data, url=url, title=file.title, **times))
         except ReadError as error:
             if not error.temporary:
                 self._run.new_notes[f"{UNREAD}{file.key}"] = f"{digest} {error.reason}"

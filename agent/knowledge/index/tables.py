@@ -4,6 +4,7 @@ Postings say which passages have a word, each with the word's weight there.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
-from agent.knowledge.search.full_text import MAX_IMPACT, RARITY_SCALE, impacts, scaled_rarity
+from agent.knowledge.search.full_text import MAX_IMPACT, impacts
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
 VERSION: Final = 19  # increase it when the tables change, or the words and passages made from the same bytes
@@ -27,6 +28,7 @@ _AT_ONCE: Final = 400  # maximum values in one statement: older versions of SQLi
 _STATE: Final = "source:"  # prefix of the settings that store the sources' states
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NUMBERS: Final = "SELECT number FROM documents WHERE key IN ({})"
+_RARITY_SCALE: Final = 1 << 16  # an impact times a rarity fits into 32 bits
 _COUNTS: Final = "SELECT word, count(*) FROM postings WHERE word IN ({}) GROUP BY word ORDER BY word"
 _BEST: Final = """
 WITH words (word, rarity) AS (VALUES {})
@@ -131,12 +133,15 @@ def rank_by_words(
     """Return the numbers of the ``seen`` passages with any of these words, best first, each with its score."""
     (passages,) = session.execute("SELECT passages FROM totals").fetchone()
     counts = session.execute(_COUNTS.format(marks(words)), words).fetchall()
-    rarities = [value for word, count in counts for value in (word, scaled_rarity(count, passages))]
-    if not rarities:
+    if not counts:
         return []
+    rarities: list[Any] = []
+    for word, count in counts:  # in whole numbers: sums of others differ in their last bits between databases
+        rarity = math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5))
+        rarities += (word, round(_RARITY_SCALE * rarity))
     statement = _BEST.format(", ".join(["(?, ?)"] * len(counts)), seen[0])
     rows = session.execute(statement, (*rarities, *seen[1], most))
-    return [(number, score / (MAX_IMPACT * RARITY_SCALE)) for number, score in rows]
+    return [(number, score / (MAX_IMPACT * _RARITY_SCALE)) for number, score in rows]
 
 
 def make(session: IndexSession, schema: str) -> None:

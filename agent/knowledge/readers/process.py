@@ -13,7 +13,6 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection, Pipe
@@ -29,7 +28,6 @@ from agent.knowledge.readers.text import resolve_links
 from agent.knowledge.types import ReadError
 
 MAX_HERE_BYTES: Final = 20_000  # any text of this size is read quickly, so it needs no process
-_SLOW_S: Final = 1.0
 _NICE: Final = 5  # nice value: answers have priority over files
 _SOFT_SHARE: Final = 0.7  # share of the time after which a reader returns what it has
 _RESTART_RSS: Final = 60_000_000  # a child that has grown to this size is replaced
@@ -96,23 +94,21 @@ class DocumentReader:
         with self._lock:  # a reading thread now releases the lock
             self._stop()
 
-    def read(
-        self, file: FileToRead, when_slow: Callable[[], None] = lambda: None, left: TimeLeft | None = None
-    ) -> tuple[ReadDocument, tuple[Chunk, ...]]:
-        """Return a document and its chunks. Raises ``ReadError``. Blocks; calls ``when_slow`` once if it takes long."""
+    def read(self, file: FileToRead, left: TimeLeft | None = None) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+        """Return a document and its chunks. Raises ``ReadError``. Blocks."""
         known = format_of(file.name)
         is_small = len(file.data) <= MAX_HERE_BYTES and known and not known.packed and known.name != "CSV"
         if known is None or is_small:  # a small CSV file can become a large table
             return _read(file, self._limits)
         with self._lock:
-            reply = self._read_in_child(file, when_slow, left or TimeLeft(self._limits.timeout_s))
+            reply = self._read_in_child(file, left or TimeLeft(self._limits.timeout_s))
         if "error" in reply:
             raise ReadError(reply["error"], trouble=reply["trouble"])
         fields = reply["document"]
         document = ReadDocument(**fields | {"parts": tuple(DocumentPart(**part) for part in fields["parts"])})
         return document, tuple(Chunk(**chunk) for chunk in reply["chunks"])
 
-    def _read_in_child(self, file: FileToRead, when_slow: Callable[[], None], left: TimeLeft) -> dict[str, Any]:
+    def _read_in_child(self, file: FileToRead, left: TimeLeft) -> dict[str, Any]:
         digest = digest_of(file.data)
         if earlier := dict(self._refused).get(digest):
             raise ReadError(earlier.reason, trouble=earlier.trouble)
@@ -120,7 +116,7 @@ class DocumentReader:
             raise ReadError(reason="was not read: the other files of the message took too much time", trouble="slow")
         limits, began = self._limits._replace(timeout_s=min(self._limits.timeout_s, left.seconds)), time.monotonic()
         try:
-            reply = self._ask(file, limits, when_slow)
+            reply = self._ask(file, limits)
         except ReadError as error:
             self._stop()
             if not self._closed.is_set() and limits == self._limits:
@@ -132,7 +128,7 @@ class DocumentReader:
             self._stop()
         return reply
 
-    def _ask(self, file: FileToRead, limits: FileLimits, when_slow: Callable[[], None]) -> dict[str, Any]:
+    def _ask(self, file: FileToRead, limits: FileLimits) -> dict[str, Any]:
         if self._closed.is_set():
             raise ReadError(_STOPPING, temporary=True)
         child = self._child = self._child or _Child(limits.max_memory)
@@ -142,8 +138,6 @@ class DocumentReader:
         try:
             child.pipe.send_bytes(orjson.dumps({**file._asdict(), "data": None, "limits": tuple(limits)}))
             child.pipe.send_bytes(file.data)
-            if not child.pipe.poll(_SLOW_S):
-                when_slow()
             reply: dict[str, Any] = orjson.loads(child.pipe.recv_bytes())
         except (OSError, EOFError, orjson.JSONDecodeError):
             if self._closed.is_set():

@@ -41,7 +41,6 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
 _MAX_CHARS: Final = 200  # longer runs of letters are not words
 MAX_IMPACT: Final = 255
-RARITY_SCALE: Final = 1 << 16  # an impact times a rarity fits into 32 bits
 _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.75  # BM25's usual parameters
 _HEAD_WORDS: Final = 26
@@ -117,14 +116,6 @@ def impacts(title: str, path: str, text: str) -> dict[str, int]:
     for word, count in head.items():
         said[word] = said.get(word, 0.0) + count * in_head
     return {word: math.ceil(MAX_IMPACT * often / (often + _SATURATION)) for word, often in said.items()}
-
-
-def scaled_rarity(count: int, passages: int) -> int:
-    """Return how much a word that ``count`` of all passages contain says, as a whole number.
-
-    Sums of floating-point numbers differ in their last bits between databases, and equal scores must be equal.
-    """
-    return round(RARITY_SCALE * math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5)))
 
 
 @lru_cache(maxsize=64)
@@ -214,7 +205,12 @@ class Stretch:
 def expand_hits(
     found: Sequence[FoundPassage], read: Read, *, tokens: int
 ) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
-    """Return stretches in the order of their hits, up to ``tokens`` in all, and the hits that do not fit."""
+    """Return stretches in the order of their hits, up to ``tokens`` in all, and the hits that do not fit.
+
+    With no tokens, return the hits as they are.
+    """
+    if not tokens:
+        return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
     stretches: list[Stretch] = []
     left_out: list[FoundPassage] = []
     taken: set[tuple[str, int]] = set()

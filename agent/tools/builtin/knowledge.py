@@ -6,7 +6,7 @@ links are stored.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -77,7 +77,10 @@ class SearchTool(_KnowledgeTool):
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
-            hits, stretches, left_out = await asyncio.to_thread(self._find, query, limit, vector)
+            hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
+            stretches, left_out = await asyncio.to_thread(
+                expand_hits, hits[:limit], self.index.part, tokens=self.source_tokens
+            )
             if not hits and not await asyncio.to_thread(self.index.documents):
                 return ToolResult(content=NO_DOCUMENTS)
         lines = []
@@ -98,15 +101,6 @@ class SearchTool(_KnowledgeTool):
             sources=tuple(_source(each.title, each.text, each.hit) for each in stretches),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
-
-    def _find(
-        self, query: str, limit: int, vector: Any
-    ) -> tuple[Sequence[FoundPassage], Sequence[Stretch], Sequence[FoundPassage]]:
-        """Return up to ``limit + 1`` passages, the stretches to show, and the passages that do not fit."""
-        hits = self.index.search(query, limit=limit + 1, vector=vector)
-        if not self.source_tokens:
-            return hits, [Stretch(passages=(hit,), hit=hit) for hit in hits[:limit]], ()
-        return hits, *expand_hits(hits[:limit], self.index.part, tokens=self.source_tokens)
 
 
 class ListDocumentsTool(_KnowledgeTool):
