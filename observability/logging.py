@@ -8,13 +8,11 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Sized
-from json import dumps
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import PurePath
 from traceback import extract_tb
 from typing import Any, Self, TextIO
 
-import orjson
 import structlog
 from structlog.typing import EventDict, Processor
 
@@ -59,9 +57,11 @@ def configure(
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
     ]
+    as_json = structlog.processors.JSONRenderer(ensure_ascii=False, separators=(",", ":"))
+    renderer: Processor = as_json if json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     lowest = logging.DEBUG if debug else logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
-        processors=[_Repeats(1.0).limit, *shared, _renderer(json=json)],
+        processors=[_Repeats(1.0).limit, *shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(lowest),
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,
@@ -69,7 +69,7 @@ def configure(
     handler = logging.StreamHandler(out)
     # Libraries that lower their own level would log texts. The SDK does so only for LANGFUSE_DEBUG.
     handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name == "langfuse")
-    handler.setFormatter(_LibraryFormatter([*shared, _renderer(json=json)], debug=debug))
+    handler.setFormatter(_LibraryFormatter([*shared, renderer], debug=debug))
     handler.addFilter(_Repeats(REPEAT_INTERVAL_S).admit)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
@@ -113,19 +113,6 @@ def protect(*, debug: bool, known: re.Pattern[str] | None = None) -> Processor:
         return clean
 
     return remove_content
-
-
-def _renderer(*, json: bool) -> Processor:
-    if not json:
-        return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-
-    def render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
-        try:
-            return orjson.dumps(event).decode()
-        except TypeError:  # an integer of more than 64 bits
-            return dumps(event)
-
-    return render
 
 
 def _exception(*, debug: bool) -> Processor:

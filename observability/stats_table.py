@@ -63,11 +63,14 @@ def sparkline(summary: Summary) -> str:
 def stats_table(summary: Summary, by: By = "day", *, of: str = "", prices: Prices | None = None) -> Table:
     """Return the figures as a table of 80 columns; ``of`` names their owner."""
     heads, rows = _TABLES[by](summary, prices or {})
+    rules = ", ".join(f"{rule} {count}" for rule, count in summary.group("rule").items()) or "none"
+    attempts = ", ".join(f"{n}: {count}" for n, count in sorted(summary.group("attempts").items())) or "none"
+    verifier = summary.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
     title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
     # No padding: ten columns fit into a terminal of 80.
     table = Table(
         title=f"{title}, {of}" if of else title,
-        caption=Text(_caption(summary)),
+        caption=Text(f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"),
         box=SIMPLE_HEAD,
         padding=0,
         min_width=60,  # else title and caption wrap to the width of two narrow columns
@@ -127,13 +130,6 @@ def _models(summary: Summary, prices: Prices) -> Rows:
 
 
 _TABLES: Final = {"day": _days, "channel": _channels, "rule": _rules, "model": _models}
-
-
-def _caption(summary: Summary) -> str:
-    rules = ", ".join(f"{rule} {count}" for rule, count in summary.group("rule").items()) or "none"
-    attempts = ", ".join(f"{n}: {count}" for n, count in sorted(summary.group("attempts").items())) or "none"
-    verifier = summary.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
-    return f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"
 
 
 def _seconds(tally: Tally, quantile: float) -> str:

@@ -7,8 +7,8 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
 import structlog
 
@@ -30,14 +30,13 @@ GENERATE_TIMEOUT_S: Final = 25.0  # less than a tool's time-out in a turn, so th
 _BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again.")
 
 
+@dataclass(frozen=True, slots=True)
 class LlmGenerate:
     """The tool. One instance serves any number of turns at once."""
 
-    spec = spec_of(NAME)
-
-    def __init__(self, model: Model, *, timeout_s: float = GENERATE_TIMEOUT_S) -> None:
-        self._model = model
-        self._timeout_s = timeout_s
+    model: Model
+    timeout_s: float = GENERATE_TIMEOUT_S
+    spec: ClassVar = spec_of(NAME)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Return JSON as ``content``: ``success`` with text and token counts, or ``error``, ``type`` and ``hints``."""
@@ -59,8 +58,8 @@ class LlmGenerate:
             usage = Usage(model_calls=1)  # a failed call counts against the turn's budget too
             return ToolResult(ok=False, content=compact_json(body), error=error, hints=hints, usage=usage)
         usage = generated.usage
-        counts = (usage.tokens, usage.prompt_tokens, usage.completion_tokens)
-        tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
+        counts = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+        tokens = {"tokens_used": usage.tokens} | counts
         log.info("llm_generate_completed", **tokens, latency_ms=latency_ms)
         body = {"success": True, "generated_text": generated.text, **tokens, "estimated": usage.estimated}
         return ToolResult(content=compact_json(body), generated=generated.text, usage=usage, call=generated.call)
@@ -71,14 +70,14 @@ class LlmGenerate:
 
         async def generate() -> None:
             tokens, temperature = arguments.get("max_tokens", MAX_TOKENS), arguments.get("temperature", TEMPERATURE)
-            async with asyncio.timeout(self._timeout_s):
-                results.append(await self._model.generate(prompt, max_tokens=tokens, temperature=temperature))
+            async with asyncio.timeout(self.timeout_s):
+                results.append(await self.model.generate(prompt, max_tokens=tokens, temperature=temperature))
 
         error = await error_of(generate)
         if isinstance(error, ModelError):
             return error
         if isinstance(error, TimeoutError):
-            return ModelError(kind="TimeoutError", detail=f"no text within {self._timeout_s:g} seconds")
+            return ModelError(kind="TimeoutError", detail=f"no text within {self.timeout_s:g} seconds")
         if error:
             return ModelError(kind="LLMError", detail=f"the model failed: {type(error).__name__}")
         text = draft_of(results[0].text).strip()
