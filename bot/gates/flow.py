@@ -36,6 +36,7 @@ log = structlog.get_logger()
 RETRY_S: Final = 30.0
 MAX_MESSAGES: Final = 1_000
 LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows event ids
+AGED_S: Final = 60.0  # a younger question costs no call to Slack
 NEWER_RETRY_S: Final = 5.0
 # After a rollback no newer worker comes: this version then reads as much of the message as it can.
 MAX_NEWER_WAIT_S: Final = 15 * 60.0
@@ -110,20 +111,27 @@ def is_emoji(text: str) -> bool:
 
 
 async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
-    """End a late question if the thread or Slack shows that it was answered. A shortcut works on any old message."""
-    incoming, state = job.incoming, job.facts.state
+    """End a question that came or waited long, if the thread or Slack shows that it was answered.
+
+    Redis may have been restored from a backup, or have lost the question and got it again. A shortcut works on any old
+    message.
+    """
+    incoming, state, waited_s = job.incoming, job.facts.state, job.claimed.waited_s
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
-    if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
+    if not incoming.event_ts or max(late_s, waited_s) < AGED_S or job.claimed.tries > 1 or job.waiting_since:
         return None
-    was_asked = any(message.ts == incoming.ts and message.addressed for message in state.history)
-    is_answered = was_asked or incoming.ts in state.posted
+    is_answered = incoming.ts in state.posted
+    is_answered |= any(message.ts == incoming.ts and message.addressed for message in state.history)
     try:
-        is_answered = is_answered or bool(await at.delivery.reader.find_posts(incoming.thread, incoming.ts))
+        posts = () if is_answered else await at.delivery.reader.find_posts(incoming.thread, incoming.ts)
     except DeliveryFailed as failure:
-        return None if failure.permanent else give_back(failure.again_s or job.gate_wait_s)
-    if is_answered:
-        log.info("late_question_known", late_s=round(late_s))
-    return OK if is_answered else None
+        # Slack's limits delay a long queue no further. Only a question that Slack sends again has to wait.
+        goes_on = failure.permanent or (failure.is_limited and late_s < LATE_S)
+        return None if goes_on else give_back(failure.again_s or job.gate_wait_s)
+    if is_answered or any(posted.turn_id for posted in posts):
+        log.info("late_question_known", late_s=round(late_s), waited_s=round(waited_s))
+        return OK
+    return None
 
 
 async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:

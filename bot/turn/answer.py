@@ -93,9 +93,10 @@ class Answering:
             if failure.permanent or job.claimed.waited_s > self.at.timeouts.slack_s:
                 return give_up(failure.reason)
             return give_back(failure.again_s or self.at.timeouts.pause_s(job.claimed.waited_s))
-        except (asyncio.CancelledError, LeaseLost):
-            if not job.lease.is_held():
+        except (asyncio.CancelledError, LeaseLost) as error:
+            if isinstance(error, LeaseLost) or not job.lease.is_held():
                 await self.at.recheck_later(job)
+                await self.at.store_again(job)
             raise
         finally:
             if claimed.tries > 1 and job.may_have_posted:  # a crashed worker may already have posted this

@@ -7,10 +7,12 @@ stored with the audience that it had when it was found, but some people may have
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import structlog
+from redis.exceptions import RedisError
 
 from agent.json_data import compact_json, compress, decompress, mapping, objects, parse_json, parse_number
 from agent.knowledge.index.index import KnowledgeIndex
@@ -24,6 +26,7 @@ from bot.delivery.answer_key import AnswerKey, Badge, Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.queue.claim import Claimed, Lease
+from bot.queue.queue import SEEN_TTL_S
 from bot.slack.directory import NOTICE_TTL_S, Memberships, Person, SlackDirectory
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
@@ -328,6 +331,15 @@ class TeamServices:
     async def recheck_later(self, job: Job) -> None:
         """Leave a recheck of this question: two workers had it, or Slack may still begin a stream for it."""
         await Rechecks(self.stores.mailbox).add_once(job.claimed, job.place, job.incoming.ts)
+
+    async def store_again(self, job: Job) -> None:
+        """Store a message whose lease is lost, if Redis was emptied: otherwise its event ids are known for a day."""
+        claimed, event_ids = job.claimed, job.incoming.event_ids
+        if event_ids and claimed.waited_s < SEEN_TTL_S / 2:
+            said = claimed.id.partition("/")[0]
+            with suppress(RedisError):
+                if await self.stores.mailbox.enqueue(claimed.thread, claimed.body, event_ids=event_ids, said=said):
+                    log.warning("question_stored_again", message_id=claimed.id)
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
         """Post a text that only the author sees. Return the failure if Slack did not accept it."""
