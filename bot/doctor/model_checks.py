@@ -143,7 +143,7 @@ async def _vector_counts(settings: Settings) -> str:
     # The check of the documents syncs them; here we only count them.
     corpus = replace(corpus_of(settings), roots=(), sources=())
     async with open_index(corpus) as (index, _), open_meaning(settings, index) as meaning:
-        having, every = await asyncio.to_thread(meaning.counts) if meaning else (0, 0)
+        having, every = await asyncio.to_thread(meaning.store.counts) if meaning else (0, 0)
         by_pgvector = await asyncio.to_thread(index.pgvector)
     text = f"{having:,} of {every:,} passages have a vector"
     if having < every:

@@ -53,7 +53,7 @@ async def make_vectors(
     if meaning is None:
         return 0, 0
     await _make(meaning, progress)
-    return await asyncio.to_thread(meaning.counts)
+    return await asyncio.to_thread(meaning.store.counts)
 
 
 @asynccontextmanager
@@ -94,7 +94,7 @@ async def _make(meaning: SemanticRanker, progress: Callable[[int, int], None] | 
 
 async def _count_tokens(meaning: SemanticRanker, stats: Stats, counted: Counter[str]) -> None:
     """Add the tokens since the last count to the day's figures."""
-    new = Counter(meaning.tokens) - counted
+    new = Counter(meaning.embedder.tokens) - counted
     from redis.exceptions import RedisError  # noqa: PLC0415 - only Orion that serves counts
 
     try:

@@ -31,33 +31,28 @@ class SemanticRanker:
     """A ``Meaning`` over the vectors of one index. ``failure`` says why search uses words only, if it does."""
 
     def __init__(self, embedder: Embedder, index: KnowledgeIndex) -> None:
-        self._embedder = embedder
+        self.embedder = embedder
         self._index = index
-        self._store = VectorStore(index)
+        self.store = VectorStore(index)
         self._questions: OrderedDict[str, Vectors] = OrderedDict()
         self._retry_at = 0.0
         self.failure = ""
-
-    @property
-    def tokens(self) -> Mapping[str, int]:
-        """Tokens that were embedded by this process, by model."""
-        return self._embedder.tokens
 
     async def embed_question(self, query: str) -> Vectors | None:
         """Return the question's vector, or None to search by words: there are no vectors, or the server is down."""
         if not query.strip() or time.monotonic() < self._retry_at:
             return None
-        if not (space := await asyncio.to_thread(self._store.space)):
+        if not (space := await asyncio.to_thread(self.store.space)):
             return None
-        if query in self._questions and space == self._embedder.space:
+        if query in self._questions and space == self.embedder.space:
             self._questions.move_to_end(query)
             return self._questions[query]
         try:
             async with asyncio.timeout(QUESTION_TIMEOUT_S):
-                await self._embedder.find_model()
-                if space != self._embedder.space:  # vectors of an earlier model
+                await self.embedder.find_model()
+                if space != self.embedder.space:  # vectors of an earlier model
                     return None
-                vector = await self._embedder.embed_question(query)
+                vector = await self.embedder.embed_question(query)
         except (EmbedderError, TimeoutError) as error:
             self._report_failure(error if isinstance(error, EmbedderError) else EmbedderError("no reply in time"))
             return None
@@ -69,7 +64,7 @@ class SemanticRanker:
 
     def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int, seen: Condition) -> Sequence[Ranked]:
         """Return the best ``most`` of the ``seen`` passages, by words and by similarity in meaning."""
-        near, usual = self._store.nearness(vector, [number for number, _ in by_words], most, seen)
+        near, usual = self.store.nearness(vector, [number for number, _ in by_words], most, seen)
         return fuse_scores(by_words, scale_cosines(near, usual))[:most]
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
@@ -78,9 +73,9 @@ class SemanticRanker:
         The next run continues a stopped one. Raises ``EmbedderError`` and ``KnowledgeAwayError``.
         """
         try:
-            model = await self._embedder.find_model()
-            space = self._embedder.space
-            is_complete = await asyncio.to_thread(self._store.is_complete, space)
+            model = await self.embedder.find_model()
+            space = self.embedder.space
+            is_complete = await asyncio.to_thread(self.store.is_complete, space)
             made = 0 if is_complete else await self._make_missing(model, space, progress)
         except EmbedderError as error:
             self._report_failure(error)
@@ -94,21 +89,19 @@ class SemanticRanker:
             if not await asyncio.to_thread(lock.enter_context, self._index.alone("vectors")):
                 log.info("vectors_made_elsewhere")
                 return 0
-            for numbers in parts(await asyncio.to_thread(self._store.begin, space), _BATCH):
-                places, texts = await asyncio.to_thread(self._store.texts, space, numbers)
-                vectors = await self._embedder.embed_passages([*texts.values()]) if texts else ()
-                await asyncio.to_thread(self._store.put, space, places, dict(zip(texts, vectors, strict=True)))
+            missing = await asyncio.to_thread(self.store.begin, space)
+            _, every = await asyncio.to_thread(self.store.counts)
+            for numbers in parts(missing, _BATCH):
+                places, texts = await asyncio.to_thread(self.store.texts, space, numbers)
+                vectors = await self.embedder.embed_passages([*texts.values()]) if texts else ()
+                await asyncio.to_thread(self.store.put, space, places, dict(zip(texts, vectors, strict=True)))
                 made += len(places)
                 if progress:
-                    progress(*await asyncio.to_thread(self.counts))
-            await asyncio.to_thread(self._store.tidy, space)
+                    progress(every - len(missing) + made, every)
+            await asyncio.to_thread(self.store.tidy, space)
         if made:
             log.info("vectors_made", passages=made, model=model, seconds=round(time.monotonic() - began, 1))
         return made
-
-    def counts(self) -> tuple[int, int]:
-        """Return how many passages have a vector, and how many there are."""
-        return self._store.counts()
 
     def _report_failure(self, error: EmbedderError) -> None:
         self._retry_at = time.monotonic() + RETRY_AFTER_S

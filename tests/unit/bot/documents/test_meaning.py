@@ -98,13 +98,15 @@ async def test_vectors_are_made_in_the_background_and_their_tokens_counted(
     async with open_index(corpus_of(settings)) as (index, _), open_meaning(settings, index) as meaning:
         assert meaning is not None
         async with keep_vectors_current(meaning, stats, again_s=0.01):
-            await wait_until(lambda: meaning.counts() == (1, 1), "the first passage has a vector")
+            await wait_until(lambda: meaning.store.counts() == (1, 1), "the first passage has a vector")
             (docs / "dogs.md").write_text("# Animals\n\nDogs are welcome on Fridays.\n")
             await asyncio.to_thread(index.index, [docs])
-            await wait_until(lambda: meaning.counts() == (2, 2), "the second passage has one too")
+            await wait_until(lambda: meaning.store.counts() == (2, 2), "the second passage has one too")
 
             async def is_counted() -> bool:
-                return (await stats.read(1)).models().get("my-embedder", (0,))[0] == meaning.tokens["my-embedder"]
+                return (await stats.read(1)).models().get("my-embedder", (0,))[0] == meaning.embedder.tokens[
+                    "my-embedder"
+                ]
 
             await wait_until(is_counted, "the tokens are counted")
     assert index.meaning is None

@@ -128,11 +128,11 @@ async def test_vectors_are_taken_over_when_pgvector_comes_and_stay_when_it_goes(
                 ]
                 database.run("CREATE EXTENSION vector")
                 index.index([pages])
-                assert (index.pgvector(), ranker.counts()) == ("public", (0, 4))
-                assert (await ranker.make(), await ranker.make(), ranker.counts()) == (4, 0, (4, 4))
+                assert (index.pgvector(), ranker.store.counts()) == ("public", (0, 4))
+                assert (await ranker.make(), await ranker.make(), ranker.store.counts()) == (4, 0, (4, 4))
                 assert (await search(index, "accommodation"))[0] == "hotel.md"
                 database.run("DROP EXTENSION vector CASCADE")
-                assert (index.pgvector(), ranker.counts()) == ("", (4, 4))
+                assert (index.pgvector(), ranker.store.counts()) == ("", (4, 4))
                 assert (await search(index, "accommodation"))[0] == "hotel.md"
                 assert server.embedded[4:] == ["accommodation"]
 
@@ -149,8 +149,8 @@ async def test_a_vector_that_an_older_version_stored_is_taken_over(database: Dat
                     session.execute("DELETE FROM passage_vectors WHERE number = ?", (number,))
                     session.execute("INSERT INTO passage_vectors VALUES (?, ?)", (number, digest))
                     session.execute("INSERT INTO vectors VALUES (?, ?)", (b"another", b"\0\0"))
-                assert ranker.counts() == (1, 2)
-                assert (await ranker.make(), ranker.counts(), len(server.embedded)) == (1, (2, 2), 2)
+                assert ranker.store.counts() == (1, 2)
+                assert (await ranker.make(), ranker.store.counts(), len(server.embedded)) == (1, (2, 2), 2)
 
 
 def test_an_extension_that_an_admin_drops_is_not_created_again(database: Database, tmp_path: Path) -> None:

@@ -85,13 +85,13 @@ async def test_a_passage_without_any_of_the_words_is_found(index: KnowledgeIndex
         assert (await search(index, "canteen coffee"))[0] == "lunch.md"
         seen = SeenBy(index, Viewers(team="T", channel="C"))
         assert seen.search("accommodation", vector=await seen.embed_question("accommodation"))[0].document == "hotel.md"
-        assert ranker.tokens["embedder"] > 20
+        assert ranker.embedder.tokens["embedder"] > 20
 
 
 async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path) -> None:
     progress: list[tuple[int, int]] = []
     async with embedding_server() as server, ranker_of(index, server.url) as ranker:
-        assert ranker.counts() == (0, 4)
+        assert ranker.store.counts() == (0, 4)
         assert await ranker.make(progress=lambda having, every: progress.append((having, every))) == 4
         assert (progress, await ranker.make(), len(server.embedded)) == ([(4, 4)], 0, 4)
         (docs / "lunch.md").write_text(TEXTS["lunch.md"] + "\n## Doctor\n\nA sick note.\n")
@@ -100,7 +100,7 @@ async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path)
         server.embedded.clear()
         assert await ranker.make() == 3
         assert server.embedded == ["Lunch\nDoctor\n\nA sick note."]
-        assert ranker.counts() == (4, 4)
+        assert ranker.store.counts() == (4, 4)
         assert "door.md" not in await search(index, "badge")
 
 
@@ -170,7 +170,7 @@ async def test_rate_limits_are_waited_out_and_a_broken_run_is_continued(index: K
 
         with pytest.raises(KeyboardInterrupt):
             await ranker.make(progress=stop)
-        made, every = ranker.counts()
+        made, every = ranker.store.counts()
         assert 0 < made < every == 124
         assert made + await ranker.make() == every
         assert len(server.embedded) == every
@@ -190,7 +190,7 @@ async def test_batches_and_texts_that_are_too_large_are_reduced(index: Knowledge
             return await super()._embeddings(request)
 
     async with Small(embed=word_vector) as server, ranker_of(index, server.url) as ranker:
-        assert await ranker.make() == ranker.counts()[1]
+        assert await ranker.make() == ranker.store.counts()[1]
         assert max(map(len, server.embedded)) <= 600
 
 
@@ -315,7 +315,7 @@ async def test_a_killed_process_leaves_its_vectors_and_no_lock(
         assert await ranker.make() == 0
         maker.kill()
         await maker.wait()
-        assert ranker.counts() == (held, 204)
+        assert ranker.store.counts() == (held, 204)
         made = 0
         while not made:  # the database server may need a moment to notice
             made = await ranker.make()
