@@ -293,7 +293,7 @@ class _TeamBots:
             saves_answers=self.settings.answers is not None,
         )  # fmt: skip
         flow = Flow(Answering(services), UnaskedAnswers(services))
-        return TeamBot(workspace=workspace, delivery=delivery, people=people, handler=flow)
+        return TeamBot(delivery=delivery, people=people, handler=flow)
 
     def syncing(self, *, at_start: bool) -> Syncing | None:
         """Make the background sync, if there are documents to read now or again."""

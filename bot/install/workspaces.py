@@ -34,7 +34,7 @@ from bot.install.installations import (
 from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
 from bot.queue.worker import Handler
 from bot.settings import Settings
-from bot.slack.client import NotAuthorized, SlackWorkspace, copy_client, open_client
+from bot.slack.client import NotAuthorized, copy_client, open_client
 from bot.slack.directory import SlackDirectory
 from bot.slack.manifest import INSTALL_EVENTS
 from bot.slack.message import BotIdentity
@@ -67,7 +67,6 @@ log = structlog.get_logger()
 class TeamBot:
     """The parts that serve one workspace."""
 
-    workspace: SlackWorkspace
     delivery: Delivery
     people: SlackDirectory
     handler: Handler
@@ -99,7 +98,7 @@ class Workspaces(ABC):
             if failure.reason == NOT_INSTALLED:
                 return None
             raise NotAuthorized(failure.reason) from None
-        return await team_bot.workspace.authorize()
+        return await team_bot.delivery.workspace.authorize()
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Handle a claimed message. Drop one of a workspace that is no longer served."""
@@ -130,7 +129,7 @@ class OneWorkspace(Workspaces):
 
     async def of(self, team: str) -> TeamBot:
         """Return its bot. Raises ``DeliveryFailed`` for work of another Orion or for another workspace's token."""
-        own = await self.team_bot.workspace.identity()
+        own = await self.team_bot.delivery.workspace.identity()
         if team and own.team not in {"", team}:
             raise DeliveryFailed(OTHER_TEAM, permanent=False)
         return self.team_bot
@@ -142,11 +141,10 @@ class OneWorkspace(Workspaces):
 
 @dataclass(frozen=True)
 class InstalledWorkspaces(Workspaces):
-    """All installed workspaces. ``client`` is copied for each and shares its connections."""
+    """All installed workspaces. The client of ``oauth`` is copied for each and shares its connections."""
 
     installations: Installations
     oauth: OAuthCalls
-    client: AsyncWebClient
     bots: TeamBots
     allowed_teams: frozenset[str] = frozenset()  # none named: all
     _team_bots: dict[str, TeamBot] = field(default_factory=dict)
@@ -160,9 +158,9 @@ class InstalledWorkspaces(Workspaces):
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = await self._with_fresh_token(found)
         if team not in self._team_bots:
-            self._team_bots[team] = self.bots.open(copy_client(self.client, found.bot_token))
+            self._team_bots[team] = self.bots.open(copy_client(self.oauth.client, found.bot_token))
         team_bot, own = self._team_bots[team], BotIdentity(user=found.bot_user, bot=found.bot_id, team=team)
-        team_bot.workspace.use_installation(found.bot_token, own)
+        team_bot.delivery.workspace.use_installation(found.bot_token, own)
         return team_bot
 
     async def teams(self) -> Sequence[str]:
@@ -239,7 +237,7 @@ async def open_slack(settings: Settings, redis: Redis, bots: TeamBots, *, prefix
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
         pages = InstallPages(calls, States(redis, prefix=prefix), installations, teams)
-        yield Slack(client, InstalledWorkspaces(installations, calls, client, bots, teams), pages)
+        yield Slack(client, InstalledWorkspaces(installations, calls, bots, teams), pages)
 
 
 def teams_of(settings: Settings) -> frozenset[str]:

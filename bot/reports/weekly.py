@@ -74,7 +74,7 @@ class WeeklyReports:
 
         Raises ``RedisError``, ``DeliveryFailed``, ``KnowledgeAwayError`` and ``LeaseLost``; a later call tries again.
         """
-        own = await team_bot.workspace.identity()
+        own = await team_bot.delivery.workspace.identity()
         zone = (await team_bot.people.find_person(own.team, own.user)).tz
         due = latest_due(self.now(), zone)
         week = f"{due:%G-W%V}"
@@ -83,7 +83,7 @@ class WeeklyReports:
         if self.now() - due > MAX_LATE or not await self.redis.set(claim, "claimed", nx=True, ex=CLAIM_TTL_S):
             return False
         try:
-            if fault := await find_fault(team_bot.workspace.calls, self.settings.report, "ORION_REPORT"):
+            if fault := await find_fault(team_bot.delivery.workspace.calls, self.settings.report, "ORION_REPORT"):
                 await self._log_fault(own.team, *fault)
                 await self.redis.expire(claim, FAULT_TTL_S)
                 return False

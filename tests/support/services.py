@@ -72,7 +72,7 @@ def workspaces_of(slack: Slack, redis: Redis) -> Workspaces:
             reason = "not_installed"
             raise DeliveryFailed(reason, permanent=True)
         people = SlackDirectory(slack.workspace, redis)
-        return TeamBot(workspace=slack.workspace, delivery=slack.delivery, people=people, handler=UnusedHandler())
+        return TeamBot(delivery=slack.delivery, people=people, handler=UnusedHandler())
 
     return WorkspacesBy(of)
 

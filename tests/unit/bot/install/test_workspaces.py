@@ -348,14 +348,14 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
     async with open_client("", api_url=slack.api_url) as client:
         installations = Installations(redis, Seal([KEY]))
         oauth = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
-        yield Replica(workspaces=InstalledWorkspaces(installations, oauth, client, Bots()), installations=installations)
+        yield Replica(workspaces=InstalledWorkspaces(installations, oauth, Bots()), installations=installations)
 
 
 class Bots:
     def open(self, client: AsyncWebClient) -> TeamBot:
         workspace = SlackWorkspace(SlackCalls(client, patience_s=0.1))
         people = SlackDirectory(workspace, Redis())
-        return TeamBot(workspace=workspace, delivery=Delivery(workspace), people=people, handler=UnusedHandler())
+        return TeamBot(delivery=Delivery(workspace), people=people, handler=UnusedHandler())
 
 
 def incoming(thread: str) -> tuple[Claimed, Lease]:
@@ -389,7 +389,7 @@ async def test_a_token_is_refreshed_once_however_many_processes_notice(redis_cli
         assert after.expires_at > before.expires_at
         for task in asked:
             await task.result().delivery.send_direct_message(VISITOR, "hello")
-        assert (await task.result().workspace.identity()).user == BOT_USER
+        assert (await task.result().delivery.workspace.identity()).user == BOT_USER
 
 
 async def test_a_failed_refresh_keeps_a_token_that_is_still_valid(redis_client: Redis) -> None:
@@ -398,7 +398,7 @@ async def test_a_failed_refresh_keeps_a_token_that_is_still_valid(redis_client: 
         slack.grants.failing = "internal_error"
         with capture_logs() as lines:
             team_bot = await one.workspaces.of(ONE)
-        assert (await team_bot.workspace.authorize()).bot_token == kept.bot_token
+        assert (await team_bot.delivery.workspace.authorize()).bot_token == kept.bot_token
         assert [line["event"] for line in lines] == ["token_not_refreshed"]
         assert kept.bot_token not in str(lines)
 
@@ -447,7 +447,7 @@ async def test_an_installation_made_during_a_refresh_counts(redis_client: Redis)
             anew = slack.grants.issue(ONE)["access_token"]
             await one.installations.save(Installation(team=ONE, bot_token=anew, bot_user=BOT_USER, bot_id=BOT_ID))
             slack.grants.gate.set()
-        assert (await asking.result().workspace.authorize()).bot_token == anew
+        assert (await asking.result().delivery.workspace.authorize()).bot_token == anew
 
 
 async def test_messages_of_an_uninstalled_workspace_are_given_up(redis_client: Redis) -> None:

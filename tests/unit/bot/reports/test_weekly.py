@@ -49,7 +49,6 @@ class Setting:
         """The task of one worker."""
         slack = self.slack
         bot = TeamBot(
-            workspace=slack.workspace,
             delivery=slack.delivery,
             people=SlackDirectory(slack.workspace, self.redis),
             handler=UnusedHandler(),
