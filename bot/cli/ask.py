@@ -1,7 +1,5 @@
 """`orion ask`: one turn of the real agent in the terminal, verified as in Slack. It can continue a thread."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -71,7 +69,7 @@ async def ask(
     return result
 
 
-async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
+async def _store(settings: Settings, stack: AsyncExitStack) -> "ThreadStore":
     # Redis's client takes a tenth of a second to import: only a question with a thread needs it.
     from agent.thread.store import ThreadStore
     from bot.redis.server import open_redis

@@ -5,8 +5,6 @@ whole; the next message rebuilds it from Slack. Event ids stay for a day, becaus
 as new.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re
@@ -69,7 +67,7 @@ def langfuse_user(user: str) -> str:
     return hashlib.sha256(user.encode()).hexdigest()  # as ``observability.langfuse.tracing`` writes it
 
 
-async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgetting:
+async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> "Forgetting":
     """Forget the person ``user``, or else the ``thread``. Raises ``WrongUse`` and ``RedisError``."""
     if user and not _USER.fullmatch(user):
         raise WrongUse(why="--user must be a Slack user id, such as U024BE7LH (profile, ⋮, Copy member ID).")

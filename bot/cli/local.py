@@ -1,7 +1,5 @@
 """`orion local`: opens the page first and then imports its Orion."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """All `orion` commands. Each imports what it needs; wrong use ends with exit code 2 and a sentence."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import io
@@ -196,7 +194,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     raise typer.Exit(0 if verdict.passed else 1)
 
 
-def _print_verdict(verdict: Verdict) -> None:
+def _print_verdict(verdict: "Verdict") -> None:
     output.print_text(verdict.text)
     for repair in verdict.repairs:
         output.note(f"repaired {repair.kind} ×{repair.count}", "cyan")

@@ -4,8 +4,6 @@ A caller is a person of the workspace, with the same access rules, budgets and a
 public, who see only public documents.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time

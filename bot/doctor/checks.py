@@ -1,7 +1,5 @@
 """The checks of `orion doctor`: Slack, Redis, documents, models."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Coroutine, Sequence

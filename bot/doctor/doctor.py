@@ -4,8 +4,6 @@ All checks run at once, each within ``within_s`` seconds; a failing check does n
 nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -142,7 +140,7 @@ async def _check_mcp(settings: Settings, within_s: float) -> Finding | dict[str,
         return {f"MCP {one.server.name}": _finding(one, surplus) for one in tools.connections}
 
 
-def _finding(connection: McpConnection, surplus: Sequence[str]) -> Finding:
+def _finding(connection: "McpConnection", surplus: Sequence[str]) -> Finding:
     server, names = connection.server, sorted(tool.spec.name for tool in connection.tools)
     if not connection.is_connected:
         where = "its url and headers" if server.url else "its command, args and env"

@@ -3,8 +3,6 @@
 The background sync loads little more than this module, so do not import a model, Slack or Redis here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 import time

@@ -3,8 +3,6 @@
 `orion index` and `orion docs` start with this, so it imports no language model.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re
@@ -150,7 +148,7 @@ def _sync_unless_busy(
     return IndexReport()
 
 
-def web_sources(settings: Settings) -> tuple[WebSource, ...]:
+def web_sources(settings: Settings) -> "tuple[WebSource, ...]":
     """Return one source for each site in ``ORION_WEB_DOCS``; only its hosts are ever contacted. Raises ``WrongUse``."""
     from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - only installations with web sites load it
 

@@ -3,8 +3,6 @@
 The child ends with its parent. Its exit code is 0 after a sync, and ``ELSEWHERE`` if another process did it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

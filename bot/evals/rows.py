@@ -1,7 +1,5 @@
 """Labelled rows, one JSON object per line, and the figures of reports."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +19,7 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else val
 """An optional text; null counts as absent."""
 
 
-def _unique_ids(sources: list[SourceRow]) -> list[SourceRow]:
+def _unique_ids(sources: "list[SourceRow]") -> "list[SourceRow]":
     numbers = [source.id for source in sources]
     # "[2]" in a text must mean exactly one source.
     if twice := next((number for number in numbers if numbers.count(number) > 1), None):

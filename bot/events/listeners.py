@@ -4,8 +4,6 @@ While Redis is down ``on_error`` answers 500, and Slack resends the event for ab
 ``bot.events.catch_up`` looks for lost messages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -53,7 +51,7 @@ _ACKNOWLEDGES_FIRST = "without process_before_response events are acknowledged b
 log = structlog.get_logger()
 
 
-def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> Listeners:
+def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> "Listeners":
     """Register the listeners. Raises ``ValueError`` for an app that would acknowledge before it stores."""
     if not app.process_before_response:
         raise ValueError(_ACKNOWLEDGES_FIRST)

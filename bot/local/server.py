@@ -1,7 +1,5 @@
 """A Slack-compatible server on this machine, and the page it serves. Orion uses it as it uses Slack."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The Web API and the page's API check permissions first. ``save`` and ``load`` keep the conversations across a restart.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import secrets

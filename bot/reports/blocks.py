@@ -1,7 +1,5 @@
 """The report as a message in Slack, and its text for a terminal. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date

@@ -4,8 +4,6 @@ The text of a question is shown in the place where it was asked, and elsewhere o
 in direct chats are only counted.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Post the report once a week, on Monday at 9:00 in the workspace's time zone."""
 
-from __future__ import annotations
-
 import asyncio
 import time as clock
 from collections.abc import Callable

@@ -4,8 +4,6 @@ If Slack accepts sockets and drops them (``too_many_websockets``), the SDK asks 
 pauses grow. ``ready`` means that Slack said hello on the open socket.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random
@@ -41,7 +39,7 @@ class PacedClient(SocketModeClient):
 
     wss_uri: str | None = None
 
-    def __init__(self, front: SocketFront) -> None:
+    def __init__(self, front: "SocketFront") -> None:
         super().__init__(
             front.app_token, logger=library_logger(), web_client=front.app.client, ping_interval=front.ping_interval_s
         )

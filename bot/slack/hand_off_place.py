@@ -1,7 +1,5 @@
 """The place for "Ask a human": a user group in the thread itself, or a channel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +25,7 @@ class HandOffPlace:
     channels: ChannelFile | None = None
     _channel: str = ""  # the id of a ``#name``, once it was looked up
 
-    def in_channel(self, thread: ThreadKey) -> HandOffPlace:
+    def in_channel(self, thread: ThreadKey) -> "HandOffPlace":
         """Return the place for a thread, because a channel may have its own."""
         own = self.channels.of(thread.team, thread.channel).handoff if self.channels else ""
         return HandOffPlace(own, self.people) if own else self

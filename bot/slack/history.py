@@ -1,7 +1,5 @@
 """Reads conversations back from Slack: the messages of a thread, and Orion's posts for a question."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

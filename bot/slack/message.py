@@ -1,11 +1,9 @@
 """A message to Orion as stored in the queue, Orion's identity in a workspace, and the lists of people who may ask."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from agent.json_data import compact_json, parse_json
 from agent.thread.conversation import Question, ThreadKey
@@ -110,12 +108,12 @@ class Incoming:
         return compact_json(fields)
 
     @classmethod
-    def from_json(cls, body: str) -> Incoming:
+    def from_json(cls, body: str) -> Self:
         """Read a stored message without a newer version's unknown fields. Raises ``ValueError`` for anything else."""
         return cls.from_fields(parse_json(body))
 
     @classmethod
-    def from_fields(cls, fields: Any) -> Incoming:
+    def from_fields(cls, fields: Any) -> Self:
         """Read the same from parsed JSON."""
         try:
             known = {name: fields[name] for name in cls.__slots__ if name in fields}
@@ -128,7 +126,7 @@ class Incoming:
             raise ValueError(message) from exc
 
     @classmethod
-    def from_body(cls, body: str) -> Incoming | None:
+    def from_body(cls, body: str) -> Self | None:
         """Read the message in an entry of the queue; None for anything else."""
         try:
             return cls.from_json(body)

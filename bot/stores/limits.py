@@ -4,8 +4,6 @@ Days are in UTC. Tokens are counted call by call, so a killed worker's share cou
 average before it begins and releases it when it ends, so that a burst of questions cannot exceed a budget.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -118,7 +116,7 @@ class Budgets:
             await self.release(turn_id, incoming)
 
     @asynccontextmanager
-    async def count_turn(self, incoming: Incoming) -> AsyncIterator[TurnTokens]:
+    async def count_turn(self, incoming: Incoming) -> AsyncIterator["TurnTokens"]:
         """Yield the counter of a turn. What it has not written yet is written at the end of the block."""
         async with background_tasks() as tasks:
             tokens = TurnTokens(self, incoming, tasks)

@@ -1,7 +1,5 @@
 """The passages behind a claim: what "Why trust this?" shows of the lines that its verdict names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest

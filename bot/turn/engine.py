@@ -3,14 +3,12 @@
 It needs neither Slack nor Redis, so `orion ask` can run with it alone.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Self, TypedDict, Unpack
 
 from agent.budget import Budget
 from agent.circuit_breaker import CircuitBreaker
@@ -80,7 +78,7 @@ class TurnTimeouts:
     socket_pause_s: float = 1.0
 
     @classmethod
-    def of(cls, settings: Settings) -> TurnTimeouts:
+    def of(cls, settings: Settings) -> Self:
         """Take the admin's settings. A judge gets a third of a model's time: a claim without its verdict is cut out."""
         reply = settings.model_timeout_s
         model = Timeouts(reply=reply, idle=reply)
@@ -109,7 +107,7 @@ class Engine:
     policy: Policy
     budget: Budget
     report: IndexReport
-    mcp: McpTools | None = None
+    mcp: "McpTools | None" = None
     audiences: tuple[str, ...] = ()
     judge: Judge | None = None
     shared: bool = False
@@ -235,7 +233,9 @@ RESERVED: Final = frozenset(
 )
 
 
-async def open_tools(settings: Settings, stack: AsyncExitStack) -> tuple[list[Tool], McpTools | None, tuple[str, ...]]:
+async def open_tools(
+    settings: Settings, stack: AsyncExitStack
+) -> "tuple[list[Tool], McpTools | None, tuple[str, ...]]":
     """Open the tools that the settings name: fixed ones, those of MCP servers, and the servers' audiences.
 
     Raises ``WrongUse``.

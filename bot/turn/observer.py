@@ -1,7 +1,5 @@
 """Listens to a turn for its record, the status that people see, metrics, counters and traces. Counts once per turn."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +54,7 @@ class Observers:
     @asynccontextmanager
     async def turn(
         self, question: Question, turn_id: str, engine: Engine, *, waited_s: float = 0.0
-    ) -> AsyncIterator[TurnObserver]:
+    ) -> AsyncIterator["TurnObserver"]:
         """Watch one turn, whose question waited ``waited_s`` in its mailbox. Its trace is closed however it ends."""
         trace = await self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()

@@ -5,13 +5,11 @@ a reminder before it removes the status after two minutes. A workspace without s
 instead.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 import structlog
 
@@ -76,7 +74,7 @@ class WorkingStatus:
     _keeper: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def updating(self) -> AsyncIterator[WorkingStatus]:
+    async def updating(self) -> AsyncIterator[Self]:
         """Keep the status up to date during the block, then clear it."""
         self._text, self._loading = self.first, LOADING if self.first == THINKING else ()
         try:
