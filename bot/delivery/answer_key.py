@@ -23,7 +23,7 @@ from bot.slack.history import NOT_STREAMED, Posted, StreamedMessage, age_s
 from bot.slack.web_api import LeaseCheck, no_lease
 
 _EMPTY_STREAM_S: Final = 10  # seconds after which an empty stream must be from a crashed worker
-Badge = Literal["partial", "quotes", "failed", "unasked"]  # a line of the footer
+Badge = Literal["partial", "quotes", "failed", "unasked"]  # a line of the footer, the text ``…_badge``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from agent.texts.catalogue import age, say, truncate
-from bot.delivery.answer_key import AnswerKey, Badge
+from bot.delivery.answer_key import AnswerKey
 from bot.delivery.rich_text import (
     MAX_LIST_ROWS,
     Block,
@@ -41,12 +41,6 @@ _SEPARATOR = "  ·  "
 _VERBATIM: Block = {"verbatim": True}  # so that Slack does not turn hosts into links or names into mentions
 _COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
 _MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
-_BADGES: dict[Badge, str] = {
-    "partial": "partial_badge",
-    "quotes": "quoted_answer_badge",
-    "failed": "failed_badge",
-    "unasked": "unasked_badge",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +182,7 @@ def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
 
 def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:
     """Return the badges and the cited sources in one line. Sources without room are counted."""
-    lines = [say(_BADGES[badge], key.language, id=short_id(key.turn_id)) for badge in key.badges]
+    lines = [say(f"{badge}_badge", key.language, id=short_id(key.turn_id)) for badge in key.badges]
     if answer.verified and answer.sources and "quotes" not in key.badges:
         if answer.rules_only:
             lines.append(say("rules_badge", key.language))

@@ -111,7 +111,7 @@ class Engine:
     audiences: tuple[str, ...] = ()
     judge: Judge | None = None
     shared: bool = False
-    meaning: SemanticRanker | None = None
+    meaning: "SemanticRanker | None" = None
     breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
 
     @property

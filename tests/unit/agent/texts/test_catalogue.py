@@ -7,6 +7,7 @@ from typing import get_args
 from agent.texts.catalogue import LANGUAGES, LOADING, say, texts, translate_status
 from agent.thread.conversation import FileTrouble
 from bot.answers import Fault
+from bot.delivery.answer_key import Badge
 from bot.delivery.dialogs import REASONS
 from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair
@@ -20,7 +21,7 @@ ROOM = {
 }
 BUILT = re.compile(
     r"away_(documents|web|slack|git|files)|budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+"
-    r"|save_(fault_\w+|question|answer|audience|owner|review|approve|reject|edit|withdraw)"
+    r"|(partial|quotes|failed|unasked)_badge|save_(fault_\w+|question|answer|audience|owner|review|approve|reject|edit|withdraw)"
     r"|channel_(fault_\w+|which|documents|instruction|mode|handoff|language|mention|listen)"
 )
 """Keys whose second half is a value of the program."""
@@ -62,6 +63,7 @@ def test_every_reason_checker_and_file_problem_has_its_text() -> None:
     assert {f"trust_by_{checker}" for checker in ("quotation", "rule", "judge", "nobody")} <= set(texts("en"))
     assert {f"wrong_{reason}" for reason in REASONS} <= set(texts("en"))
     assert {f"save_fault_{fault}" for fault in get_args(Fault)} <= set(texts("en"))
+    assert {f"{badge}_badge" for badge in get_args(Badge)} <= set(texts("en"))
     assert {f"file_{trouble}" for trouble in get_args(FileTrouble) if trouble} <= set(texts("en"))
 
 
