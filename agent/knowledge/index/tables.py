@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -130,18 +131,20 @@ def put_states(session: IndexSession, states: Mapping[str, SourceState | None]) 
 def rank_by_words(
     session: IndexSession, words: Sequence[str], most: int, seen: Condition = EVERY
 ) -> list[tuple[int, float]]:
-    """Return the numbers of the ``seen`` passages with any of these words, best first, each with its score."""
+    """Return the numbers of the ``seen`` passages with any of these words, best first, each with its score.
+
+    The score is a share of the highest possible one, that of a passage full of all these words.
+    """
     (passages,) = session.execute("SELECT passages FROM totals").fetchone()
-    counts = session.execute(_COUNTS.format(marks(words)), words).fetchall()
-    if not counts:
-        return []
-    rarities: list[Any] = []
-    for word, count in counts:  # in whole numbers: sums of others differ in their last bits between databases
-        rarity = math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5))
-        rarities += (word, round(_RARITY_SCALE * rarity))
-    statement = _BEST.format(", ".join(["(?, ?)"] * len(counts)), seen[0])
-    rows = session.execute(statement, (*rarities, *seen[1], most))
-    return [(number, score / (MAX_IMPACT * _RARITY_SCALE)) for number, score in rows]
+    counts = dict.fromkeys(words, 0) | dict(session.execute(_COUNTS.format(marks(words)), words).fetchall())
+    rarities = {  # in whole numbers: sums of others differ in their last bits between databases
+        word: round(_RARITY_SCALE * math.log(1 + (max(passages, count) - count + 0.5) / (count + 0.5)))
+        for word, count in counts.items()
+    }
+    statement = _BEST.format(", ".join(["(?, ?)"] * len(rarities)), seen[0])
+    rows = session.execute(statement, (*chain.from_iterable(rarities.items()), *seen[1], most))
+    highest = MAX_IMPACT * max(1, sum(rarities.values()))
+    return [(number, score / highest) for number, score in rows]
 
 
 def make(session: IndexSession, schema: str) -> None:

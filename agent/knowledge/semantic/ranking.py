@@ -21,6 +21,7 @@ from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, V
 log = structlog.get_logger()
 
 MEANING_SHARE: Final = 0.5  # the rest is the weight of words
+_ROUNDING: Final = 0.003  # of a cosine
 QUESTION_TIMEOUT_S: Final = 3.0  # a slow embedding server delays a question no longer than this
 RETRY_AFTER_S: Final = 30.0  # before a failed server is tried again
 _BATCH: Final = 32  # passages per request; a killed run loses one request, and a small server takes seconds for it
@@ -65,7 +66,7 @@ class SemanticRanker:
     def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int, seen: Condition) -> Sequence[Ranked]:
         """Return the best ``most`` of the ``seen`` passages, by words and by similarity in meaning."""
         near, usual = self.store.nearness(vector, [number for number, _ in by_words], most, seen)
-        return fuse_scores(by_words, scale_cosines(near, usual))[:most]
+        return fuse_scores(by_words, near, usual)[:most]
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Compute the missing vectors and return how many passages got one: 0 while another process does this.
@@ -116,16 +117,15 @@ class SemanticRanker:
         self.failure, self._retry_at = "", 0.0
 
 
-def scale_cosines(near: Mapping[int, float], usual: float) -> dict[int, float]:
-    """Return how far each cosine is above the ``usual`` one (.05 with some models, .75 with others), as a share."""
-    reach = max(near.values(), default=usual) - usual
-    return {number: (cosine - usual) / reach if reach > 0 else 0.0 for number, cosine in near.items()}
+def fuse_scores(by_words: Sequence[Ranked], cosines: Mapping[int, float], usual: float) -> list[Ranked]:
+    """Return all passages of both lists with combined scores, best first, ties by number.
 
-
-def fuse_scores(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[Ranked]:
-    """Return all passages of both lists with combined scores, best first, ties by number."""
-    best = max((score for _, score in by_words), default=0.0)
-    words = {number: score / best for number, score in by_words} if best > 0 else {}
+    Both scores are shares of the highest possible one: of a passage full of the question's words, and of the question
+    itself, counted from the ``usual`` cosine (.05 with some models, .75 with others). So words count for little if the
+    passages have few of them.
+    """
+    words = dict(by_words)
+    near = {number: (cosine - usual) / max(1 - usual, _ROUNDING) for number, cosine in cosines.items()}
     known = [near[number] for number in words if number in near]
     average = fmean(known) if known else 0.0  # so that a passage without a vector keeps its place
     scores = {

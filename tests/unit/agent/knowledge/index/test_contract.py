@@ -86,12 +86,14 @@ def test_passages_rank_by_the_plain_formula_and_equal_ones_keep_their_order(
     index.index([tmp_path])
     weights = [impacts(str(n), "", text) for n, text in enumerate(texts)]
     expected: Counter[int] = Counter()
-    for word in ("alpha", "beta"):
-        count = sum(word in each for each in weights)
-        rarity = math.log(1 + (len(texts) - count + 0.5) / (count + 0.5))
-        expected.update({n: rarity * each[word] / MAX_IMPACT for n, each in enumerate(weights) if word in each})
+    words = ("alpha", "beta", "omega")  # no passage has the last one
+    counts = {word: sum(word in each for each in weights) for word in words}
+    rarities = {word: math.log(1 + (len(texts) - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
+    for word, rarity in rarities.items():
+        share = rarity / sum(rarities.values()) / MAX_IMPACT
+        expected.update({n: share * each[word] for n, each in enumerate(weights) if word in each})
     ranked = sorted(expected.items(), key=lambda each: (-round(each[1], 9), each[0]))
-    found = index.by_words("alpha beta", 9)
+    found = index.by_words("alpha beta omega", 9)
     assert [(number >> 20) - 1 for number, _ in found] == [n for n, _ in ranked]
     assert [score for _, score in found] == pytest.approx([score for _, score in ranked], rel=1e-4)
 
