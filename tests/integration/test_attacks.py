@@ -185,7 +185,8 @@ DOCUMENTS = {
     for n in range(8)
 }
 QUESTIONS = ["How do I deploy?", "How many seats has the team plan?", "How do I roll back?", f"zebra? {BAD}"]
-QUESTIONS += [f"What is on shelf {number}? {attack}" for number, attack in enumerate(ATTACKS)]
+QUESTIONS += [f"What is on shelf {number}? {ATTACKS[number]}" for number in range(0, len(ATTACKS), 2)]
+QUESTIONS += [f"Where is rack {number}?" for number in range(1, len(ATTACKS), 2)]  # of answers that people saved
 
 
 async def save_every_attack(setting: Setting) -> None:
@@ -221,11 +222,9 @@ async def test_nothing_in_documents_names_and_messages_has_an_effect_anywhere(
             for user in (VISITOR, "U0ONCALL"):
                 roster.members[user] = Member(id=user, name=BAD, title=BAD)
             roster.channels["C0ENGINEERING"].name, roster.groups["S0HELPERS"] = BAD, BAD
-            questions = QUESTIONS[:5]
             if not model:
                 await save_every_attack(setting)
-                questions = QUESTIONS + [f"Where is rack {number}?" for number in range(len(ATTACKS))]
-            for question in questions:
+            for question in QUESTIONS[:5] if model else QUESTIONS:
                 file = workspace.add_file(VISITOR, "<!channel> \u202eevil.txt", f"Zebras deploy. {BAD}".encode())
                 ts = workspace.post(
                     VISITOR, CHANNEL, f"{MENTION} {question}", files=[file] if "zebra" in question else []

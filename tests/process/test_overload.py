@@ -9,14 +9,28 @@ from itertools import chain, cycle, repeat
 from pathlib import Path
 
 import aiohttp
+from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.cli.local import HANDBOOK
+from bot.cli.local import settings_for
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
+from tests.process.chaos.crew import crew
+from tests.process.chaos.ledger import read_log
+from tests.process.chaos.member import Role
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, MENTION, answers, posts, process, serve_environment, text_of
+from tests.support.orion_running import (
+    CHANNEL,
+    MENTION,
+    answers,
+    posts,
+    process,
+    serve_environment,
+    settings_in,
+    text_of,
+    text_pages,
+)
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -27,7 +41,7 @@ HEADERS_END_S = 10
 async def test_idle_and_slow_connections_do_not_block_events_for_orion_serve(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT))
+        opened = await stack.enter_async_context(LocalWorkspace(docs=(text_pages(),), strictness=LENIENT))
         command = ["serve", "--mode", "http", "--port", "0"]
         environment = serve_environment(opened, tmp_path)
         orion = await stack.enter_async_context(process(command, environment, log, descriptors=256))
@@ -79,30 +93,28 @@ async def test_a_burst_stays_within_a_daily_budget_even_if_a_worker_is_killed(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     usage = (TOKENS - 100, 100)
-    async with AsyncExitStack() as stack:
-        decisions = chain([HANGS], repeat(replace(RESPOND, usage=usage, wait_s=1)))  # a second for all others to begin
-        drafts = repeat(says(GOOD, usage=usage))
-        server = await stack.enter_async_context(ScriptedOpenAI(decisions=decisions, drafts=drafts))
-        opened = await stack.enter_async_context(LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT))
-        model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "ORION_MODEL": "m", "ORION_JUDGE": "off"}
-        environment = serve_environment(
-            opened, tmp_path, REDIS_URL=redis_url, ORION_DAILY_TOKENS_USER=str(2 * TOKENS), **model
-        )
-        await stack.enter_async_context(process(["serve", "--concurrency", "0"], environment, tmp_path / "front"))
-        logs = [tmp_path / "worker1", tmp_path / "worker2"]
-        workers = [await stack.enter_async_context(process(["worker"], environment, log)) for log in logs]
-        await wait_until(lambda: opened.connections == 1, "the front is connected", 60)
-        await wait_until(lambda: all("orion_started" in log.read_text() for log in logs), "both workers work", 60)
-        channels = [f"C0BURST{number}" for number in range(BURST)]
-        for channel in channels:
-            members = {VISITOR, BOT_USER}
-            opened.workspace.roster.channels[channel] = Channel(id=channel, name=channel.lower(), members=members)
-            opened.post(VISITOR, channel, f"{MENTION} {LIMIT}")
-        await wait_until(lambda: "decide" in server.phases(), "a turn has begun", 60)
-        for worker, log in zip(workers, logs, strict=True):
-            if "mission_set" in log.read_text():
-                worker.kill()
-        await wait_until(lambda: all(posts(opened, channel) for channel in channels), "each has its reply", 120)
+    decisions = chain([HANGS], repeat(replace(RESPOND, usage=usage, wait_s=1)))  # a second for all others to begin
+    async with (
+        ScriptedOpenAI(decisions=decisions, drafts=repeat(says(GOOD, usage=usage))) as server,
+        LocalWorkspace(docs=(text_pages(),), strictness=LENIENT) as opened,
+    ):
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "m", "judge": False}
+        limited = settings_in(tmp_path, redis_url, docs=(text_pages(),), daily_tokens_user=2 * TOKENS, **model)
+        with crew(tmp_path / "logs") as processes:
+            roles = [Role(name="front", socket=True, concurrency=0), *[Role(name="worker", lease_s=1.0)] * 2]
+            front, *workers = [processes.start(role, settings_for(limited, opened)) for role in roles]
+            for member in (front, *workers):
+                await member.ready()
+            await wait_until(lambda: opened.connections == 1, "the front is connected", 60)
+            channels = [f"C0BURST{number}" for number in range(BURST)]
+            for channel in channels:
+                members = {VISITOR, BOT_USER}
+                opened.workspace.roster.channels[channel] = Channel(id=channel, name=channel.lower(), members=members)
+                opened.post(VISITOR, channel, f"{MENTION} {LIMIT}")
+            await wait_until(lambda: "decide" in server.phases(), "a turn has begun", 60)
+            begun = {line["at"]: one for one in workers for line in read_log(one) if line["event"] == "mission_set"}
+            processes.kill(begun[min(begun)])
+            await wait_until(lambda: all(posts(opened, channel) for channel in channels), "each has its reply", 120)
         replies = [text_of(posts(opened, channel)[-1]) for channel in channels]
         assert sum("600 requests" in reply for reply in replies) == 1
         assert sum("budget for today" in reply for reply in replies) == BURST - 1
