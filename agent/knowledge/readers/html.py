@@ -109,6 +109,16 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
     return Content(title=title["text"].strip() if title else "", fields=fields, parts=whole(clean(text)))
 
 
+def fragment_to_markdown(fragment: str) -> str:
+    """Return a table, a list or a heading of HTML as Markdown; the fragment itself if it cannot be parsed."""
+    try:
+        shown = apply_raised_tags(fragment)
+        shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
+        return (convert(shown, _OPTIONS).content or "").strip()
+    except (ConversionError, ValueError, ParserError):
+        return fragment
+
+
 def _repeat_cells(page: str) -> str:
     """Return a page with each table cell that covers several rows repeated in them."""
     tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))

@@ -7,9 +7,11 @@ import hashlib
 import os
 import re
 import stat
+from calendar import day_abbr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from email.utils import parsedate
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -66,9 +68,9 @@ class Format:
 
 # Data and settings (JSON, YAML, TOML, INI …) are not read: they contain secrets more often than answers.
 FORMATS: Final = (
-    Format(name="Markdown", suffixes=(".md", ".markdown"), reader="text:read_markdown",
+    Format(name="Markdown", suffixes=(".md", ".markdown"), reader="markdown:read_markdown",
            types=("text/markdown", "text/x-markdown")),
-    Format(name="MDX", suffixes=(".mdx",), reader="text:read_mdx"),
+    Format(name="MDX", suffixes=(".mdx",), reader="markdown:read_mdx"),
     Format(name="HTML", suffixes=(".html", ".htm", ".xhtml"), reader="html:read_html",
            types=("text/html", "application/xhtml+xml")),
     Format(name="Word", suffixes=(".docx",), reader="docx:read_docx", packed=True,
@@ -78,7 +80,7 @@ FORMATS: Final = (
     Format(name="Excel", suffixes=(".xlsx", ".xlsm"), reader="spreadsheet:read_xlsx", packed=True,
            types=(f"{_OFFICE}spreadsheetml.sheet",)),
     Format(name="CSV", suffixes=(".csv", ".tsv"), reader="spreadsheet:read_csv", types=("text/csv",)),
-    Format(name="Jupyter notebook", suffixes=(".ipynb",), reader="text:read_notebook"),
+    Format(name="Jupyter notebook", suffixes=(".ipynb",), reader="markdown:read_notebook"),
     Format(name="PDF", suffixes=(".pdf",), reader="pdf:read_pdf", form="text", packed=True, types=("application/pdf",)),
     Format(name="reStructuredText", suffixes=(".rst",), reader="text:read_rst", form="text"),
     Format(name="plain text", suffixes=(".txt", ".text", ".adoc", ".org", ".log", ".tex", ".vtt", ".srt"), form="text",
@@ -136,6 +138,8 @@ _HEAD_DATE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEAD_CHARS: Final = 600
+_WEEKDAY: Final = re.compile(r"\A[^\W\d]{2,4}\.?,[ \t]+(?=\d)")  # "Mo., 6. Mai"
+_FIRST_DAY: Final = "1900-01-01"
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _NOT_PROSE: Final = re.compile(
     r"^(?:[ \t]*\|.*|(?: {4}|\t).*)$|^(?P<fence>```|~~~).*?(?:^(?P=fence)|\Z)", re.MULTILINE | re.DOTALL
@@ -151,7 +155,8 @@ def date_of(fields: Mapping[str, str], text: str, *, committed: float, changed: 
         datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds else "" for seconds in (committed, changed)
     )
     dates = (*(_iso(value) or _read_date(value) for value in values), by_commit, *map(_read_date, labelled), by_change)
-    return next(filter(None, dates), "")
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()  # today somewhere
+    return next((day for day in dates if _FIRST_DAY <= day <= tomorrow), "")
 
 
 def parse_timestamp(text: str) -> float:
@@ -165,7 +170,9 @@ def parse_timestamp(text: str) -> float:
 
 def _read_date(text: str) -> str:
     """Return the date at the start of a text; a month counts as its first day. "03/04/2026" is ambiguous."""
-    found = moments(text.rstrip("*_) "))
+    if text[:3] in day_abbr and (parsed := parsedate(text)):  # as in mail, and as Git writes it
+        return _iso("{:04}-{:02}-{:02}".format(*parsed))
+    found = moments(_WEEKDAY.sub("", text.rstrip("*_) ")))
     begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
     days = {(m.year, m.month, m.day or 1) for m in found if m.start == begins and m.month}
     if len(days) != 1:

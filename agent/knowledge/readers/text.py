@@ -1,7 +1,6 @@
-"""Readers of text: encodings, Markdown with front matter and links, reStructuredText, programs."""
+"""Readers of text: encodings, reStructuredText, programs, and the code and links of Markdown."""
 
 import codecs
-import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,24 +14,11 @@ from agent.knowledge.readers.document import (
     ReadLimits,
     clean,
     one_line,
-    part_note_marks,
     raise_or_lower,
-    refusing_damage,
     whole,
 )
 from agent.knowledge.types import ReadError
 
-MAX_FIELDS: Final = 100  # maximum characters of front matter
-MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell
-_FRONT_MATTER: Final = re.compile(
-    r"\A\s*---[ \t]*\n(?![ \t]*\n)(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
-)
-_TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
-_JSON_MATTER: Final = re.compile(r"\A\s*(?P<fields>\{[ \t]*\n(?:.*\n){0,200}?\})[ \t]*(?:\n|\Z)")
-_FIELD: Final = re.compile(
-    r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>[>|][+-]?[ \t]*(?:\n[ \t]+.*)+|.*)$", re.MULTILINE
-)
-_QUOTED: Final = re.compile(r"(?P<quote>[\"'])(?P<text>.*)(?P=quote)[ \t]*(?:#.*)?")
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
 _TEXT_TITLE: Final = re.compile(
     r"\A\s*(?:(?://|:|#\+(?!title:))[^\n]*\n\s*)*(?:=|#\+title:)[ \t]+(?P<text>[^\n=]+)", re.IGNORECASE
@@ -45,61 +31,20 @@ _BOMS: Final = (
 _SAMPLE: Final = 4_096
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text with more is in another encoding
 _ZERO_SHARE: Final = 0.001  # share of zero bytes: browsers and editors ignore a stray one
-_CODE: Final = re.compile(
+CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)"
     r"|(?P<label>(?<!`)`[^`\n]+`(?=[^\[\]`\n]*\]\())|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
-# Comments and code of static site generators, which a reader of the page never sees, each with its closing characters.
-# A bare ``{{ name }}`` may be in a text about templates.
-_COMMENT: Final = (re.compile(r"<!--.*?-->", re.DOTALL), "-->")
-_TEMPLATE_CODE: Final = (
+TEMPLATE_CODE: Final = (
     (re.compile(r"\{\{[<%].*?\}\}", re.DOTALL), "}}"),
     (re.compile(r"\{%.*?%\}", re.DOTALL), "%}"),
     (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"), "}}"),
     (re.compile(r"<%.*?%>", re.DOTALL), "%>"),
 )
-# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, and neither do the generators' own
-# tags.
-_SPOKEN_TAG: Final = re.compile(
-    r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign"
-    r"|(?:highlight|code|codeblock|link|post_url|gist|render|layout|section|form|cache|figure|param|ref|relref|tweet|x"
-    r"|instagram|vimeo|youtube|url|static|load|block|with|now|filter|macro|call)\s)[\w-]+\s+"
-    r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
-)
-_TEMPLATE_COMMENT: Final = (
-    re.compile(r"\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}", re.DOTALL),
-    *("endcomment %}", "endcomment -%}", "endcomment%}", "endcomment-%}"),
-)
-_MDX_CODE: Final = (
-    (re.compile(r"\{/\*.*?\*/\}", re.DOTALL), "*/}"),
-    (
-        re.compile(
-            r"^(?:import[ \t]+(?:[\w$*{},\s]{1,1000}?\bfrom[ \t]*)?[\"'][^\"'\n]*[\"'][^\n]*\n?"
-            r"|export[ \t]+(?:const|let|var|function|class|async|default|\{|\*)[^\n]*"
-            r"(?:(?<=[{(\[])\n(?:(?![})\]]).*\n){0,500}[})\]][^\n]*)?\n?)",
-            re.MULTILINE,
-        ),
-        "",
-    ),
-    (re.compile(r"</?[A-Z][\w.]*(?:\s(?:[^<>{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?/?>|</?>"), ""),
-)
-# Properties that a component shows: ``<Card title="Team plan">``.
-_SHOWN: Final = re.compile(
-    r"\s(?:title|label|description|summary|heading|header|caption|question|answer|text|alt)="
-    r"(?:\{?([\"'`])([^\"'`{}<>\n]{1,500})\1)"
-)
 _RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
 _RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
 _TAG: Final = re.compile(r"<[^>]*>")
-_STRUCK: Final = (
-    re.compile(
-        r"~~(?=[^\s~])[^~\n]{1,500}(?<=\S)~~(?!~)|<(?P<tag>del|s|strike)\b[^<>]{0,100}>[^<]{0,500}</(?P=tag)>",
-        re.IGNORECASE,
-    ),
-    *("~~", "</del>", "</s>", "</strike>"),
-)
-Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
 def read_text(data: bytes, _: ReadLimits) -> Content:
@@ -116,69 +61,10 @@ def read_rst(data: bytes, _: ReadLimits) -> Content:
     return Content(title=one_line(underlined["text"]) if underlined else "", parts=whole(text))
 
 
-def read_mdx(data: bytes, limits: ReadLimits) -> Content:
-    """Read MDX: Markdown without imports and component tags."""
-    return read_markdown(data, limits, *_MDX_CODE)
-
-
-def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
-    """Read Markdown without front matter, comments, template code and ``unseen``. Line numbers stay true."""
-    text, fields = decode(data), {}
-    front = next(filter(None, (form.match(text) for form in (_FRONT_MATTER, _TOML_MATTER, _JSON_MATTER))), None)
-    # Without fields it is text between two rules.
-    if front and ((fields := _fields_in(front["fields"])) or not front["fields"].strip()):
-        text = "\n" * front[0].count("\n") + text[front.end() :]
-    code: tuple[Unseen, ...] = (_TEMPLATE_COMMENT, *_TEMPLATE_CODE, *unseen)
-    text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *code))
-    return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
-
-
-def _fields_in(front: str) -> dict[str, str]:
-    """Return the fields of front matter in YAML, TOML or JSON."""
-    if front.startswith("{"):
-        try:
-            pairs = [(name, value) for name, value in json.loads(front).items() if isinstance(value, str)]
-        except ValueError:
-            pairs = []
-    else:
-        pairs = [(field["name"], _scalar(field["value"])) for field in _FIELD.finditer(front)]
-    return {name.lower().replace("-", "_").replace(" ", "_"): value for name, value in pairs[:MAX_FIELDS]}
-
-
-def _scalar(value: str) -> str:
-    """Return a value of front matter on one line, without quotes and comment."""
-    if quoted := _QUOTED.fullmatch(value.strip()):
-        return quoted["text"].replace('\\"', '"').strip()
-    return " ".join(re.sub(r"^[>|][+-]?(?=\s)|\s#\s.*", "", value).split())
-
-
-def read_notebook(data: bytes, _: ReadLimits) -> Content:
-    """Read a Jupyter notebook: its text, its code and the text that the code printed."""
-    blocks: list[str] = []
-    with refusing_damage("Jupyter notebook"):
-        notebook = json.loads(decode(data))
-        language = notebook.get("metadata", {}).get("language_info", {}).get("name", "")
-        for cell in notebook["cells"]:
-            source = clean("".join(cell.get("source", ""))).strip("\n")
-            if cell.get("cell_type") != "code":
-                blocks.append(outside_code(source, _visible))
-                continue
-            blocks.append(f"```{language}\n{source}\n```")
-            for output in cell.get("outputs", ()):
-                shown = output.get("data", {})
-                if formatted := "".join(shown.get("text/markdown", "")).strip():
-                    blocks.append(outside_code(clean(formatted)[:MAX_OUTPUT_CHARS], _visible))
-                    continue
-                printed = "".join(output.get("text") or shown.get("text/plain") or output.get("evalue", ""))
-                if printed.strip():
-                    blocks.append(f"```\n{clean(printed)[:MAX_OUTPUT_CHARS].rstrip()}\n```")
-    return Content(parts=whole("\n\n".join(blocks)))
-
-
 def strip_template_code(data: bytes) -> bytes:
     """Return a template (``page.html.erb``) without its code."""
     text = data.decode("latin-1")  # byte by byte: the page may declare its encoding
-    for pattern, closing in _TEMPLATE_CODE:
+    for pattern, closing in TEMPLATE_CODE:
         text = replace_closed(pattern, "", text, closing)
     return text.encode("latin-1")
 
@@ -187,26 +73,11 @@ def outside_code(text: str, change: Callable[[str], str], *, in_labels: bool = F
     """Apply ``change`` to Markdown except its code; with ``in_labels`` also to code in the labels of links."""
     pieces = []
     at = 0
-    for code in _CODE.finditer(text):
+    for code in CODE.finditer(text):
         if not (in_labels and code["label"]):
             pieces += [change(text[at : code.start()]), code[0]]
             at = code.end()
     return "".join([*pieces, change(text[at:])])
-
-
-def _visible(text: str, *unseen: Unseen) -> str:
-    """Return Markdown without comments, struck-out text and matches of ``unseen``, on the same lines."""
-    every: tuple[Unseen, ...] = (_COMMENT, _STRUCK, *unseen)
-    for pattern, *closings in every:
-        text = replace_closed(pattern, _remains, text, *closings)
-    return part_note_marks(apply_raised_tags(text)) if "</su" in text.lower() else text
-
-
-def _remains(unseen: re.Match[str]) -> str:
-    """Return the words that a component shows, and the line ends."""
-    is_component = unseen[0][:1] == "<" and unseen[0][1:2].isupper()
-    words = ": ".join(shown[2] for shown in _SHOWN.finditer(unseen[0])) if is_component else ""
-    return (f"{words} " if words else "") + "\n" * unseen[0].count("\n")
 
 
 def apply_raised_tags(text: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import chain
 from typing import Any, Final
@@ -298,14 +298,11 @@ def _to_title(text: str) -> str:
 
 def _to_date(text: str) -> str:
     """Return an ISO 8601 date or time, or an empty text for anything else and for a day that has not come."""
-    written = _DATE.match(text)
     if seconds := _EPOCH.fullmatch(text):
         text = f"{datetime.fromtimestamp(int(seconds[1]), UTC):%Y-%m-%dT%H:%M:%SZ}"
-    elif not (written and date_of({"updated": written[0][:10]}, "", committed=0, changed=0)):
-        text = date_of({"updated": text}, "", committed=0, changed=0)
-    else:
-        text = written[0].replace(" ", "T")
-    return text if text < f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%dT%H}" else ""
+    written = _DATE.match(text)
+    day = date_of({"updated": written[0][:10] if written else text}, "", committed=0, changed=0)
+    return written[0].replace(" ", "T") if written and day else day
 
 
 def _lines(value: Any) -> Iterator[str]:

@@ -257,6 +257,13 @@ def test_a_file_that_is_being_written_waits_until_it_is_stable(tmp_path: Path) -
         (":revdate: 2026-01-05", "2026-01-05"),
         ("#+DATE: 2026-01-05", "2026-01-05"),
         ("Updated by Ann in 2026", "2024-10-04"),
+        ("Last updated: Mon, 06 May 2024 10:00:00 +0200", "2024-05-06"),
+        ("Last updated: Tue May  7 10:00:00 2024 +0200", "2024-05-07"),
+        ("Stand: Mo., 6. Mai 2024, 10:00 Uhr", "2024-05-06"),
+        ("Last updated: 2024-05-06 10:00 CET", "2024-05-06"),
+        ("Last updated: May 6, 2024 at 10:00 AM PST", "2024-05-06"),
+        ("As of: 2999-01-01", "2024-10-04"),
+        ("As of: 1899-12-30", "2024-10-04"),
     ],
 )
 def test_a_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
@@ -269,6 +276,39 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
     head = b"# T\n\nLast updated: 2020-01-01\n"
     assert parse_document("a.md", head, committed=20_000 * DAY).updated_at == "2024-10-04"
     assert parse_document("a.md", b"# T\n\nText.\n").updated_at == ""
+    assert read("a.md", "---\ndate: 2999-01-01\ncreated: 2024-05-06\n---\n# T\n\nText.").updated_at == "2024-05-06"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<table>\n<tr><th>Plan</th><th>Price</th></tr>\n<tr><td>Pro</td><td>5<sup>1</sup></td></tr>\n</table>",
+         "| Plan | Price |\n| ---- | ----- |\n| Pro  | 5¹    |"),
+        ('<table><tr><td rowspan="2">Pro</td><td>`a`</td></tr><tr><td>b</td></tr></table>',
+         "| Pro | `a` |\n| --- | --- |\n| Pro | b   |"),
+        ("<ul>\n<li>a<ul><li>b</li></ul></li>\n</ul>", "- a\n  * b"),
+        ('<h2 align="center">Leave</h2>\n<p>90 days</p><p>60 days</p>', "## Leave\n 90 days  60 days"),
+        ("<details>\n<summary>How long?</summary>\n\n90 days.\n\n</details>", "**How long?**\n90 days."),
+        ('Press <kbd>Ctrl</kbd>, <a href="https://x.example">see</a> <img src="x" alt="the plan">',
+         "Press Ctrl, [see](https://x.example) the plan"),
+        ("```html\n<ul><li>x</li></ul>\n```\n`<td>`", "```html\n<ul><li>x</li></ul>\n```\n`<td>`"),
+        ("a < b, List<T> and <table>", "a < b, List<T> and <table>"),
+        ("<table>\nnever closed", "<table>\nnever closed"),
+        (":::note\nNever.\n:::", "**Note**\nNever."),
+        (":::warning[Careful now]\nNever.\n:::", "**Careful now**\nNever."),
+        ("::: {.tip}\nNever.\n:::", "**Tip**\nNever."),
+        ("> [!IMPORTANT]\n> Never.", "> **Important**\n> Never."),
+        ("> [!info]- Folded\n> Never.", "> **Folded**\n> Never."),
+        ('!!! warning "Old"\n    30.\n\n    ??? note\n        Ask.\n\nNow 90.', "**Old**\n30.\n**Note**\nAsk.\nNow 90."),
+        ('=== "Linux"\n\n    apt\n', "**Linux**\napt"),
+        ("```\n!!! note\n    x\n:::note\n```", "```\n!!! note\n    x\n:::note\n```"),
+        ("Title\n===\n\n    code", "Title\n===\n    code"),
+    ],
+    ids=range(18),
+)  # fmt: skip
+def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
+    lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())
+    assert "\n".join(filter(None, lines)).strip() == shown
 
 
 @pytest.mark.parametrize(

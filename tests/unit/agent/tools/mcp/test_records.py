@@ -123,6 +123,8 @@ def test_title_and_link_are_the_documents_own(record: object, title: str, url: s
         ({"updated": 1772000000000}, "2026-02-25T06:13:20Z"),
         ({"updated_at": "1772000000.5"}, "2026-02-25T06:13:20Z"),
         ({"updated": "1 March 2026"}, "2026-03-01"),
+        ({"updated": "Sun, 01 Mar 2026 10:00:00 GMT"}, "2026-03-01"),
+        ({"updated": 9999999999}, ""),
         ({"version": {"when": "2026-03-01T10:00:00Z"}}, "2026-03-01T10:00:00Z"),
         ({"updated": "2026-99-99", "created": "2026-01-02"}, "2026-01-02"),
         ({"date": "9999-12-31", "created": "2026-01-02"}, "2026-01-02"),

@@ -1,0 +1,243 @@
+"""Readers of Markdown, MDX and notebooks: front matter, template code, HTML, notes of site generators."""
+
+import json
+import re
+from bisect import bisect_right
+from operator import itemgetter
+from typing import Final
+
+from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, refusing_damage, whole
+from agent.knowledge.readers.html import fragment_to_markdown
+from agent.knowledge.readers.text import (
+    CODE,
+    TEMPLATE_CODE,
+    apply_raised_tags,
+    decode,
+    outside_code,
+    replace_closed,
+)
+
+MAX_FIELDS: Final = 100  # maximum characters of front matter
+MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell
+_FRONT_MATTER: Final = re.compile(
+    r"\A\s*---[ \t]*\n(?![ \t]*\n)(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+)
+_TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
+_JSON_MATTER: Final = re.compile(r"\A\s*(?P<fields>\{[ \t]*\n(?:.*\n){0,200}?\})[ \t]*(?:\n|\Z)")
+_FIELD: Final = re.compile(
+    r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>[>|][+-]?[ \t]*(?:\n[ \t]+.*)+|.*)$", re.MULTILINE
+)
+_QUOTED: Final = re.compile(r"(?P<quote>[\"'])(?P<text>.*)(?P=quote)[ \t]*(?:#.*)?")
+# Comments and code of static site generators, which a reader of the page never sees, each with its closing characters.
+# A bare ``{{ name }}`` may be in a text about templates.
+_COMMENT: Final = (re.compile(r"<!--.*?-->", re.DOTALL), "-->")
+# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, and neither do the generators' own
+# tags.
+_SPOKEN_TAG: Final = re.compile(
+    r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign"
+    r"|(?:highlight|code|codeblock|link|post_url|gist|render|layout|section|form|cache|figure|param|ref|relref|tweet|x"
+    r"|instagram|vimeo|youtube|url|static|load|block|with|now|filter|macro|call)\s)[\w-]+\s+"
+    r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
+)
+_TEMPLATE_COMMENT: Final = (
+    re.compile(r"\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}", re.DOTALL),
+    *("endcomment %}", "endcomment -%}", "endcomment%}", "endcomment-%}"),
+)
+_MDX_CODE: Final = (
+    (re.compile(r"\{/\*.*?\*/\}", re.DOTALL), "*/}"),
+    (
+        re.compile(
+            r"^(?:import[ \t]+(?:[\w$*{},\s]{1,1000}?\bfrom[ \t]*)?[\"'][^\"'\n]*[\"'][^\n]*\n?"
+            r"|export[ \t]+(?:const|let|var|function|class|async|default|\{|\*)[^\n]*"
+            r"(?:(?<=[{(\[])\n(?:(?![})\]]).*\n){0,500}[})\]][^\n]*)?\n?)",
+            re.MULTILINE,
+        ),
+        "",
+    ),
+    (re.compile(r"</?[A-Z][\w.]*(?:\s(?:[^<>{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?/?>|</?>"), ""),
+)
+# Properties that a component shows: ``<Card title="Team plan">``.
+_SHOWN: Final = re.compile(
+    r"\s(?:title|label|description|summary|heading|header|caption|question|answer|text|alt)="
+    r"(?:\{?([\"'`])([^\"'`{}<>\n]{1,500})\1)"
+)
+_STRUCK: Final = (
+    re.compile(
+        r"~~(?=[^\s~])[^~\n]{1,500}(?<=\S)~~(?!~)|<(?P<tag>del|s|strike)\b[^<>]{0,100}>[^<]{0,500}</(?P=tag)>",
+        re.IGNORECASE,
+    ),
+    *("~~", "</del>", "</s>", "</strike>"),
+)
+# HTML in Markdown: blocks that have a form in Markdown, and tags of which a person sees only what is inside.
+_HTML_BLOCK: Final = re.compile(r"^[ \t]*<(?P<tag>table|ul|ol|dl|h[1-6])\b", re.MULTILINE | re.IGNORECASE)
+_HTML_TAGS: Final = (
+    (re.compile(r"<summary\b[^<>]*>([^<>]*)</summary>", re.IGNORECASE), r" **\1** "),
+    (re.compile(r"<a\s[^<>]*?\bhref=[\"']([^\"'<>\s]+)[\"'][^<>]*>([^<>\[\]\n]+)</a>", re.IGNORECASE), r"[\2](\1)"),
+    (re.compile(r"<img\s[^<>]*?\balt=[\"']([^\"'<>]*)[\"'][^<>]*>", re.IGNORECASE), r"\1"),
+    (
+        re.compile(
+            r"</?(?:details|summary|div|p|center|section|article|aside|figure|figcaption|hr)(?:\s[^<>]*)?/?>",
+            re.IGNORECASE,
+        ),
+        " ",
+    ),
+    (
+        re.compile(
+            r"</?(?:span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q)(?:\s[^<>]*)?/?>",
+            re.IGNORECASE,
+        ),
+        "",
+    ),
+)
+# Notes and tabs of site generators: ``!!! note "Title"`` with indented lines, ``:::note Title``, ``> [!NOTE] Title``.
+_INDENTED_NOTE: Final = re.compile(
+    r"^(?P<indent>[ \t]{0,40})(?:!!!|\?\?\?\+?|===[!+]?)[ \t]{1,9}(?P<kind>[A-Za-z][\w-]{0,40})?"
+    r"(?:[ \t][\w \t-]{0,80}?)?(?:\"(?P<title>[^\"\n]{0,300})\")?[ \t]{0,9}\n"
+    r"(?P<inside>(?:(?P=indent)(?: {4}|\t).*(?:\n|\Z)|[ \t]*\n)+)",
+    re.MULTILINE,
+)
+_NOTE: Final = re.compile(
+    r"^(?P<before>[ \t>]{0,40})(?::{3,9}[ \t]{0,9}(?:\{?\.?(?P<kind>[A-Za-z][\w-]{0,40})\}?)?"
+    r"(?:\[(?P<label>[^\]\n]{0,300})\])?|\[!(?P<sign>[A-Za-z][\w-]{0,40})\][+-]?)"
+    r"(?:[ \t]{1,9}(?P<title>[^\s{}][^\n{}]{0,300})?(?:\{[^{}\n]{0,300}\})?)?[ \t]{0,9}$",
+    re.MULTILINE,
+)
+_MAX_NESTED_NOTES: Final = 4
+Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
+
+
+def read_mdx(data: bytes, limits: ReadLimits) -> Content:
+    """Read MDX: Markdown without imports and component tags."""
+    return read_markdown(data, limits, *_MDX_CODE)
+
+
+def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
+    """Read Markdown without front matter, comments, template code and ``unseen``. Line numbers stay true."""
+    text, fields = decode(data), {}
+    front = next(filter(None, (form.match(text) for form in (_FRONT_MATTER, _TOML_MATTER, _JSON_MATTER))), None)
+    # Without fields it is text between two rules.
+    if front and ((fields := _fields_in(front["fields"])) or not front["fields"].strip()):
+        text = "\n" * front[0].count("\n") + text[front.end() :]
+    text = _with_notes(_with_html_blocks(text))
+    code: tuple[Unseen, ...] = (_TEMPLATE_COMMENT, *TEMPLATE_CODE, *unseen)
+    text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *code))
+    return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
+
+
+def _with_html_blocks(text: str) -> str:
+    """Return Markdown with Markdown in place of its tables, lists and headings in HTML."""
+    if not _HTML_BLOCK.search(text):
+        return text
+    pieces, at = [], 0
+    fences = _fences_in(text)
+    for opening in _HTML_BLOCK.finditer(text):
+        begin = opening.start()
+        if begin < at or _is_inside(fences, begin):
+            continue
+        depth, end = 0, 0
+        for tag in re.compile(rf"<(/?){opening['tag']}\b[^<>]*>", re.IGNORECASE).finditer(text, begin):
+            depth += -1 if tag[1] else 1
+            if depth == 0:
+                end = tag.end()
+                break
+        if not end:  # it is never closed
+            break
+        block = text[begin:end]
+        shown = fragment_to_markdown(block)
+        pieces += [text[at:begin], f"\n{shown}\n", "\n" * (block.count("\n") - shown.count("\n") - 2)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _fences_in(text: str) -> list[tuple[int, int]]:
+    return [fence.span() for fence in CODE.finditer(text) if fence["mark"]]
+
+
+def _is_inside(spans: list[tuple[int, int]], at: int) -> bool:
+    before = bisect_right(spans, at, key=itemgetter(0))
+    return before > 0 and at < spans[before - 1][1]
+
+
+def _with_notes(text: str) -> str:
+    """Return Markdown with a bold line in place of the marks of notes and tabs. Their lines are not code."""
+    for _ in range(_MAX_NESTED_NOTES):
+        fences = _fences_in(text)
+
+        def dedent(note: re.Match[str], fences: list[tuple[int, int]] = fences) -> str:
+            if _is_inside(fences, note.start()):
+                return note[0]
+            inside = re.sub(rf"^{note['indent']}(?: {{4}}|\t)", note["indent"], note["inside"], flags=re.MULTILINE)
+            return f"{note['indent']}{_bold(note['title'] or note['kind'] or '')}\n{inside}"
+
+        before, text = text, _INDENTED_NOTE.sub(dedent, text)
+        if text == before:
+            break
+    return outside_code(text, lambda prose: _NOTE.sub(_note_line, prose))
+
+
+def _note_line(note: re.Match[str]) -> str:
+    return note["before"] + _bold((note["label"] or note["title"] or note["kind"] or note["sign"] or "").strip())
+
+
+def _bold(words: str) -> str:
+    return f"**{words[:1].upper()}{words[1:].lower() if words.isupper() else words[1:]}**" if words else ""
+
+
+def _fields_in(front: str) -> dict[str, str]:
+    """Return the fields of front matter in YAML, TOML or JSON."""
+    if front.startswith("{"):
+        try:
+            pairs = [(name, value) for name, value in json.loads(front).items() if isinstance(value, str)]
+        except ValueError:
+            pairs = []
+    else:
+        pairs = [(field["name"], _scalar(field["value"])) for field in _FIELD.finditer(front)]
+    return {name.lower().replace("-", "_").replace(" ", "_"): value for name, value in pairs[:MAX_FIELDS]}
+
+
+def _scalar(value: str) -> str:
+    """Return a value of front matter on one line, without quotes and comment."""
+    if quoted := _QUOTED.fullmatch(value.strip()):
+        return quoted["text"].replace('\\"', '"').strip()
+    return " ".join(re.sub(r"^[>|][+-]?(?=\s)|\s#\s.*", "", value).split())
+
+
+def read_notebook(data: bytes, _: ReadLimits) -> Content:
+    """Read a Jupyter notebook: its text, its code and the text that the code printed."""
+    blocks: list[str] = []
+    with refusing_damage("Jupyter notebook"):
+        notebook = json.loads(decode(data))
+        language = notebook.get("metadata", {}).get("language_info", {}).get("name", "")
+        for cell in notebook["cells"]:
+            source = clean("".join(cell.get("source", ""))).strip("\n")
+            if cell.get("cell_type") != "code":
+                blocks.append(outside_code(source, _visible))
+                continue
+            blocks.append(f"```{language}\n{source}\n```")
+            for output in cell.get("outputs", ()):
+                shown = output.get("data", {})
+                if formatted := "".join(shown.get("text/markdown", "")).strip():
+                    blocks.append(outside_code(clean(formatted)[:MAX_OUTPUT_CHARS], _visible))
+                    continue
+                printed = "".join(output.get("text") or shown.get("text/plain") or output.get("evalue", ""))
+                if printed.strip():
+                    blocks.append(f"```\n{clean(printed)[:MAX_OUTPUT_CHARS].rstrip()}\n```")
+    return Content(parts=whole("\n\n".join(blocks)))
+
+
+def _visible(text: str, *unseen: Unseen) -> str:
+    """Return Markdown without comments, struck-out text and matches of ``unseen``, on the same lines."""
+    every: tuple[Unseen, ...] = (_COMMENT, _STRUCK, *unseen)
+    for pattern, *closings in every:
+        text = replace_closed(pattern, _remains, text, *closings)
+    if "<" in text:
+        for tag, shown in _HTML_TAGS:
+            text = tag.sub(shown, text)
+    return part_note_marks(apply_raised_tags(text)) if "</su" in text.lower() else text
+
+
+def _remains(unseen: re.Match[str]) -> str:
+    """Return the words that a component shows, and the line ends."""
+    is_component = unseen[0][:1] == "<" and unseen[0][1:2].isupper()
+    words = ": ".join(shown[2] for shown in _SHOWN.finditer(unseen[0])) if is_component else ""
+    return (f"{words} " if words else "") + "\n" * unseen[0].count("\n")
