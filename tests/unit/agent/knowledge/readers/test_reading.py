@@ -299,7 +299,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("::: {.tip}\nNever.\n:::", "**Tip**\nNever."),
         ("> [!IMPORTANT]\n> Never.", "> **Important**\n> Never."),
         ("> [!info]- Folded\n> Never.", "> **Folded**\n> Never."),
-        ('!!! warning "Old"\n    30.\n\n    ??? note\n        Ask.\n\nNow 90.', "**Old**\n30.\n**Note**\nAsk.\nNow 90."),
+        ('!!! tip "Old"\n    30.\n\n    ??? note\n        Ask.\n\nNow 90.', "**Old**\n30.\n**Note**\nAsk.\nNow 90."),
         ('=== "Linux"\n\n    apt\n', "**Linux**\napt"),
         ("```\n!!! note\n    x\n:::note\n```", "```\n!!! note\n    x\n:::note\n```"),
         ("Title\n===\n\n    code", "Title\n===\n    code"),
