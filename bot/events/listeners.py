@@ -183,11 +183,15 @@ class Listeners:
             _thank(click, record)
 
     async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
-        """Return the record of an answer in this channel, or None if it is unknown or the person has no access."""
+        """Return the record of an answer in this channel, or None: the person has no access, or is told it expired."""
         record = await self.services.records.load_for(turn_id, click.place)
-        if reason := "turn_unknown" if record is None or not click.user else await click.refusal():
+        if reason := await click.refusal() if click.user else "turn_unknown":
             log.info("judgement_ignored", reason=reason)
             return None
+        if record is None:
+            log.info("judgement_ignored", reason="turn_unknown")
+            text = say("trust_unknown", await click.language())
+            click.after_ack(lambda delivery: delivery.post_ephemeral(click.place, click.user, text))
         return record
 
     async def on_trust(self, click: Click) -> None:

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.support.openai_server import says
-from tests.support.orion_running import CHANNEL, MENTION, posts, running, settings_in, text_of
+from tests.support.orion_running import CHANNEL, MENTION, posts, running, settings_in, text_of, whispers
 from tests.support.scripted_orion import DRAFTS, LIMIT, quiet, with_model
 from tests.support.waiting import wait_until
 
@@ -53,3 +53,16 @@ async def test_a_question_that_a_backup_brings_back_is_not_answered_again(
 
 async def is_stored(redis: Redis) -> bool:
     return bool(await redis.keys("*:mb:*"))
+
+
+async def test_a_click_on_an_answer_whose_record_is_gone_says_so(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        answer = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
+        await wait_until(lambda: quiet(setting), "the turn is over")
+        await redis_client.flushall()
+        for count, button in enumerate(("orion_feedback", "orion_not_helpful"), 1):
+            await setting.workspace.click(CHANNEL, answer["ts"], button)
+            await setting.workspace.wait_for(lambda: whispers(setting)[count - 1 :])  # noqa: B023 - waits at once
+        assert {text for _, text in whispers(setting)} == {"I no longer have the record of this answer."}
