@@ -102,9 +102,9 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
     return incoming
 
 
-def attached_files(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def attached_files(files: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Return only the fields needed to read a message's files: previews and shares can be thirty times as long."""
-    return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message))
+    return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in files)
 
 
 # From here on an event that is not for Orion raises ``Ignored``.
@@ -230,7 +230,7 @@ def _build_incoming(reading: _Reading) -> Incoming:
         channel_type=channel_type,
         mentioned=content.mentioned - {own.user},
         files="some" if reading.files else no_files,
-        attached=attached_files(message),
+        attached=attached_files(reading.files),
         through_app=through_app,
         by_app=by_app,
         user_team=string(message, "user_team") or string(message, "team"),

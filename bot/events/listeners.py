@@ -117,17 +117,17 @@ class Listeners:
             # Any other mention counts in every mode of the thread.
             incoming = apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
         if isinstance(incoming, Ignored):
-            log.debug("event_ignored", reason=incoming.reason)
-            self.services.observers.slack_event(incoming.reason)
-            return
-        if not await self.services.intake.store_or_carry_out(incoming):
+            fate = incoming.reason
+            log.debug("event_ignored", reason=fate)
+        elif await self.services.intake.store_or_carry_out(incoming):
+            fate = incoming.refused or incoming.kind
+            about = {"thread": str(incoming.thread), "ts": incoming.ts, "kind": incoming.kind}
+            log.info("event_stored", **about, addressed=incoming.addressed, text_length=len(incoming.text))
+        else:
             # A mention in a channel comes as two events; the second one needs no log line.
+            fate = "known_already"
             log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
-            self.services.observers.slack_event("known_already")
-            return
-        self.services.observers.slack_event(incoming.refused or incoming.kind)
-        about = {"thread": str(incoming.thread), "ts": incoming.ts, "kind": incoming.kind}
-        log.info("event_stored", **about, addressed=incoming.addressed, text_length=len(incoming.text))
+        self.services.observers.slack_event(fate)
 
     def _listens(self, incoming: Incoming) -> bool:
         """Return whether an overheard message is worth a look in its channel."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agent.json_data import mapping, objects, string
+from agent.knowledge.slack_message import shared_files
 from agent.texts.catalogue import say, truncate
 from agent.thread.conversation import ThreadKey, Viewers
 from bot.delivery.answer_key import AnswerKey, Badge
@@ -30,7 +31,7 @@ class PrivateAsking:
 
     async def on_ask(self, click: Click) -> None:
         """Ask the message's question in the person's direct chat."""
-        shortcut, attached = read_shortcut(click.body), attached_files(mapping(click.body, "message"))
+        shortcut, attached = read_shortcut(click.body), attached_files(shared_files(mapping(click.body, "message")))
 
         async def ask(delivery: Delivery) -> None:
             if not shortcut:

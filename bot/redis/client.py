@@ -311,8 +311,7 @@ class Replication:
             return
         self._replicas.pop(shard, None)
         if await self._has_replicas(shard):
-            message = "no replica confirmed the write in time"
-            raise NotReplicated(message)
+            raise NotReplicated
 
     async def _has_replicas(self, shard: str) -> bool:
         """Return whether the server of this shard has replicas; False if it does not say."""

@@ -63,8 +63,7 @@ class PacedClient(SocketModeClient):
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads retries only
                     await self.closing.wait()
-                message = "Orion shuts down"
-                raise SocketClosingError(message)
+                raise SocketClosingError
         # Count before the request, so that a socket without a hello counts as well.
         self._ungreeted += 1
         try:
