@@ -2,6 +2,7 @@
 
 import ssl
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -29,7 +30,7 @@ def proxy_for(url: str) -> str | None:
     return proxies.get(parts.scheme.replace("ws", "http"), general if general.startswith("http") else None)
 
 
-def trusted_at(url: str) -> ssl.SSLContext | bool:
-    """Return the certificates that a client of ``url`` trusts: the host's, or the client's default."""
-    # A client that ignores the environment's proxies also ignores its SSL_CERT_FILE; this one does not.
-    return ssl.create_default_context() if url.startswith("https:") and is_loopback(url) else True
+def client_options(url: str) -> dict[str, Any]:
+    """Return the options of an httpx client of ``url``: the host's certificates, and no proxy for loopback."""
+    # A client that ignores the environment's proxies also ignores its SSL_CERT_FILE; this context does not.
+    return {"verify": ssl.create_default_context(), "trust_env": not is_loopback(url)}

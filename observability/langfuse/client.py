@@ -26,8 +26,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
-from observability.langfuse.connection import Connection, http_options
-from observability.loopback import is_loopback
+from observability.langfuse.connection import Connection
+from observability.loopback import client_options, is_loopback
 
 log = structlog.get_logger()
 
@@ -132,7 +132,7 @@ class Client(Langfuse):
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
-        self._http = httpx.Client(**http_options(connection.host, connection.timeout_s))
+        self._http = httpx.Client(timeout=connection.timeout_s, **client_options(connection.host))
         # Check the result for scores too: a 207 may reject all of them.
         self._http.send = _WatchedSend(self._http.send, connection.host, "scores", _SCORES)  # type: ignore[method-assign]
         super().__init__(

@@ -1,10 +1,6 @@
-"""The connection to Langfuse: its server, the keys of a project, and the options of its HTTP clients."""
+"""The connection to Langfuse: its server, and the keys of a project."""
 
-import ssl
 from dataclasses import dataclass, field
-from typing import Any
-
-from observability.loopback import is_loopback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +24,3 @@ class Connection:
     flush_at: int = 50
     flush_interval_s: float = 1.0
     annotation_queue: str = ""
-
-
-def http_options(host: str, timeout_s: float) -> dict[str, Any]:
-    """Return the options of an ``httpx.Client``: the host's certificates, and no proxy for loopback."""
-    return {"timeout": timeout_s, "verify": ssl.create_default_context(), "trust_env": not is_loopback(host)}

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import httpx
 
-from observability.langfuse.connection import http_options
+from observability.loopback import client_options
 
 NAME: Final = "Orion"
 _ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
@@ -64,7 +64,8 @@ class Dashboard:
 def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> Dashboard:
     """Make the dashboard with all its charts, or the missing ones. Raises ``DashboardsError``."""
     auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
-    with _explain_errors(base), httpx.Client(**http_options(base, timeout_s), base_url=base, auth=auth) as client:
+    options = client_options(base) | {"timeout": timeout_s}
+    with _explain_errors(base), httpx.Client(base_url=base, auth=auth, **options) as client:
         made = Dashboard()
         board = next((board for board in _list(client, "dashboards") if board["name"] == NAME), None)
         board = board or _request(client, "POST", "dashboards", _ABOUT)

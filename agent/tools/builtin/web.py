@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agent.json_data import mapping, string
 from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
-from observability.loopback import is_loopback, trusted_at
+from observability.loopback import client_options
 from verification.types import Source
 
 if TYPE_CHECKING:
@@ -87,9 +87,8 @@ async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
 
     from agent.limited_reply import reply_limit  # noqa: PLC0415 - as above
 
-    options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}
     hooks = {"response": [reply_limit(MAX_REPLY_BYTES)]}
-    async with httpx2.AsyncClient(timeout=TIMEOUT_S, event_hooks=hooks, **options) as client:
+    async with httpx2.AsyncClient(timeout=TIMEOUT_S, event_hooks=hooks, **client_options(url)) as client:
         yield WebSearchTool(url, client)
 
 

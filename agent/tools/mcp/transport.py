@@ -21,7 +21,7 @@ from agent.limited_reply import reply_limit
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.outside_text import to_one_line
-from observability.loopback import is_loopback, trusted_at
+from observability.loopback import client_options
 
 MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would use up the memory
 MAX_UNREQUESTED_BYTES: Final = 16_000_000
@@ -150,8 +150,7 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
     async with httpx2.AsyncClient(
         headers=link.server.headers,
         timeout=httpx2.Timeout(20.0, read=300.0),  # each call has its own time-out
-        trust_env=not is_loopback(url),
-        verify=trusted_at(url),
+        **client_options(url),
         event_hooks={"response": [reply_limit(MAX_REPLY_BYTES), on_reply]},
     ) as http:
         yield streamable_http_client(url, http_client=http)

@@ -1,6 +1,5 @@
 """One answer to "is it this machine?" for Slack, the model and the traces."""
 
-import ssl
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import ModelError, ServerAddress
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
-from observability.loopback import is_loopback, trusted_at
+from observability.loopback import is_loopback
 from tests.support.http_server import behind_tls, own_certificate
 
 
@@ -33,12 +32,6 @@ def test_this_machine_is_known_by_name_and_by_address(url: str) -> None:
 )  # fmt: skip
 def test_any_other_host_is_remote(url: str) -> None:
     assert not is_loopback(url)
-
-
-def test_for_other_hosts_each_client_keeps_its_own_trust_settings() -> None:
-    assert trusted_at("https://slack.com/api/") is True
-    assert trusted_at("http://127.0.0.1:8000") is True
-    assert isinstance(trusted_at("https://localhost:8000"), ssl.SSLContext)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
