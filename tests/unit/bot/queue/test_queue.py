@@ -13,7 +13,6 @@ from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"
-STRUCTURAL = "*:fence"
 
 
 @pytest.fixture
@@ -210,18 +209,6 @@ async def test_finding_waiting_messages_costs_little_in_500_workspaces(redis_cli
     assert len({one.entry.id for one in told}) == 100
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60)
     assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
-
-
-@pytest.mark.parametrize("damaged", ["T1", "T2"])
-async def test_a_damaged_set_of_one_workspace_loses_no_message(
-    damaged: str, redis_client: Redis, mailbox: Mailbox
-) -> None:
-    for team in ("T1", "T2"):
-        await enqueue(mailbox, team, thread=f"{team}:C1:1.0")
-    await redis_client.delete(f"orion:{{0}}:ready:{damaged}")
-    await redis_client.set(f"orion:{{0}}:ready:{damaged}", "x")
-    claimed = [one.body for _ in range(2) for one in await mailbox.claim("worker", 10)]
-    assert sorted(claimed) == ["T1", "T2"]
 
 
 async def test_a_clock_of_redis_that_was_set_back_an_hour_stops_no_message(

@@ -104,17 +104,6 @@ async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path)
         assert "door.md" not in await search(index, "badge")
 
 
-async def test_another_process_sees_the_stored_vectors(index: KnowledgeIndex, docs: Path) -> None:
-    async with (
-        ScriptedOpenAI(embed=word_vector, models=({"id": "embedder", "object": "model"},)) as server,
-        ranker_of(index, server.url) as one,
-    ):
-        await one.make()
-        async with ranker_of(index, server.url, model="") as other:
-            assert (await search(index, "accommodation"))[0] == "hotel.md"
-            assert await other.embed_question(" \n") is None
-
-
 async def test_a_changed_passage_prefix_makes_new_vectors(
     index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

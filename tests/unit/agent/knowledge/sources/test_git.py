@@ -9,7 +9,6 @@ import pytest
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, IndexRun
-from agent.thread.conversation import NOBODY
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
 
@@ -87,16 +86,6 @@ def test_a_ref_is_never_an_option(repository: Path, ref: str) -> None:
     run = IndexRun()
     assert list(GitSource(repository=repository, ref=ref).documents(run)) == []
     assert len(run.failed) == len(run.missing) == 1
-
-
-def test_an_empty_audience_file_hides_its_folder(repository: Path) -> None:
-    (repository / "docs" / "orion-audience.toml").write_text("nonsense")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-m", "third")
-    run = IndexRun()
-    seen = {file.id: file.audience for file in GitSource(repository=repository).documents(run)}
-    assert seen == {"docs/hr/pay.md": "C0HR", "docs/lunch.md": NOBODY, "run.py": "public"}
-    assert [name for name, _ in run.failed] == ["handbook/docs/orion-audience.toml"]
 
 
 def test_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repository: Path) -> None:

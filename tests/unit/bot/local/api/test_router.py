@@ -82,33 +82,3 @@ async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
         assert error.response.headers["Retry-After"] == "1"
         await client.chat_postMessage(channel="C0GENERAL", text="another channel")
         assert workspace.calls[2].status == 429
-
-
-async def test_faults_occur_as_often_as_requested() -> None:
-    async with LocalWorkspace(strictness=LENIENT) as workspace:
-        client = client_of(workspace)
-        workspace.faults.fail("auth.test", "fatal_error", status=503)
-        workspace.faults.rate_limit("*", retry_after=7)
-        assert (await refusal(client, "auth.test")).response.status_code == 503
-        limited = await refusal(client, "users.info")
-        assert limited.response.headers["Retry-After"] == "7"
-        assert (await client.auth_test())["ok"] is True
-        workspace.faults.delay("auth.test", 0.01)
-        assert (await client.auth_test())["ok"] is True
-        assert [one.error for one in workspace.calls] == ["fatal_error", "ratelimited", "", ""]
-
-
-async def test_a_lost_response_had_its_effect_but_a_reset_had_not() -> None:
-    async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
-        headers = {"Authorization": f"Bearer {workspace.bot_token}"}
-        posted: list[int] = []
-        for fault in (workspace.faults.lose_response, workspace.faults.reset):
-            fault("chat.postMessage")
-            with pytest.raises(aiohttp.ClientConnectionError):
-                async with session.post(
-                    f"{workspace.api_url}chat.postMessage", json={"channel": HELP, "text": "once"}, headers=headers
-                ):
-                    pass
-            posted.append(len(workspace.messages(HELP)))
-        assert posted == [1, 1]
-        assert [one.error for one in workspace.calls] == ["connection_cut", "connection_cut"]

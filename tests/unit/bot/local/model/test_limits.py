@@ -1,11 +1,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.local.model.errors import ApiError
-from bot.local.model.limits import LENIENT, RateLimiter, Strictness, check_blocks, text_length
+from bot.local.model.limits import LENIENT, RateLimiter, Strictness, check_blocks
 
 PLAIN = {"type": "plain_text", "text": "x"}
 
@@ -82,13 +80,6 @@ def test_a_message_may_have_fifty_blocks_one_table_and_a_limited_text() -> None:
         with pytest.raises(ApiError) as caught:
             check_blocks(blocks)
         assert caught.value.error == error
-
-
-@given(st.lists(st.text(max_size=20), max_size=10))
-def test_text_length_adds_up_every_text(texts: list[str]) -> None:
-    blocks = [section(text) for text in texts]
-    assert text_length(blocks) == sum(map(len, texts))
-    assert text_length({"elements": blocks, "text": "abc"}) == sum(map(len, texts)) + 3
 
 
 def test_rates_fill_up_again_with_time() -> None:
