@@ -8,7 +8,7 @@ passage. Otherwise each process compares them in memory as 8-bit numbers with a 
 import hashlib
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
@@ -24,6 +24,7 @@ _STORED: Final = np.dtype("<f2")
 # rows compared at a time: their 32-bit copy fits into the processor's cache, and BLAS uses one thread
 _ROWS: Final = 256
 _MAX_INT8: Final = 127
+_MIN_SCALE: Final = 1e-12  # for a vector of zeros
 _REST: Final = 10  # vectors are read again only after this many times the duration of the last read
 _STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
 _COUNTS: Final = """
@@ -38,6 +39,12 @@ SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.n
 WHERE p.number IN ({})
 """
 _HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
+_OF_SIZE: Final = """
+SELECT p.number FROM passage_vectors p JOIN vectors v ON v.digest = p.digest WHERE length(v.vector) = ?
+"""
+_OF_PASSAGES: Final = """
+SELECT p.number, v.vector FROM passage_vectors p JOIN vectors v ON v.digest = p.digest WHERE p.number IN ({})
+"""
 _PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
 _PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
 _PUT_NEAR: Final = """
@@ -91,11 +98,10 @@ class Embedder(Protocol):
 
 
 class _Loaded(NamedTuple):
-    """The vectors as of ``stamp``: row *n* times its scale is the vector of passage ``numbers[n]``, in order."""
+    """The vectors as of ``stamp``: row *n* times its scale is the vector of passage ``numbers[n]``."""
 
     stamp: str
     numbers: NDArray[np.int64]
-    rows: Mapping[bytes, int]
     vectors: NDArray[np.int8]
     scales: NDArray[np.float32]
 
@@ -111,7 +117,7 @@ class _Loaded(NamedTuple):
         return cosines
 
 
-_NOTHING: Final = _Loaded("", np.empty(0, np.int64), {}, np.empty((0, 0), np.int8), np.empty(0, np.float32))
+_NOTHING: Final = _Loaded("", np.empty(0, np.int64), np.empty((0, 0), np.int8), np.empty(0, np.float32))
 
 
 class VectorStore:
@@ -134,17 +140,15 @@ class VectorStore:
         if schema := self._index.pgvector():
             self._loaded, self._reload_at = _NOTHING, 0.0
             return self._nearness_by_pgvector(schema, vector[:_MAX_HALFVEC], numbers, most, seen)
-        loaded = self._current()
+        loaded = self._current(len(vector))
         documents = self._rows(f"SELECT d.number FROM documents d WHERE {seen[0]}", seen[1])  # noqa: S608 - our text
         rows = np.flatnonzero(np.isin(loaded.numbers >> 20, [number for (number,) in documents]))
-        if not len(rows) or loaded.vectors.shape[1] != len(vector):
+        if not len(rows):
             return {}, 0.0
-        places, cosines = loaded.numbers[rows], loaded.cosines(vector)[rows]
+        passages, cosines = loaded.numbers[rows], loaded.cosines(vector)[rows]
         best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
-        wanted = np.array(numbers, np.int64)
-        at = np.searchsorted(places, wanted).clip(max=len(places) - 1)
-        at = np.concatenate([best, at[places[at] == wanted]])
-        return dict(zip(places[at].tolist(), cosines[at].tolist(), strict=True)), float(cosines.mean())
+        near = np.union1d(best, np.flatnonzero(np.isin(passages, numbers)))
+        return dict(zip(passages[near].tolist(), cosines[near].tolist(), strict=True)), float(cosines.mean())
 
     def _nearness_by_pgvector(
         self, schema: str, vector: Vectors, numbers: Sequence[int], most: int, seen: Condition
@@ -183,7 +187,7 @@ class VectorStore:
         rows = self._rows(_TEXTS.format(marks(numbers)), numbers)
         texts = {number: text_to_embed(*rest) for number, *rest in rows}
         places = {number: _digest(space, text) for number, text in texts.items()}
-        held = self._stored_vectors(set(places.values()))
+        held = dict(self._rows(_HELD.format(marks(places)), [*places.values()])) if places else {}
         return places, {places[number]: text for number, text in texts.items() if places[number] not in held}
 
     def put(self, space: str, places: Mapping[int, bytes], vectors: Mapping[bytes, Vectors]) -> None:
@@ -213,43 +217,31 @@ class VectorStore:
         """Return the space and a stamp that changes with the vectors; empty without vectors."""
         return "".join(stamp for (stamp,) in self._rows(_STAMP))
 
-    def _stored_vectors(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
-        """Return the stored vectors among these digests."""
-        return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
-
-    def _current(self) -> _Loaded:
-        """Return the vectors. At most a tenth of the time is spent on reading new ones, in one thread."""
-        if time.monotonic() < self._reload_at:
-            return self._loaded
-        stamp = self._stamp()
-        if stamp == self._loaded.stamp or not self._reading.acquire(blocking=not self._loaded.stamp):
-            return self._loaded
-        try:
-            if stamp != self._loaded.stamp:
-                began = time.monotonic()
-                self._loaded = self._read(self._loaded, stamp)
+    def _current(self, size: int) -> _Loaded:
+        """Return the vectors of this size. At most a tenth of the time is spent on reading new ones."""
+        with self._reading:
+            began, held_size = time.monotonic(), self._loaded.vectors.shape[1]
+            if began < self._reload_at and held_size == size:
+                return self._loaded
+            if (stamp := self._stamp()) != self._loaded.stamp or held_size != size:
+                self._loaded = self._read(self._loaded, stamp, size)
                 self._reload_at = time.monotonic() + _REST * (time.monotonic() - began)
             return self._loaded
-        finally:
-            self._reading.release()
 
-    def _read(self, before: _Loaded, stamp: str) -> _Loaded:
-        """Read the vectors that this process does not have yet."""
-        places = self._rows("SELECT number, digest FROM passage_vectors ORDER BY number")
-        new = self._stored_vectors({digest for _, digest in places if digest not in before.rows})
-        placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
-        size = len(next(iter(new.values()))) // _STORED.itemsize if new else before.vectors.shape[1]
-        # If the server sent vectors of another size before, a row stays zero and is similar to nothing.
-        vectors, scales = np.zeros((len(placed), size), np.int8), np.zeros(len(placed), np.float32)
-        for at, (_, digest) in enumerate(placed):
-            row = before.rows.get(digest)
-            if row is None and len(exact := np.frombuffer(new[digest], _STORED).astype(np.float32)) == size:
-                scales[at] = np.abs(exact).max() / _MAX_INT8
-                vectors[at] = np.rint(exact / (scales[at] or 1.0))
-            elif row is not None and before.vectors.shape[1] == size:
-                vectors[at], scales[at] = before.vectors[row], before.scales[row]
-        numbers = np.array([number for number, _ in placed], np.int64)
-        return _Loaded(stamp, numbers, {digest: at for at, (_, digest) in enumerate(placed)}, vectors, scales)
+    def _read(self, before: _Loaded, stamp: str, size: int) -> _Loaded:
+        """Read the vectors of this size that this process does not have yet."""
+        if before.vectors.shape[1] != size or before.stamp.rpartition(" ")[0] != stamp.rpartition(" ")[0]:
+            before = _NOTHING._replace(vectors=np.empty((0, size), np.int8))
+        numbers = np.array([n for (n,) in self._rows(_OF_SIZE, (size * _STORED.itemsize,))], np.int64)
+        still = np.isin(before.numbers, numbers)
+        blocks = [(before.numbers[still], before.vectors[still], before.scales[still])]
+        for some in parts(np.setdiff1d(numbers, before.numbers).tolist()):
+            rows = self._rows(_OF_PASSAGES.format(marks(some)), some)
+            exact = np.array([np.frombuffer(vector, _STORED) for _, vector in rows], np.float32).reshape(-1, size)
+            scales = np.abs(exact).max(axis=1).clip(min=_MIN_SCALE) / _MAX_INT8
+            rounded = np.rint(exact / scales[:, np.newaxis]).astype(np.int8)
+            blocks.append((np.array([number for number, _ in rows], np.int64), rounded, scales))
+        return _Loaded(stamp, *map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def text_to_embed(title: str, heading: str, text: str) -> str:
