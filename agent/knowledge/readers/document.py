@@ -157,10 +157,41 @@ def table_row(cells: Iterable[str]) -> str:
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a Markdown table of equal width, the first one as its header."""
+    """Return rows as a Markdown table of equal width, the first one as its header, or the first two."""
     width = max(map(len, rows), default=0)
+    if header := join_header_rows(*rows[:2]) if len(rows) > 1 else []:
+        rows = [header, *rows[2:]]
     lines = [table_row([*row, *[""] * (width - len(row))]) for row in rows]
     return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
+
+
+def join_header_rows(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Return the header of a table whose first row has cells over several columns (``2025 |  | 2026 | ``).
+
+    Empty if the second row may be data: it is a header if each group has the same labels, or if it has words and its
+    other cells are empty or repeat those above.
+    """
+    width = max(len(first), len(second))
+    above, below = ([cell.strip() for cell in (*row, *[""] * (width - len(row)))] for row in (first, second))
+    groups: list[list[int]] = []  # columns under the same cell
+    for at, cell in enumerate(above):
+        if cell or not groups:
+            groups.append([])
+        groups[-1].append(at)
+    wide = [group for group in groups if len(group) > 1 and above[group[0]]]
+    labels = [[below[at] for at in group] for group in wide]
+    if not wide or not all(map(all, labels)):
+        return []
+    others = [at for group in groups if group not in wide for at in group]
+    are_same = len(labels) > 1 and all(each == labels[0] for each in labels) and len({*labels[0]}) > 1
+    are_words = all(any(map(str.isalpha, cell)) for cell in below if cell) and (len(others) > 0)
+    if not (are_same or are_words) or any(above[at] and below[at] not in {"", above[at]} for at in others):
+        return []
+    joined = [above[at] or below[at] for at in range(width)]
+    for group in wide:
+        for at in group:
+            joined[at] = f"{above[group[0]]} {below[at]}"
+    return joined
 
 
 def part_note_marks(text: str) -> str:

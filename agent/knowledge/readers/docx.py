@@ -36,8 +36,13 @@ _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _LINK_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _NOTES: Final = (("footnoteReference", RELATIONSHIP_TYPE.FOOTNOTES), ("endnoteReference", RELATIONSHIP_TYPE.ENDNOTES))
 # Deletions are not text, a fallback repeats its choice, and a text box is a separate block.
-_SKIPPED: Final = frozenset({"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "instrText"})
+_SKIPPED: Final = frozenset({"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr"})
 _SIGNS: Final = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+# A field of Word, such as a link: its beginning, the end of its instruction, and its end.
+_FIELD_SIGNS: Final = {"begin": "\ue000", "separate": "\ue001", "end": "\ue002"}
+_ENDS: Final = {"p": "\n", "tc": "\n", "fldSimple": "\ue002"}
+_FIELD: Final = re.compile("\ue000([^\ue000-\ue002]*)(?:\ue001([^\ue000-\ue002]*))?\ue002")
+_FIELD_LINK: Final = re.compile(r"\s*HYPERLINK\s+\"([^\"]*)\"(?:\s+\\l\s+\"([^\"]*)\")?")
 _PLACE: Final = re.compile(r"%([1-9])")  # of a level's number
 _OFF: Final = frozenset({"0", "false", "off"})
 _GONE: Final = ("strike", "dstrike", "vanish")
@@ -126,10 +131,12 @@ class _Body:
                 yield from self.blocks_in(box)
             notes, self._referenced = self._referenced, []
             for number, note in notes:
-                yield _Block(f"{raise_or_lower(str(number), 'sup')} {' '.join(self._inline(note).split())}")
+                yield _Block(
+                    f"{raise_or_lower(str(number), 'sup')} {' '.join(_with_links(self._inline(note)).split())}"
+                )
 
     def _paragraph(self, element: Any) -> Iterator[_Block]:
-        text = self._inline(element).strip()
+        text = _with_links(self._inline(element)).strip()
         if not text:
             return
         properties = element.find(f"{_W}pPr")
@@ -158,8 +165,7 @@ class _Body:
                 pieces.append(self._run(child))
             elif name == "hyperlink":
                 text, url = self._inline(child), self._links.get(child.get(_LINK_ID), "")
-                is_link = text.strip() and url.startswith(("http", "mailto:")) and url != text
-                pieces.append(f"[{text}]({url})" if is_link else text)
+                pieces.append(_to_link(text, url))
             elif name == "sdt":
                 pieces += [self._inline(content) for content in _control(child)]
             elif name in {"footnoteReference", "endnoteReference"}:
@@ -177,7 +183,7 @@ class _Body:
             return raise_or_lower(text, name)
         if name in {"num", "den"}:
             return ("/" if name == "den" else " ") + (text if text.isalnum() else f"({text})")
-        return f"√({text})" if name == "rad" else text + ("\n" if name in {"p", "tc"} else "")
+        return f"√({text})" if name == "rad" else _field_sign(name, element) + text + _ENDS.get(name, "")
 
     def _run(self, run: Any) -> str:
         marks = {_name(mark): mark.get(f"{_W}val") or "" for mark in run.iterfind(f"{_W}rPr/*")}
@@ -210,12 +216,38 @@ class _Body:
                 merge = properties.find(f"{_W}vMerge") if properties is not None else None
                 goes_on = merge is not None and merge.get(f"{_W}val") != "restart"
                 at = len(cells)
-                text = above[at] if goes_on and at < len(above) else " ".join(self._inline(cell).split())
+                text = above[at] if goes_on and at < len(above) else " ".join(_with_links(self._inline(cell)).split())
                 cells += [text, *[""] * (_span(properties, "gridSpan", 1) - 1)]
                 if len(cells) > _MAX_SPAN:
                     break
             rows += [cells] if any(cells) else []
         return markdown_table(rows)
+
+
+def _field_sign(name: str, element: Any) -> str:
+    """Return the signs and the instruction of an element of a field; an empty text for another element."""
+    if name == "fldSimple":
+        return f"\ue000{element.get(f'{_W}instr') or ''}\ue001"
+    if name == "instrText":
+        return str(element.text or "")
+    return _FIELD_SIGNS.get(element.get(f"{_W}fldCharType"), "") if name == "fldChar" else ""
+
+
+def _to_link(text: str, url: str) -> str:
+    is_link = text.strip() and url.startswith(("http", "mailto:")) and url != text
+    return f"[{text}]({url})" if is_link else text
+
+
+def _with_links(text: str) -> str:
+    """Return a paragraph with the results of its fields, and with the addresses of those that are links."""
+
+    def result(field: re.Match[str]) -> str:
+        link = _FIELD_LINK.match(field[1])
+        return _to_link(field[2] or "", "#".join(filter(None, link.groups())) if link else "")
+
+    while (inner := _FIELD.sub(result, text)) != text:  # one field may be inside another
+        text = inner
+    return re.sub("\ue000[^\ue000-\ue002]*|[\ue001\ue002]", "", text)  # of a field over several paragraphs
 
 
 def _cells(row: Any) -> Iterator[Any]:

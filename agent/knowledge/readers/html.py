@@ -10,7 +10,16 @@ from html_to_markdown.exceptions import ConversionError
 from lxml.etree import ParserError  # type: ignore[import-untyped]  # ships no types
 from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
-from agent.knowledge.readers.document import IN_PART, Content, ReadLimits, clean, part_note_marks, whole
+from agent.knowledge.readers.document import (
+    IN_PART,
+    Content,
+    ReadLimits,
+    clean,
+    join_header_rows,
+    part_note_marks,
+    table_row,
+    whole,
+)
 from agent.knowledge.readers.text import apply_raised_tags, decode, replace_closed
 from agent.knowledge.types import ReadError
 
@@ -71,6 +80,8 @@ _EMPTY_ELEMENT: Final = re.compile(
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
 _MAX_ROWS: Final = 100  # maximum rows that one cell covers
+_HEADER: Final = re.compile(r"^(\|(?:.*\|)?[ \t]*\|.*)\n(\|[ :|-]+\|)\n(\|.*)$", re.MULTILINE)  # with an empty cell
+_CELL_END: Final = re.compile(r"(?<!\\)\|")
 _FIELDS: Final = {
     **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),
     **dict.fromkeys(("article:published_time", "datepublished", "date", "dcterms.created"), "date"),
@@ -97,7 +108,7 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
     shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(shown))
     try:
         shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
-        text = part_note_marks(convert(shown, _OPTIONS).content or "")
+        text = part_note_marks(_HEADER.sub(_join_header, convert(shown, _OPTIONS).content or ""))
     except (ConversionError, ValueError, ParserError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
     fields: dict[str, str] = {}
@@ -114,9 +125,15 @@ def fragment_to_markdown(fragment: str) -> str:
     try:
         shown = apply_raised_tags(fragment)
         shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
-        return (convert(shown, _OPTIONS).content or "").strip()
+        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "").strip()
     except (ConversionError, ValueError, ParserError):
         return fragment
+
+
+def _join_header(found: re.Match[str]) -> str:
+    first, second = ([cell.replace("\\|", "|") for cell in _CELL_END.split(row)[1:-1]] for row in found.group(1, 3))
+    header = join_header_rows(first, second)
+    return f"{table_row(header)}\n{found[2]}" if header else found[0]
 
 
 def _repeat_cells(page: str) -> str:

@@ -16,6 +16,7 @@ from agent.knowledge.readers.document import (
     DocumentPart,
     ReadLimits,
     clean,
+    join_header_rows,
     open_package,
     raise_or_lower,
     refusing_damage,
@@ -166,7 +167,10 @@ def _table(rows: Iterable[list[str]]) -> Iterator[str]:
     lone: list[str] = []
     width = 0
     after_gap = True
-    for cells in _filled_rows(rows):
+    filled = _filled_rows(rows)
+    following = next(filled, None)
+    while following is not None:
+        cells, following = following, next(filled, None)
         words = all(any(map(str.isalpha, cell)) for cell in cells if cell.strip())
         if not cells:
             after_gap = True
@@ -177,6 +181,8 @@ def _table(rows: Iterable[list[str]]) -> Iterator[str]:
             lone, after_gap = [], False
         else:
             yield from [""] if width else []
+            if header := join_header_rows(cells, following) if following and len(cells) > 1 else []:
+                cells, following = header, next(filled, None)
             width = len(cells)
             yield from (f"{cell.strip()}\n" for cell in lone)
             yield f"{table_row(cells)}{_RULE_LINE}{_RULE * width}"

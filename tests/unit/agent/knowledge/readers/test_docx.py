@@ -13,7 +13,7 @@ from docx.oxml.ns import nsdecls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.readers.document import ReadLimits
+from agent.knowledge.readers.document import ReadLimits, join_header_rows
 from agent.knowledge.readers.docx import read_docx
 from agent.knowledge.types import ReadError
 from tests.support.documents import bytes_of, read_document
@@ -140,6 +140,11 @@ EQUATION = f"<m:oMathPara><m:oMath><m:r><m:t>3</m:t></m:r><m:f>{PARTS}</m:f></m:
 BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxContent></w:pict>"
 
 
+BEGIN = "<w:r><w:fldChar w:fldCharType='begin'/><w:instrText>"
+RESULT = "</w:instrText></w:r><w:r><w:fldChar w:fldCharType='separate'/></w:r><w:r>{run}</w:r><w:r><w:instrText>"
+END = "</w:instrText><w:fldChar w:fldCharType='end'/></w:r>"
+
+
 @pytest.mark.parametrize(
     ("xml", "text"),
     [
@@ -168,6 +173,15 @@ BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxC
         (EQUATION, "3 1/x²"),
         ("<w:p><w:r><w:t>con\u00adtract</w:t></w:r></w:p>", "contract"),
         ("<w:p><w:hyperlink r:id='link'><w:r>{run}</w:r></w:hyperlink></w:p>", "[C](https://a.example/)"),
+        (f'<w:p>{BEGIN} HYPERLINK "https://a.example/" \\o "x" {RESULT}{END}</w:p>', "[C](https://a.example/)"),
+        (f'<w:p>{BEGIN} HYPERLINK "https://a.example/" \\l "b" {RESULT}{END}</w:p>', "[C](https://a.example/#b)"),
+        (f'<w:p>{BEGIN} HYPERLINK \\l "b" {RESULT}{END} {BEGIN} PAGE {END}</w:p>', "C"),
+        (f"<w:p>{BEGIN} IF {BEGIN} PAGE {RESULT}{END} {RESULT}{END}</w:p>", "C"),
+        (f"<w:p>{BEGIN} TOC \\o {RESULT}</w:instrText></w:r></w:p>", "C"),
+        (
+            "<w:p><w:fldSimple w:instr='HYPERLINK \"https://a.example/\"'><w:r>{run}</w:r></w:fldSimple></w:p>",
+            "[C](https://a.example/)",
+        ),
         (f"<w:p><w:r><w:t>A</w:t></w:r><w:r>{BOX}</w:r></w:p>", "A\n\nIn a box"),
         (NOTE, "Costs 5 ¹\n\n¹ For a year."),
     ],
@@ -213,6 +227,40 @@ def test_merged_cells_keep_their_columns() -> None:
     table.cell(2, 2).text = "9"
     rows = "| Plan | Seats | Price |\n| --- | --- | --- |\n| Team | 3 |  |\n| Team |  | 9 |\n"
     assert text_of(bytes_of(document.save)) == rows
+
+
+def test_a_header_of_two_rows_names_each_column() -> None:
+    document = Document()
+    table = document.add_table(rows=3, cols=5)
+    for row, texts in zip(table.rows, ("Plan|2025||2026|", "|Q1|Q2|Q1|Q2", "Team|1|2|3|4"), strict=True):
+        for cell, text in zip(row.cells, texts.split("|"), strict=True):
+            cell.text = text
+    for left, right in ((1, 2), (3, 4)):
+        table.cell(0, left).merge(table.cell(0, right))
+    table.cell(0, 0).merge(table.cell(1, 0))
+    header = "| Plan | 2025 Q1 | 2025 Q2 | 2026 Q1 | 2026 Q2 |\n| --- | --- | --- | --- | --- |\n"
+    assert text_of(bytes_of(document.save)) == f"{header}| Team | 1 | 2 | 3 | 4 |\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "header"),
+    [
+        ("2025||2026", "Q1|Q2|Q1|Q2", "2025 Q1|2025 Q2|2026 Q1|2026 Q2"),
+        ("|2025|", "Plan|Q1|Q2", "Plan|2025 Q1|2025 Q2"),
+        ("Plan|Price||Note", "|Monthly|Yearly|", "Plan|Price Monthly|Price Yearly|Note"),
+        ("Revenue||Cost|", "2025|2026|2025|2026", "Revenue 2025|Revenue 2026|Cost 2025|Cost 2026"),
+        ("Plan|Price|", "Pro|5|50", ""),
+        ("Name||City", "Ann|Lee|Berlin", ""),
+        ("Name||Address|", "Ann|Lee|Main|Berlin", ""),
+        ("Prices||", "Plan|Monthly|Yearly", ""),
+        ("|Name|", "1|Ann|Lee", ""),
+        ("a|b", "c|d", ""),
+        ("Plan||Price", "Pro||5", ""),
+        ("", "a", ""),
+    ],
+)
+def test_a_row_of_data_is_no_header(first: str, second: str, header: str) -> None:
+    assert "|".join(join_header_rows(first.split("|"), second.split("|"))) == header
 
 
 def test_strict_open_xml_and_a_missing_picture_are_not_damage() -> None:

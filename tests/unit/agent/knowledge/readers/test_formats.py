@@ -223,6 +223,21 @@ def test_a_number_is_read_at_the_scale_that_its_format_shows(number_format: str,
     assert f"| Revenue | {shown} |" in parse_document("a.xlsx", bytes_of(workbook.save)).text
 
 
+def test_a_header_of_two_rows_names_each_column_in_a_sheet_and_on_a_page() -> None:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    for row in (["Plan", 2025, "", 2026], ["", "Q1", "Q2", "Q1", "Q2"], ["Team", 1, 2, 3, 4]):
+        sheet.append(row)
+    sheet.merge_cells("A1:A2")
+    sheet.merge_cells("B1:C1")
+    sheet.merge_cells("D1:E1")
+    header = "| Plan | 2025 Q1 | 2025 Q2 | 2026 Q1 | 2026 Q2 |\n| --- | --- | --- | --- | --- |\n"
+    assert parse_document("a.xlsx", bytes_of(workbook.save)).text == f"## Sheet\n\n{header}| Team | 1 | 2 | 3 | 4 |\n"
+    top = "<tr><th rowspan=2>Plan</th><th colspan=2>2025</th><th colspan=2>2026</th></tr>"
+    page = f"<table>{top}<tr><th>Q1</th><th>Q2</th><th>Q1</th><th>Q2</th></tr><tr><td>Team</td><td>1</td></tr></table>"
+    assert parse_document("a.html", page.encode()).text.startswith(header.split("\n", maxsplit=1)[0])
+
+
 def test_second_table_of_a_sheet_has_its_own_header() -> None:
     workbook = Workbook()
     sheet = workbook.worksheets[0]
