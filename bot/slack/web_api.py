@@ -75,7 +75,9 @@ _ERROR_NAME: Final = re.compile(r"\w+")  # as Slack writes them; a sentence is f
 _MAX_PAUSE_S: Final = 20.0
 # A call that must wait longer fails and says how long; its job goes back to the queue and keeps its place.
 _MAX_TURN_WAIT_S: Final = 2.0
+_MAX_RETRY_AFTER_S: Final = 600.0  # Slack asks for a minute at most; a proxy's day would silence the workspace
 _PAGE: Final = 200
+_MAX_PAGES: Final = 1_000
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 MAX_CLOCK_OFFSET_S: Final = 60.0
 SET_CLOCK: Final = "Set this host's clock (NTP)."
@@ -141,16 +143,18 @@ class SlackCalls:
 
     async def read_pages(self, method: str, **params: Any) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries on all pages of a list."""
-        cursor = ""
-        while True:
+        cursor, seen = "", {""}
+        for _ in range(_MAX_PAGES):
             reply = await self.read(method, limit=_PAGE, cursor=cursor, **params)
             for entry in objects(reply, *_FIELDS[method][0]):
                 yield entry
-            last, cursor = cursor, string(reply, "response_metadata", "next_cursor")
+            cursor = string(reply, "response_metadata", "next_cursor")
             if not cursor:
                 return
-            if cursor == last:  # the same page again, for ever
-                raise DeliveryFailed(MALFORMED, permanent=False)
+            if cursor in seen:
+                break
+            seen.add(cursor)
+        raise DeliveryFailed(MALFORMED, permanent=False)  # the same pages again, or pages without end
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
         self,
@@ -331,7 +335,7 @@ def _as_failure(error: SlackApiError) -> DeliveryFailed:
     if status == _TOO_MANY_REQUESTS or reason in LIMIT_ERRORS:
         asked = retry_after_s(response.headers, now=time.time())
         reason = reason if reason in LIMIT_ERRORS else "ratelimited"
-        return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
+        return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else min(asked, _MAX_RETRY_AFTER_S))
     # Slack names its errors, so a reply without a name comes from another server and is not final.
     named = not reason.startswith("http_") or reason in MISSING_METHOD
     permanent = named and (status < _SERVER_ERROR or reason in MISSING_METHOD) and reason not in _RETRYABLE

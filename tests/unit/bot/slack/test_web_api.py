@@ -22,6 +22,7 @@ from bot.queue.claim import LeaseLost
 from bot.servers.http import serve
 from bot.slack.client import open_client
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
+from tests.support.http_server import LoopServer
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 
 
@@ -217,6 +218,39 @@ async def test_a_list_that_never_ends_counts_as_an_outage() -> None:
     async with answering(body, 200, "application/json") as (calls, _):
         with pytest.raises(DeliveryFailed, match="malformed_reply"):
             assert [one async for one in calls.read_pages("conversations.list")]
+
+
+class Endless(LoopServer):
+    """Answers each call with an empty page and the cursor of the next one, of which there are ``cursors``."""
+
+    def __init__(self, cursors: int) -> None:
+        super().__init__()
+        self.cursors, self.asked = cursors, 0
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.route("*", "/{path:.*}", self._page)]
+
+    async def _page(self, _: web.Request) -> web.Response:
+        self.asked += 1
+        page = {"next_cursor": f"page-{self.asked % self.cursors}"}
+        return web.json_response({"ok": True, "channels": [], "response_metadata": page})
+
+
+@pytest.mark.parametrize(("cursors", "calls"), [(2, 3), (1_000_000, 9)])
+async def test_pages_without_end_count_as_an_outage(cursors: int, calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.slack.web_api._MAX_PAGES", 9)
+    async with Endless(cursors) as server, open_client("xoxb-1", api_url=f"{server.url}/") as client:
+        with pytest.raises(DeliveryFailed, match="malformed_reply"):
+            assert [one async for one in SlackCalls(client).read_pages("conversations.list")]
+        assert server.asked == calls
+
+
+async def test_a_day_that_a_proxy_asks_for_does_not_silence_a_workspace(slack: Slack) -> None:
+    slack.server.faults.rate_limit("chat.postMessage", retry_after=86_400)
+    slack.calls.patience_s = 0.0
+    with pytest.raises(DeliveryFailed) as failed:
+        await slack.calls.write("chat.postMessage", {"channel": CHANNEL, "text": "x"})
+    assert failed.value.again_s == 600.0
 
 
 @pytest.mark.parametrize(("off_s", "lines"), [(-400, 1), (400, 1), (5, 0)])
