@@ -79,8 +79,9 @@ class _Reading:
 
 def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
     """Return an Events API envelope as a message, or why to ignore it. Follow-ups still need ``apply_thread_mode``."""
+    event = mapping(envelope, "event")
     try:
-        return _complete(envelope, _parse(mapping(envelope, "event"), own, access), access)
+        return _complete(envelope, _parse(_Reading(event, event, own, access)), access)
     except Ignored as ignored:
         return ignored
 
@@ -107,36 +108,11 @@ def attached_files(files: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any
     return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in files)
 
 
-# From here on an event that is not for Orion raises ``Ignored``.
+# The functions of the parser raise ``Ignored`` for an event that is not for Orion.
 
 
-def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming:
-    """Fill in the team and the keys, and refuse messages that the lists forbid."""
-    # In a shared channel the envelope may name the other team, but the authorization is ours.
-    ours = next(iter(objects(envelope, "authorizations")), {})
-    team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
-    ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
-    if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
-        raise Ignored(reason="malformed")
-    event_id = string(envelope, "event_id")
-    keys = [f"evt:{team}:{event_id}"] if event_id else []
-    # A press of the stop button has no message. Both events of a mention have the same one.
-    if incoming.kind != "stop" or incoming.text:
-        version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
-        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
-    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
-    incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
-    external = shared and not access.allow_external
-    refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
-    if not refusal:
-        return incoming
-    if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
-        raise Ignored(reason=refusal)
-    # The person gets a notice. What they wrote must not be stored.
-    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
-
-
-def _parse(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming:
+def _parse(reading: _Reading) -> Incoming:
+    event = reading.event
     kind, subtype = string(event, "type"), string(event, "subtype")
     if kind == "agent_session_stopped":
         return Incoming(
@@ -147,52 +123,49 @@ def _parse(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incomi
     if kind not in {"message", "app_mention"}:
         raise Ignored(reason="not_a_message")
     if subtype == "message_changed":
-        return _parse_edit(event, own, access)
+        return _parse_edit(reading)
     if subtype == "message_deleted":
-        return _parse_deletion(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
-    if subtype not in _SPOKEN and not _is_allowed_bot(event, access):
+        return _parse_deletion(reading, mapping(event, "previous_message"), string(event, "deleted_ts"))
+    if subtype not in _SPOKEN and not _is_allowed_bot(event, reading.access):
         raise Ignored(reason="subtype")
-    reading = _Reading(event, event, own, access)
     incoming = _build_incoming(reading)
-    if incoming.kind != "stop" and incoming.addressed == "follow_up":
-        return _check_follow_up(event, reading, incoming)
-    return incoming
+    return _check_follow_up(reading, incoming) if incoming.addressed == "follow_up" else incoming
 
 
-def _check_follow_up(event: Mapping[str, Any], reading: _Reading, incoming: Incoming) -> Incoming:
+def _check_follow_up(reading: _Reading, incoming: Incoming) -> Incoming:
+    if incoming.kind == "stop":
+        return incoming
     if incoming.mentioned or reading.content.calls_group:
         raise Ignored(reason="to_somebody_else")
-    if string(event, "thread_ts"):
+    if string(reading.event, "thread_ts"):
         return incoming
     if incoming.channel_type not in {"channel", "group"}:
         raise Ignored(reason="not_addressed")
     return replace(incoming, addressed="overheard")
 
 
-def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming:
+def _parse_edit(reading: _Reading) -> Incoming:
     """Read an edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
-    message, before = mapping(event, "message"), mapping(event, "previous_message")
-    if string(message, "subtype") == "tombstone":  # a deleted message that has replies
-        return _parse_deletion(event, before, string(message, "ts"), own, access)
-    reading, earlier = _Reading(event, message, own, access), _Reading(event, before, own, access)
-    ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (reading, earlier))
-    same = before and reading.content == earlier.content and ids == earlier_ids
-    if same or not string(message, "edited", "ts"):
+    names = ("message", "previous_message")
+    after, before = (replace(reading, message=mapping(reading.event, name)) for name in names)
+    if string(after.message, "subtype") == "tombstone":  # a deleted message that has replies
+        return _parse_deletion(reading, before.message, string(after.message, "ts"))
+    ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (after, before))
+    same = before.message and after.content == before.content and ids == earlier_ids
+    if same or not string(after.message, "edited", "ts"):
         raise Ignored(reason="not_an_edit")
-    incoming = _build_incoming(reading)
+    incoming = _build_incoming(after)
     # After a mention without text only a greeting was posted, and no turn ran.
-    bare = own.user in earlier.content.mentioned and not earlier.content.own_words
-    if incoming.kind != "edit" or not bare:
+    was_bare = reading.own.user in before.content.mentioned and not before.content.own_words
+    if incoming.kind != "edit" or not was_bare:
         return incoming
-    if incoming.addressed == "follow_up" and (incoming.mentioned or reading.content.calls_group):
+    if incoming.addressed == "follow_up" and (incoming.mentioned or after.content.calls_group):
         raise Ignored(reason="to_somebody_else")
     return replace(incoming, kind="question" if incoming.text else "help")
 
 
-def _parse_deletion(
-    event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: BotIdentity, access: Access
-) -> Incoming:
-    incoming = _build_incoming(_Reading(event, {**gone, "ts": ts}, own, access))
+def _parse_deletion(reading: _Reading, gone: Mapping[str, Any], ts: str) -> Incoming:
+    incoming = _build_incoming(replace(reading, message={**gone, "ts": ts}))
     return replace(incoming, kind="delete", edited_ts="", text="")
 
 
@@ -253,6 +226,32 @@ def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadK
     thread_ts = string(message, "thread_ts") or string(event, "thread_ts")
     ts = thread_ts or string(message, "ts") or string(event, "event_ts")
     return ThreadKey(team="", channel=string(event, "channel"), thread_ts=ts)
+
+
+def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming:
+    """Fill in the team and the keys, and refuse messages that the lists forbid."""
+    # In a shared channel the envelope may name the other team, but the authorization is ours.
+    ours = next(iter(objects(envelope, "authorizations")), {})
+    team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
+    ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
+    if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
+        raise Ignored(reason="malformed")
+    event_id = string(envelope, "event_id")
+    keys = [f"evt:{team}:{event_id}"] if event_id else []
+    # A press of the stop button has no message. Both events of a mention have the same one.
+    if incoming.kind != "stop" or incoming.text:
+        version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
+        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
+    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
+    incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
+    external = shared and not access.allow_external
+    refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
+    if not refusal:
+        return incoming
+    if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
+        raise Ignored(reason=refusal)
+    # The person gets a notice. What they wrote must not be stored.
+    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
 
 
 def _is_allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
