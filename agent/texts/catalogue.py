@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from verification.markup.chunks import split_chunks
 from verification.types import Answer
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
@@ -55,8 +56,8 @@ def help_text(language: str | None) -> str:
 
 
 def own_message(text: str) -> Answer:
-    """Return one of Orion's own messages, ready for delivery."""
-    return Answer(text=text, chunks=(text,))
+    """Return one of Orion's own messages, ready for delivery. It claims nothing."""
+    return Answer(text=text, chunks=split_chunks(text))
 
 
 def age(updated_at: str, today: date, language: str | None = None) -> str:

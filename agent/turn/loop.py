@@ -18,6 +18,7 @@ from agent.model.prompts import decision_message
 from agent.model.protocol import RETRYABLE, DecideContext, Judge, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, OutOfBudget, Refused, Silent, TurnOutcome
 from agent.quoting.small_talk import search_query
+from agent.texts.catalogue import own_message
 from agent.thread.conversation import Question, ThreadMessage
 from agent.thread.state import (
     MAX_CITED_SOURCES,
@@ -39,7 +40,7 @@ from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolSta
 from agent.turn.live import LiveAnswer, Stage, check_draft
 from agent.turn.mission import change_plan, collect_findings, emit_plan, ensure_plan, meet_message, resume_findings
 from agent.turn.progress import Policy, Progress, Save
-from agent.turn.replies import budget_notice, model_failure, plain_answer
+from agent.turn.replies import budget_notice, model_failure
 
 log = structlog.get_logger()
 
@@ -230,7 +231,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
         case AskUser(question=text, key=key):
             pending = PendingQuestion(key=key, text=text, user=progress.question.user)
             progress.update(replace(progress.state, pending_question=pending), pending_question=key)
-            return Asked(answer=plain_answer(text))
+            return Asked(answer=own_message(text))
         case Respond():
             return await write_answer(progress)
         case Complete(summary=summary):

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused
-from agent.texts.catalogue import texts
+from agent.texts.catalogue import own_message, texts
 from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE, NO_DOCUMENTS
 from agent.turn.progress import Progress
 from verification.judgement import is_unconfirmed
@@ -99,7 +99,7 @@ def refusal(progress: Progress, reason: str) -> Refused | Failed:
         return knowledge_failure(progress)
     if not progress.sources and any(result.content == NO_DOCUMENTS for result in progress.results):
         text = "\n".join(filter(None, [progress.say("no_documents"), away_note(progress)]))
-        return Refused(answer=plain_answer(text), reason=reason)
+        return Refused(answer=own_message(text), reason=reason)
     return Refused(answer=_message(progress, progress.say("not_found")), reason=reason)
 
 
@@ -118,22 +118,17 @@ def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int)
 def model_failure(progress: Progress, error: ModelError) -> Failed:
     """Return the message that the model was not reachable, or declined."""
     text = progress.say(_MODEL_PHRASES.get(error.kind, "model_down"))
-    return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
+    return Failed(answer=own_message(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
 def knowledge_failure(progress: Progress) -> Failed:
     """Return the message that the documents were unreachable, so finding nothing proves nothing."""
-    return Failed(answer=plain_answer(progress.say("knowledge_down")), reason="KnowledgeAwayError")
+    return Failed(answer=own_message(progress.say("knowledge_down")), reason="KnowledgeAwayError")
 
 
 def budget_notice(progress: Progress, limit: str) -> OutOfBudget:
     """Return the message that a limit of the turn was reached."""
     return OutOfBudget(answer=_message(progress, progress.say("out_of_budget")), reason=limit)
-
-
-def plain_answer(text: str) -> Answer:
-    """Return one of Orion's own messages. It claims nothing."""
-    return Answer(text=text, chunks=split_chunks(text))
 
 
 def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:

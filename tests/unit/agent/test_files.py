@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from agent.files import MAX_PARTS, MAX_WHOLE_CHARS, add_unread_notes, file_sources
 from agent.outcome import Answered, Refused
-from agent.texts.catalogue import LANGUAGES, say
+from agent.texts.catalogue import LANGUAGES, own_message, say
 from agent.thread.conversation import AttachedFile, Question, ThreadMessage, asks_for_file
-from agent.turn.replies import plain_answer
 from tests.support.documents import attached_file
 from tests.support.fakes import ScriptedModel, question, take_turn
 
@@ -58,7 +57,7 @@ def test_sources_never_contain_more_than_the_file(text: str, times: int) -> None
 
 def test_each_file_that_was_not_read_is_named_above_the_answer() -> None:
     files = (NOTES, AttachedFile(name="a`<b>&.zip", trouble="form"), long_file("big.txt"))
-    refused = Refused(answer=replace(plain_answer("No."), label="Label."), reason="x")
+    refused = Refused(answer=replace(own_message("No."), label="Label."), reason="x")
     told = add_unread_notes(refused, ask("what is it?", *files))
     assert isinstance(told, Refused)
     assert told.answer.label.split("\n") == [
@@ -72,13 +71,13 @@ def test_each_file_that_was_not_read_is_named_above_the_answer() -> None:
 def test_unread_files_are_named_in_the_channels_or_the_questions_language() -> None:
     asked = ask("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form"))
     for question_, language in ((asked, "de"), (replace(asked, language="fr"), "fr")):
-        outcome = add_unread_notes(Answered(answer=plain_answer("Ja.")), question_)
+        outcome = add_unread_notes(Answered(answer=own_message("Ja.")), question_)
         assert isinstance(outcome, Answered)
         assert outcome.answer.label == say("file_form", language, name="a.zip")
 
 
 def test_only_the_first_answer_in_a_thread_names_its_unread_files() -> None:
-    refused = Refused(answer=plain_answer("No."), reason="x")
+    refused = Refused(answer=own_message("No."), reason="x")
     top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
     earlier = (ThreadMessage(role="user", text="Look.", addressed=False),)
     first = add_unread_notes(refused, ask("why?", *top), earlier)

@@ -7,9 +7,9 @@ from redis.asyncio import Redis
 
 from agent.budget import ModelCall, Usage
 from agent.outcome import Answered
+from agent.texts.catalogue import own_message
 from agent.thread.conversation import Question, ThreadKey
 from agent.turn.events import ModelEnd, ModelStart
-from agent.turn.replies import plain_answer
 from bot.documents.open import corpus_of
 from bot.turn.engine import open_engine
 from bot.turn.observer import open_observers
@@ -45,7 +45,7 @@ async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path:
 async def test_the_total_includes_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
-        outcome = Answered(answer=plain_answer("Hello."))
+        outcome = Answered(answer=own_message("Hello."))
         async with all_.turn(QUESTION, "t1", engine, waited_s=3.0) as listen, listen.during_delivery(outcome):
             pass
         record = await all_.records.load("t1")

@@ -8,7 +8,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from agent.outcome import Failed
-from agent.turn.replies import plain_answer
+from agent.texts.catalogue import own_message
 from bot.delivery.answer_key import AnswerKey
 from bot.slack.message import Incoming
 from bot.stores.stores import Facts, read_facts
@@ -23,7 +23,7 @@ from tests.support.team_bot import team_bot
 from tests.support.waiting import wait_until
 
 PATIENT = TurnTimeouts(model_s=180)
-DOWN = Failed(answer=plain_answer("away"), reason="LLMError")
+DOWN = Failed(answer=own_message("away"), reason="LLMError")
 
 
 def statuses(setting: Setting) -> list[str]:
