@@ -27,6 +27,7 @@ from verification.text.language import words_by_language as listed_words
 
 # more terms than this come from a pasted log, not from a question, and each one is looked up in the index
 MAX_TERMS: Final = 60
+MAX_WORDS: Final = 200  # an identifier can have thousands of parts, but a statement takes a limited number of values
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
 _TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?！？。！、，：…]+")
@@ -79,9 +80,9 @@ def words_of(query: str) -> list[str]:
     """Return the words to look up: stems, pairs of the parts of an identifier, pairs of characters."""
     found: dict[str, None] = {}
     for term in query_terms(query):
-        words = [term] if _CJK_RUN.fullmatch(term) else _words_and_pairs(term)[0]
+        words = [term] if _CJK_RUN.fullmatch(term) else _words_and_pairs(term)[0][:MAX_TERMS]
         found.update(dict.fromkeys(words if len(words) == 1 else map(" ".join, pairwise(words))))
-    return list(found)
+    return list(found)[:MAX_WORDS]
 
 
 def query_terms(query: str) -> list[str]:

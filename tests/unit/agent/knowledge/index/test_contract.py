@@ -98,6 +98,11 @@ def test_passages_rank_by_the_plain_formula_and_equal_ones_keep_their_order(
     assert [score for _, score in found] == pytest.approx([score for _, score in ranked], rel=1e-4)
 
 
+def test_a_pasted_identifier_of_many_parts_is_a_query_like_any_other(index: KnowledgeIndex, docs: Path) -> None:
+    index.index([docs])
+    assert index.search("canteen-opens-" + "-".join(f"w{n}" for n in range(100_000)))
+
+
 def test_a_number_is_never_reused(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     before = {number for number, _ in index.by_words("canteen opens", 9)}
