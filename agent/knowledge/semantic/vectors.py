@@ -39,11 +39,9 @@ SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.n
 WHERE p.number IN ({})
 """
 _HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
-_OF_SIZE: Final = """
-SELECT p.number FROM passage_vectors p JOIN vectors v ON v.digest = p.digest WHERE length(v.vector) = ?
-"""
 _OF_PASSAGES: Final = """
-SELECT p.number, v.vector FROM passage_vectors p JOIN vectors v ON v.digest = p.digest WHERE p.number IN ({})
+SELECT p.number, v.vector FROM passage_vectors p JOIN vectors v ON v.digest = p.digest
+WHERE length(v.vector) = ? AND p.number IN ({})
 """
 _PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
 _PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
@@ -232,11 +230,11 @@ class VectorStore:
         """Read the vectors of this size that this process does not have yet."""
         if before.vectors.shape[1] != size or before.stamp.rpartition(" ")[0] != stamp.rpartition(" ")[0]:
             before = _NOTHING._replace(vectors=np.empty((0, size), np.int8))
-        numbers = np.array([n for (n,) in self._rows(_OF_SIZE, (size * _STORED.itemsize,))], np.int64)
+        numbers = np.array([number for (number,) in self._rows("SELECT number FROM passage_vectors")], np.int64)
         still = np.isin(before.numbers, numbers)
         blocks = [(before.numbers[still], before.vectors[still], before.scales[still])]
         for some in parts(np.setdiff1d(numbers, before.numbers).tolist()):
-            rows = self._rows(_OF_PASSAGES.format(marks(some)), some)
+            rows = self._rows(_OF_PASSAGES.format(marks(some)), (size * _STORED.itemsize, *some))
             exact = np.array([np.frombuffer(vector, _STORED) for _, vector in rows], np.float32).reshape(-1, size)
             scales = np.abs(exact).max(axis=1).clip(min=_MIN_SCALE) / _MAX_INT8
             rounded = np.rint(exact / scales[:, np.newaxis]).astype(np.int8)
