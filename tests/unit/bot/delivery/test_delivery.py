@@ -5,7 +5,7 @@ import pytest
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.slack.web_api import DeliveryFailed
-from tests.support.local_slack import CHANNEL, CHAT, Slack, answer_texts, local_slack
+from tests.support.local_slack import CHANNEL, Slack, answer_texts, local_slack
 from tests.support.posted_answers import LONG, answer, answers, texts
 
 
@@ -84,19 +84,6 @@ async def test_a_deleted_answer_is_posted_again(slack: Slack) -> None:
     slack.server.faults.fail("chat.update", "channel_not_found")
     with pytest.raises(DeliveryFailed, match="channel_not_found"):
         await slack.delivery.post_answer(place, answer("New."), AnswerKey(question_ts=ts, turn_id="turn-3"))
-
-
-@pytest.mark.parametrize("may_exist", [True, False])
-@pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_a_lost_reply_does_not_post_twice(channel: str, slack: Slack, *, may_exist: bool) -> None:
-    place, ts = slack.ask(channel=channel)
-    slack.server.faults.lose_response("chat.postMessage", times=2)
-    answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
-    posted = await slack.delivery.post_answer(place, answer(*LONG), answer_key)
-    messages = answers(slack, place)
-    sections = answer_texts(messages)
-    assert sections == list(LONG)
-    assert tuple(message["ts"] for message in messages) == posted
 
 
 async def test_no_effect_without_the_lease(slack: Slack) -> None:

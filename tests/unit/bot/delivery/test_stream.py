@@ -73,15 +73,6 @@ async def test_an_answer_that_never_passes_keeps_its_shown_part_as_partial(tmp_p
         assert at.calls(STOP) == 1
 
 
-async def test_a_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 3) as at:
-        at.setting.workspace.faults.missing.add(START)
-        message = await at.answered(at.ask())
-        assert message["blocks"][0]["type"] == "rich_text"
-        await at.answered(at.ask())
-        assert (at.calls(START), at.calls("chat.postMessage")) == (1, 2)
-
-
 async def test_a_complete_answer_does_not_wait_for_a_rate_limited_piece(tmp_path: Path, redis_url: str) -> None:
     """Slack may ask for half a minute between two pieces; the end has a limit of its own, and takes the rest along."""
     gate = asyncio.Event()
@@ -155,15 +146,6 @@ async def test_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redi
         assert "600 requests" in text_of(message)
         assert "Stopped." in text_of(message)
         assert at.calls("chat.postMessage") == 0
-
-
-async def test_deleting_the_question_deletes_its_stream(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
-        ts = at.ask()
-        await at.seen(ts, "600 requests")
-        at.setting.workspace.delete(CHANNEL, ts)
-        await wait_until(lambda: at.setting.orion.worker.in_flight == 0 and not at.own(ts), "nothing is left")
 
 
 async def test_an_edit_or_a_deletion_finds_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
