@@ -14,13 +14,7 @@ from verification.checks.numbers import equations, is_percent, number_findings
 from verification.checks.wording import quote_findings, wording_findings
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
-from verification.evidence.verbatim import (
-    is_quoted,
-    is_row_in_words,
-    is_verbatim_sentence,
-    join_wrapped_lines,
-    text_as_read,
-)
+from verification.evidence.verbatim import is_quotation, is_verbatim_sentence
 from verification.markup.links import normalise_url
 from verification.markup.mrkdwn import remove_unsendable
 from verification.markup.scanner import Edit, apply_edits
@@ -61,18 +55,6 @@ class Basis:
             languages += [detect_language(self.question), *(each.language for each in cited[:1])]
             language = next(filter(None, languages), None)
         return analyse(claim.text, language)
-
-    def is_quotation(self, evidence: Evidence) -> bool:
-        """Return True if a sentence, a wrapped line or a table row of a cited source has the claim's words.
-
-        With a judge it must have no other words.
-        """
-        claim, sentences = text_as_read(evidence.claim.text), [text_as_read(hit.text) for hit in evidence.hits]
-        # A shortened sentence may have lost a condition, which a judge would see (docs/decisions/0031).
-        if is_quoted(claim, sentences, exactly=self.has_judge):
-            return True
-        texts = [text_as_read(source.passage.text) for source in evidence.cited]
-        return is_verbatim_sentence(claim, map(join_wrapped_lines, texts)) or is_row_in_words(claim, texts)
 
     def evidence_for(self, claim: Passage, numbers: Sequence[int]) -> Evidence:
         """Return the claim with the sources it is checked against."""
@@ -158,10 +140,11 @@ def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
     foreign = not findings and not evidence.same_language
     elsewhere = basis.supporting_sources(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
     if foreign and elsewhere:
-        findings = (evidence.not_found("overlap", (0, len(claim.text)), "doubtful"),)
+        findings = (evidence.not_found((0, len(claim.text)), "doubtful"),)
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
-    elif not findings and (evidence.quotes_lines if claim.code else basis.is_quotation(evidence)):
+    # A shortened sentence may have lost a condition, which a judge would see (docs/decisions/0031).
+    elif not findings and (evidence.quotes_lines if claim.code else is_quotation(evidence, exactly=basis.has_judge)):
         claim = quotation
     claim = replace(claim, score=1.0 if claim.code else score(evidence, refuted=refuted))
     return claim, [_violation(basis, claim, finding, elsewhere) for finding in findings]

@@ -113,9 +113,12 @@ class _Reader:
         longest = max(map(len, lines))
         held: list[str] = []
         for line, following in zip(lines, [*lines[1:], ""], strict=True):
-            text = line.strip()
+            text, begins = line.strip(), following.strip()[:1]
             is_field = _FIELD.fullmatch(text) is not None
-            if not is_field and not _is_label(text, following, longest):
+            # A heading without markup: a short line above longer ones, not the beginning of a sentence.
+            is_short = 0 < len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
+            is_label = is_short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())
+            if not is_field and not is_label:
                 held.append(line)
                 continue
             self._add_sentences(held)
@@ -150,13 +153,6 @@ def _content(node: SyntaxTreeNode) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(_CJK_EDGE.sub("", text).split())  # no space between lines of a script without spaces
-
-
-def _is_label(text: str, following: str, longest: int) -> bool:
-    """Return True for a heading without markup: a short line above longer ones, not the beginning of a sentence."""
-    begins = following.strip()[:1]
-    is_short = 0 < len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
-    return is_short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())
 
 
 MIN_SCORE: Final = 0.18

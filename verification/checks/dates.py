@@ -39,7 +39,7 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
     periods = _periods(evidence.claim.text)
     spans = [span for span, name, year in periods if not _has_period(name, year, evidence)]
     spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
-    yield from (evidence.not_found("date", span, evidence.certainty(None)) for span in spans)
+    yield from (evidence.not_found(span, evidence.certainty(None)) for span in spans)
     yield from _season_findings(evidence)
 
 
@@ -51,7 +51,7 @@ def _season_findings(evidence: Evidence) -> Iterator[Finding]:
         for hit in evidence.hits[:_MAX_SENTENCES] if name not in known and not evidence.denies(span[0]) else ():
             others = (span for span, other in _named("seasons", hit.text) if other not in claimed.values())
             if not hit.passage.moments and (other := next(others, None)):
-                yield evidence.replaced_by("date", span, hit, hit.text[slice(*other)], evidence.certainty(hit))
+                yield evidence.replaced_by(span, hit, hit.text[slice(*other)], evidence.certainty(hit))
                 break
 
 
@@ -127,9 +127,9 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
     )
     certainty = _certainty(moment, evidence, replacement)
     if replacement is None or certainty == "doubtful":
-        return evidence.not_found("date", span, certainty)
+        return evidence.not_found(span, certainty)
     hit, other = replacement
-    return evidence.replaced_by("date", span, hit, hit.text[other.start : other.end].strip(), certainty)
+    return evidence.replaced_by(span, hit, hit.text[other.start : other.end].strip(), certainty)
 
 
 def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Moment] | None) -> Certainty:

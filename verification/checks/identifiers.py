@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from string import ascii_uppercase
 
-from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Kind
+from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding
 from verification.markup.lines import NON_EMPTY_LINE, is_code
 from verification.markup.links import normalise_url
 from verification.values.identifiers import Identifier, missing_words, most_similar
@@ -85,9 +85,8 @@ def _finding(identifier: Identifier, wrong: str, evidence: Evidence) -> Finding:
     shorter, longer = sorted((f"{version.casefold().removeprefix('v')}." for version in (wrong, there)), key=len)
     if elsewhere or (identifier.kind == "version" and longer.startswith(shorter)):
         certainty = "doubtful"
-    kind: Kind = "url" if identifier.kind == "url" else "identifier"
     span = (identifier.start, identifier.end)
-    return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
+    return Finding(span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
 def _certainty(identifier: Identifier, wrong: str, *, near: bool) -> Certainty:
@@ -120,13 +119,13 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
     ]
     for address in unknown[:_MAX_COMMANDS]:
         detail, remedy = f"{address} is not in {where}", f"Drop {address}, or the code."
-        yield Finding(kind="identifier", span=addresses[address], detail=detail, remedy=remedy)
+        yield Finding(span=addresses[address], detail=detail, remedy=remedy)
     if unknown:
         return
     if altered := next(_altered_commands(text, known_texts, filled), None):
         span, wrong, right = altered
         detail, remedy = f"the source's command is: {right}", f"Write {right} as {where} has it, not {wrong}."
-        yield Finding(kind="identifier", span=span, detail=detail, remedy=remedy)
+        yield Finding(span=span, detail=detail, remedy=remedy)
     elif words := _unknown_words(text, folded, filled):
         detail = f"the code has {', '.join(words[:_MAX_NAMED])}, which {where} does not show"
         # A shell command or a header may be adapted, but not a number, or a dotted, called or assigned name.
@@ -134,7 +133,7 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
         is_precise = is_precise or any(re.search(rf"{re.escape(word)}\s?[(=]", text) for word in words)
         certainty: Certainty = "unfounded" if is_precise else "doubtful"
         remedy = f"Show the code as {where} has it."
-        yield Finding(kind="identifier", span=(0, len(text)), detail=detail, remedy=remedy, certainty=certainty)
+        yield Finding(span=(0, len(text)), detail=detail, remedy=remedy, certainty=certainty)
 
 
 def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:

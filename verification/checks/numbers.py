@@ -61,7 +61,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
         if result and equation.is_clear and not equation.is_right:
             written = evidence.claim.text[equation.operands[0].start : equation.operands[-1].end]
             detail, remedy = f"{written} is {equation.values()[0]:g}", "Calculate again, or leave the calculation out."
-            miscalculated.append(Finding(kind="number", span=(result.start, result.end), detail=detail, remedy=remedy))
+            miscalculated.append(Finding(span=(result.start, result.end), detail=detail, remedy=remedy))
     wrong_starts = {finding.span[0] for finding in miscalculated}
     for quantity in claimed:
         if quantity.start in wrong_starts:  # the source's number does not excuse a wrong calculation
@@ -96,15 +96,15 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     )
     certainty = _certainty(quantity, evidence, replacement)
     if replacement is None or certainty == "doubtful":
-        return evidence.not_found("number", span, certainty)
+        return evidence.not_found(span, certainty)
     hit, other = replacement
     if not (other.unit or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE):
-        return evidence.not_found("number", span, certainty)
+        return evidence.not_found(span, certainty)
     right = hit.text[other.start : other.end].strip()
     if right == evidence.claim.text[slice(*span)]:  # if so, the periods differ
         right = hit.text[other.start : rate_end(hit.text, other.end)].strip()
         span = (span[0], rate_end(evidence.claim.text, span[1]))
-    return evidence.replaced_by("number", span, hit, right, certainty)
+    return evidence.replaced_by(span, hit, right, certainty)
 
 
 def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Quantity] | None) -> Certainty:

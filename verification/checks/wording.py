@@ -85,7 +85,7 @@ def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere
         detail = f"these words are not in {evidence.name_sources()}"
         remedy = "Quote only what the source says word for word, or say it without quotation marks."
     certainty: Certainty = "doubtful" if loose else "certain" if altered and not elsewhere else "unfounded"
-    return Finding(kind="quote", span=span, detail=detail, remedy=remedy, certainty=certainty)
+    return Finding(span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
 def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
@@ -132,7 +132,7 @@ def _name_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
         if kind == "replace" and _are_names(run, hit.stems) and _are_names(other, claim.stems):
             span = (run[0].start, run[-1].end)
             if _is_surely_another(evidence, hit, names, run):
-                yield evidence.replaced_by("name", span, hit, hit.text[other[0].start : other[-1].end])
+                yield evidence.replaced_by(span, hit, hit.text[other[0].start : other[-1].end])
 
 
 def _are_names(run: Sequence[Term], others: frozenset[str]) -> bool:
@@ -180,4 +180,4 @@ def _negation_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     )
     answers = bool(claimed) and claimed[0] in negations  # "No, ..."
     if count % 2 and rest == other and not answers and len(claimed) > _MIN_SHARED_WORDS:
-        yield evidence.replaced_by("polarity", (0, len(evidence.claim.text)), hit, repr(hit.text), "unfounded")
+        yield evidence.replaced_by((0, len(evidence.claim.text)), hit, repr(hit.text), "unfounded")

@@ -16,15 +16,10 @@ _QUESTION = re.compile(r"[?？]['\")\]}»”’*_~\s]*$")
 # Questions that state something.
 _TELLING_QUESTION = r"\b(?:{tells})\b|{tells_unparted}"
 _GREETING = r"(?:{greetings}|{yes_or_no})(?:(?:です|ね|よ)(?=[。！!、,]|$))?(?![^\W_])[\s,，、.。!！;；:：–—-]*"
-_SALUTATION = r"{salutations}"
 # Courtesies that may follow a greeting.
 _COURTESY = r"(?:{courtesies}|[\s,!.。！、])*"
-_OFFER = r"{offers}"
 # An offer that also states something: "I can tell you that …", "…, which is allowed, …".
 _STATING = r"\b(?:{states_that})\b|,\s*(?:{which}) "
-_CONDITION = r"{conditions}"
-_CONDITION_OFFER = r"{conditional_offers}"
-_ANNOUNCEMENT = r"{announcements}"
 _ADMISSION = r"(?:unfortunately,? |sorry,? |however,? |leider )*(?:{admissions})"
 _TURN = (
     r"[;；]|[:：](?=\s|$|[\u3040-\u9fff])|\s[–—]\s|[,，、.]\s*(?:{turns})"
@@ -60,7 +55,7 @@ def states_nothing(sentence: str) -> bool:
         return greeted > 0
     words = following.rstrip(" .!,").split()
     is_name = len(words) <= _MAX_NAME_WORDS and all(word[:1].isupper() for word in words)
-    return is_name and bool(compile_pattern(_SALUTATION).match(plain))
+    return is_name and bool(compile_pattern("{salutations}").match(plain))
 
 
 def is_bare_answer(sentence: str) -> bool:
@@ -69,11 +64,11 @@ def is_bare_answer(sentence: str) -> bool:
 
 
 def _is_empty_talk(plain: str) -> bool:
-    if compile_pattern(_OFFER).match(plain) or (
-        compile_pattern(_CONDITION).match(plain) and compile_pattern(_CONDITION_OFFER).search(plain)
+    if compile_pattern("{offers}").match(plain) or (
+        compile_pattern("{conditions}").match(plain) and compile_pattern("{conditional_offers}").search(plain)
     ):
         return not compile_pattern(_STATING).search(plain)
-    if compile_pattern(_ANNOUNCEMENT).match(plain):
+    if compile_pattern("{announcements}").match(plain):
         return not any(letter.isdigit() for letter in plain)
     return bool(compile_pattern(_ADMISSION).match(plain))
 

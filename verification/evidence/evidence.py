@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from propcache.api import cached_property
 
 from verification.evidence.passages import PREFIX, Passage, prefixes, union_of
-from verification.text.language import Term, is_negation, normalise_text, terms
+from verification.text.language import Term, normalise_text, terms, words_by_language
 from verification.values.identifiers import is_whole_word_in
 
 MAX_VALUES = 200  # maximum numbers, dates or identifiers to check per claim, to keep the work linear
@@ -34,7 +34,6 @@ _FIRST_PERSON_WORDS = (
 )
 _FIRST_PERSON = frozenset(_FIRST_PERSON_WORDS.split())
 
-Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
 Certainty = Literal["certain", "unfounded", "doubtful"]
 
 
@@ -46,7 +45,6 @@ class Finding:
     any value; a judge may know better. ``doubtful``: it may be meant differently, or follow from the source.
     """
 
-    kind: Kind
     span: tuple[int, int]
     detail: str
     remedy: str
@@ -168,7 +166,8 @@ class Evidence:
         """Return True if the claim's sentence at this place is negated: a denied value need not be in a source."""
         sentences = zip(self.claim.spans, self.claim.sentence_words, strict=True)
         words = next((words for (start, end), words in sentences if start <= place < end), [])
-        return any(is_negation(word, self.claim.language) for word in words)
+        negations = words_by_language("negations").get(self.claim.language or "en", frozenset())
+        return any(word in negations or word.endswith(("'t", "’t")) for word in words)
 
     @property
     def conversation(self) -> tuple[Passage, ...]:
@@ -184,23 +183,21 @@ class Evidence:
         ids = [f"[{cited.id}]" for cited in self.cited]
         return f"source {ids[0]}" if len(ids) == 1 else f"sources {', '.join(ids[:-1])} and {ids[-1]}"
 
-    def not_found(self, kind: Kind, span: tuple[int, int], certainty: Certainty) -> Finding:
+    def not_found(self, span: tuple[int, int], certainty: Certainty) -> Finding:
         """Make a finding: the cited sources do not have the words at ``span`` of the claim."""
         words = self.claim.text[slice(*span)].strip()
         detail = f"{words} is not in {self.name_sources()}"
         # A doubtful value may be right if the writer shows how it follows.
         shown = ", show how it follows from what it cites" if certainty == "doubtful" else ""
         remedy = f"Drop {words}{shown}, or cite the source that states it."
-        return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
+        return Finding(span=span, detail=detail, remedy=remedy, certainty=certainty)
 
-    def replaced_by(
-        self, kind: Kind, span: tuple[int, int], hit: Hit, right: str, certainty: Certainty = "certain"
-    ) -> Finding:
+    def replaced_by(self, span: tuple[int, int], hit: Hit, right: str, certainty: Certainty = "certain") -> Finding:
         """Make a finding: a sentence has something else in place of the words at ``span`` of the claim."""
         words = self.claim.text[slice(*span)].strip()
         detail = f"source [{hit.source.id}] says {right}, not {words}"
         remedy = f"Replace {words} by {right} as source [{hit.source.id}] has it, or drop the sentence."
-        return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
+        return Finding(span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
 def score(evidence: Evidence, *, refuted: bool = False) -> float:

@@ -16,7 +16,7 @@ from propcache.api import cached_property
 
 from verification.text.language import Term, detect_language, folded_words, normalise_text, stem_list, terms
 from verification.values.dates import MONTHS, WEEKDAYS, Moment, moments
-from verification.values.identifiers import Identifier, identifiers, spans_inside
+from verification.values.identifiers import Identifier, identifiers, match_identifiers
 from verification.values.numbers import Quantity, quantities
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
@@ -110,10 +110,10 @@ class Passage:
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         """The numbers outside identifiers and dates."""
-        taken = [(found.start, found.end) for found in self.moments]
-        for found in self.identifiers:  # a number in code counts, unless it is part of a path
-            taken += spans_inside(self.text, found) if found.kind == "code" else [(found.start, found.end)]
-        return quantities(self.text, self.language, taken)
+        taken: list[Moment | Identifier] = [*self.moments]
+        for name in self.identifiers:  # a number in code counts, unless it is part of a path
+            taken += match_identifiers(self.text, name.start + 1, name.end - 1) if name.kind == "code" else [name]
+        return quantities(self.text, self.language, [(each.start, each.end) for each in taken])
 
     @cached_property
     def identifiers(self) -> tuple[Identifier, ...]:

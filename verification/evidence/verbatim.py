@@ -11,6 +11,7 @@ from html import unescape
 from itertools import chain, groupby, pairwise, zip_longest
 from typing import Final, NamedTuple
 
+from verification.evidence.evidence import Evidence
 from verification.evidence.passages import analyse, is_false_boundary
 from verification.markup.inline import HTML_TAGS
 from verification.markup.lines import is_delimiter, split_cells
@@ -20,7 +21,6 @@ _CITED: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 _BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")
 _AFTER: Final = re.compile(r"\s*(?:\Z|\n(?![ \t]*[a-zà-ÿ])|[。！]|[.!](?=\s+[^\sa-zà-ÿ]|\s*\Z))")
 _LINK: Final = re.compile(r"(?:[^\W\d_]+ ?){0,3}\((https?://[^\s()]+)\)")
-_PARTED: Final = frozenset({". ", "! "})
 _MARKS: Final = " \t*_~"
 _END_MARKS: Final = f"{_MARKS}.。"
 _UNIT: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u9fff]+")
@@ -42,7 +42,14 @@ def is_verbatim_sentence(
     ``is_source`` recognises the addresses of sources.
     """
     bare = _CITED.sub("", claim) if "[" in claim else claim
-    return _is_verbatim_row(bare, texts, is_source) if "|" in bare else _is_source_sentence(bare, texts)
+    if "|" not in bare:
+        return _is_source_sentence(bare, texts)
+    # Each cell of a row is a sentence or a link to a source. Back-ticks are ignored in tables.
+    cells, plain = split_cells(bare), [text.replace("`", "") for text in texts]
+    links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, cells)]
+    return not all(links) and all(
+        link or _is_source_sentence(cell, plain) for cell, link in zip(cells, links, strict=True)
+    )
 
 
 def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
@@ -56,12 +63,17 @@ def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
     return any(words == sentence if exactly else words in sentence for sentence in map(_plain_words, sentences))
 
 
-def join_wrapped_lines(text: str) -> str:
-    """Join long lines with the lines that continue them, as in text laid out for paper."""
-    return _WRAPPED.sub(" ", text)
+def is_quotation(evidence: Evidence, *, exactly: bool) -> bool:
+    """Return True if a sentence, a wrapped line or a table row of a cited source has the claim's words, as shown."""
+    claim = text_as_read(evidence.claim.text)
+    if is_quoted(claim, [text_as_read(hit.text) for hit in evidence.hits], exactly=exactly):
+        return True
+    pages = [text_as_read(cited.passage.text) for cited in evidence.cited]
+    joined = (_WRAPPED.sub(" ", page) for page in pages)  # text laid out for paper continues on the next line
+    return is_verbatim_sentence(claim, joined) or _is_row_in_words(claim, pages)
 
 
-def is_row_in_words(claim: str, texts: Iterable[str]) -> bool:
+def _is_row_in_words(claim: str, texts: Iterable[str]) -> bool:
     """Return True if the claim is a table row with each cell after its column's name."""
     words = _plain_words(unescape(_CITED.sub("", claim)))
     for text in texts if ":" in claim else ():
@@ -84,16 +96,6 @@ def _plain_words(text: str) -> str:
     return f" {' '.join(_UNIT.findall(text.casefold()))} "
 
 
-def _is_verbatim_row(row: str, texts: Iterable[str], is_source: Callable[[str], bool]) -> bool:
-    """Return True if each cell is a sentence of a text or a link to a source. Back-ticks are ignored in tables."""
-    row_cells = split_cells(row)
-    links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, row_cells)]
-    bare = [text.replace("`", "") for text in texts]
-    return not all(links) and all(
-        link or _is_source_sentence(cell, bare) for cell, link in zip(row_cells, links, strict=True)
-    )
-
-
 def _is_source_sentence(words: str, texts: Iterable[str]) -> bool:
     words = words.lstrip(_MARKS).rstrip(_END_MARKS)
     asks = "?" in words or "？" in words
@@ -112,7 +114,7 @@ def _is_source_sentence(words: str, texts: Iterable[str]) -> bool:
 def _begins_sentence(text: str, at: int) -> bool:
     lead = text[max(0, at - _LOOK_BACK) : at]
     match = _BEFORE.search(lead)
-    if match is None or (match.start() == 0 and at > _LOOK_BACK and lead[-2:] not in _PARTED):
+    if match is None or (match.start() == 0 and at > _LOOK_BACK and lead[-2:] not in {". ", "! "}):
         return False
     # A line in lower case continues the one before. A date or an abbreviation does not end a sentence.
     return not (text[at].islower() and match[0].startswith("\n")) and not is_false_boundary(text, 0, at)
@@ -134,7 +136,7 @@ def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
     """Return the passage with the spans of words that the claim shares. A long one is reduced to the best sentences."""
     language = analyse(passage).language
     wanted = _stems(claim, language)
-    text = _sentences_with(wanted, passage, MAX_PASSAGE) if len(passage) > MAX_PASSAGE else passage
+    text = passage if len(passage) <= MAX_PASSAGE else _sentences_with(wanted, passage, MAX_PASSAGE)
     spans: list[Span] = []
     for term in terms(text, language):
         if term.stem not in wanted:
@@ -198,12 +200,8 @@ def _sentences_with(wanted: frozenset[str], passage: str, room: int) -> str:
         if start + length < len(passage):
             text = f"{text.rpartition(' ')[0] or text}…"
         return f"…{text.partition(' ')[2] or text}" if start else text
-    parts: list[str] = []
-    for index in sorted(chosen):
-        if index and index - 1 not in chosen:
-            parts.append("…")
-        parts.append(passage[slice(*analysed.spans[index])])
-    return " ".join([*parts, *(() if max(chosen) == len(analysed.spans) - 1 else ("…",))])
+    sentences = (passage[slice(*span)] if index in chosen else "…" for index, span in enumerate(analysed.spans))
+    return " ".join(part for part, _ in groupby(sentences))
 
 
 _TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"

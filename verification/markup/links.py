@@ -165,8 +165,14 @@ class Brackets:
         head, foot = self._shape(self._text[place.label : tail[0]], url, nested=nested)
         self._page.edit(place.start, place.label, head)
         self._page.edit(tail[0], tail[1], foot)
-        if head.startswith("<"):
-            self._clean_label(place.label, tail[0])
+        if not head.startswith("<"):
+            return
+        # A token's label has no line endings, pipes or raw angle brackets, even in code.
+        for match in _LINE_END_OR_PIPE.finditer(self._text, place.label, tail[0]):
+            self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
+        while self.codes and self.codes[-1][0] >= place.label:
+            for match in UNESCAPED.finditer(self._text, *self.codes.pop()):
+                self._page.edit(match.start(), match.end(), ESCAPES[match[0]])
 
     def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
         """Return the text before and after the label."""
@@ -180,14 +186,6 @@ class Brackets:
         if not self._page.is_mrkdwn:
             return "[", f"]({url})"
         return (f"<{url}|[", "]>") if _CITED.fullmatch(label) else (f"<{url}|", ">")
-
-    def _clean_label(self, start: int, end: int) -> None:
-        """Remove line endings, pipes and raw angle brackets from a token's label, even in code."""
-        for match in _LINE_END_OR_PIPE.finditer(self._text, start, end):
-            self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
-        while self.codes and self.codes[-1][0] >= start:
-            for match in UNESCAPED.finditer(self._text, *self.codes.pop()):
-                self._page.edit(match.start(), match.end(), ESCAPES[match[0]])
 
 
 _TOP_LEVEL: Final = (

@@ -86,7 +86,7 @@ def is_serialised(text: str) -> bool:
 
 def begins_value(text: str) -> bool:
     """Return True if the text may be the beginning of a serialised value whose end is missing."""
-    return _code_tokens(text)[1] or bool(_ENTRY.match(text))
+    return _read_code(text)[1] or bool(_ENTRY.match(text))
 
 
 def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
@@ -123,7 +123,7 @@ def _texts(text: str, *, in_fence: bool = False) -> list[str] | None:
         return [element[2]] if element[1].lower() not in HTML_TAGS | _NOT_SHOWN else None
     if plain[0] in "{[" and _OTHER_QUOTES.match(plain.lstrip("{[ ")):
         plain = _OTHER_QUOTES.sub('"', plain)
-    strings = _strings(plain)
+    strings, _ = _read_code(plain)
     strings = _entries(plain) if strings is None else strings
     if strings is not None:
         return _shown_texts(strings)
@@ -141,24 +141,31 @@ def _shown_texts(strings: list[_Keyed]) -> list[str]:
     return answers if len(answers) == 1 and not any(map(_is_sentence, others)) else [text for _, text in visible]
 
 
-def _strings(text: str) -> list[_Keyed] | None:
-    """Return each string of a value in program notation, or None for prose."""
-    found: list[_Keyed] = []
-    path: list[str] = []
-    tokens, _ = _code_tokens(text)
-    key, before = "", None
-    for token in tokens:
-        sign = token["sign"]
+def _read_code(text: str) -> tuple[list[_Keyed] | None, bool]:
+    """Return each string of a value in program notation, None for prose, and whether the end of a value is missing."""
+    strings: list[_Keyed] = []
+    tokens: list[re.Match[str]] = []
+    around = [("", "")]  # the brackets that are open: what closes each, and the name before it
+    key = ""
+    for token in (each for each in _CODE_TOKEN.finditer(text) if not each["blank"]):
+        sign, before = token["sign"], tokens[-1] if tokens else None
+        if (before and _are_words(before, token)) or (sign and sign in ")]}" and sign != around[-1][0]):
+            return None, False
+        if token["prose"] or len(around) > _MAX_BRACKETS:
+            return None, token[0] in "\"'`\\&" or (token[0] == "“" and len(around) > 1)
         if sign in {":", "=", "=>"} and before and not before["sign"]:
-            key = (before["word"] or found.pop()[1]).casefold()
+            key = (before["word"] or strings.pop()[1]).casefold()
         elif sign in _PAIRS:
-            path.append(before["word"].casefold() if before and before["word"] else key)
+            around.append((_PAIRS[sign], before["word"].casefold() if before and before["word"] else key))
         elif sign and sign in ")]}":
-            path.pop()
-        elif not sign and not token["word"]:
-            found.append((("", *filter(None, (*path, key))), _decode(token["inner"], token["raw"] or "")))
-        key, before = "" if sign in {*_PAIRS, ","} else key, token
-    return found if _is_code(text, tokens, found) else None
+            around.pop()
+        elif token["string"]:
+            path = ("", *filter(None, (*(name for _, name in around), key)))
+            strings.append((path, _decode(token["inner"], token["raw"] or "")))
+        key = "" if sign in {*_PAIRS, ","} else key
+        tokens.append(token)
+    is_open = len(around) > 1
+    return (strings if not is_open and _is_code(text, tokens, strings) else None), is_open
 
 
 def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> bool:
@@ -171,30 +178,11 @@ def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> b
     return any(keys[-1] in _ANSWERS or (in_call and _is_sentence(string)) for keys, string in strings)
 
 
-def _code_tokens(text: str) -> tuple[list[re.Match[str]], bool]:
-    """Return the tokens of a text in program notation, none for prose, and whether its end is missing."""
-    tokens: list[re.Match[str]] = []
-    closers = [""]
-    for token in _CODE_TOKEN.finditer(text):
-        sign = token["sign"]
-        if token["blank"]:
-            continue
-        is_prefix = tokens and token["prose"] and tokens[-1][0] in _PREFIXES
-        if tokens and not is_prefix and _are_words(tokens[-1], token):
-            return [], False
-        if token["prose"] or len(closers) > _MAX_BRACKETS:
-            return [], token[0] in "\"'`\\&" or (token[0] == "“" and len(closers) > 1)
-        if sign in _PAIRS:
-            closers.append(_PAIRS[sign])
-        elif sign and sign in ")]}" and closers.pop() != sign:
-            return [], False
-        tokens.append(token)
-    return (tokens, False) if len(closers) == 1 else ([], True)
-
-
 def _are_words(left: re.Match[str], right: re.Match[str]) -> bool:
     """Return True for two values without a sign between them, as in prose."""
     if (left["sign"] or ")") not in ")]}" or (right["sign"] or "(") not in _PAIRS:
+        return False
+    if right["prose"] and left[0] in _PREFIXES:  # the opening of a string without an end
         return False
     gap = right.string[left.end() : right.start()]
     is_call = left["word"] and right["sign"] and not gap

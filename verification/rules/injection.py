@@ -21,7 +21,6 @@ _STRONG: Final = (
     r"\b(?:{forget})\b[^.!?\n]{0,40}?"
     r"(?:(?:{earlier})[^.!?\n]{0,20}?(?:{orders})|(?:{orders})[^.!?\n]{0,20}?(?:{earlier}))|{overrides}"
 )
-_STRONG_CJK: Final = "{overrides_unparted}"
 _IMPERATIVE: Final = r"(?:^|[:;,(>*#\-–—]|\b(?:{imperatives}))$"
 _CONDITION: Final = r"\b(?:{order_conditions})\b"
 _MARKER: Final = (
@@ -30,7 +29,6 @@ _MARKER: Final = (
     r"|^\s{0,3}(?:\*\*)?(?:system|assistant)(?:\*\*)?\s?:"
 )
 _WEAK: Final = "{demands}"
-_OBEDIENT: Final = "{obedience}"
 _ADDRESSED: Final = r"\b(?:{assistants})\b|^\W{0,4}(?:assistant|ai|llm|orion)\s?[:,]|{assistants_unparted}"
 # An order to say or show something counts only if it addresses the assistant, or comes right after a strong one.
 _SAYING: Final = r"\b(?:{saying})\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])"
@@ -135,7 +133,7 @@ def _find_orders(text: str) -> Iterator[Order]:
         elif weak.search(bare) or saying.search(sentence) or urging.search(bare):
             # It may be meant for people, unless the assistant is addressed or a strong order precedes it.
             hostile = _is_strong(before) or any(map(compile_pattern(_ADDRESSED).search, (bare, before)))
-            if weak.search(bare) and (hostile or compile_pattern(_OBEDIENT).search(bare)):
+            if weak.search(bare) and (hostile or compile_pattern("{obedience}").search(bare)):
                 yield Order(text=sentence, hostile=hostile)
             elif hostile and not _FORBIDDEN.search(bare):
                 yield Order(text=sentence, hostile=True, told=True)
@@ -146,7 +144,7 @@ def _find_orders(text: str) -> Iterator[Order]:
 
 def _is_strong(bare: str) -> bool:
     """Return True if a sentence, without its quotes, is an unconditional order to forget the rules."""
-    if compile_pattern(_MARKER).search(bare) or compile_pattern(_STRONG_CJK).search(bare):
+    if compile_pattern(_MARKER).search(bare) or compile_pattern("{overrides_unparted}").search(bare):
         return True
     return any(
         compile_pattern(_IMPERATIVE).search(bare[: match.start()].strip())

@@ -112,8 +112,8 @@ class KnownLinks:
     @cached_property
     def hosts(self) -> frozenset[str]:
         """The hosts that may be linked: those of the sources, and the allowed ones."""
-        own_urls = {host for key in self.own_urls if (host := _host(key))}
-        return frozenset(own_urls | {host.casefold() for host in self.draft.link_hosts})
+        own_hosts = {*map(_host, self.own_urls)} - {""}
+        return frozenset(own_hosts | {host.casefold() for host in self.draft.link_hosts})
 
     def status(self, target: str) -> LinkStatus:
         """Return whether a target resolves, is shown as code, or is unknown."""

@@ -8,7 +8,6 @@ import binascii
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
 from typing import Final
 
 _UNSEEN: Final = re.compile(
@@ -34,8 +33,6 @@ _LOOK_ALIKE: Final = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαιρυν", "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXoaipuv"
 )
 _LEET: Final = str.maketrans("431057$@", "aeiostsa")
-
-
 # Every dash that Unicode has, and the plain forms of full-width letters and signs.
 _PLAIN_FORMS: Final[dict[int, int | str | None]] = {
     **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
@@ -57,22 +54,19 @@ def fold_letters(text: str) -> str:
 
 def readings(text: str) -> tuple[str, ...]:
     """Return other readings of a text. A plain text has none."""
-    return tuple(sorted({*_readings(text)} - {text, ""}))
-
-
-def _readings(text: str) -> Iterator[str]:
+    found = {
+        "\n".join("".join(chr(ord(c) - 0xE0000) for c in run) for run in _TAG_LETTERS.findall(text)),
+        "\n".join(run[::-1] for run in _BACKWARDS.findall(text)),
+        "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED_OUT.findall(text)),
+        "\n".join(filter(None, map(_decode_base64, _ENCODED.findall(text)[:_MAX_ENCODED]))),
+        text.replace("<!--", "\n").replace("-->", "\n") if "<!--" in text else "",
+        html.unescape(text) if _ENTITY.search(text) else "",
+    }
     if _UNSEEN.search(text) or _STYLED.search(text) or _MIXED.search(text):
-        yield _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).translate(_LOOK_ALIKE)
-    yield "\n".join("".join(chr(ord(c) - 0xE0000) for c in run) for run in _TAG_LETTERS.findall(text))
-    yield "\n".join(run[::-1] for run in _BACKWARDS.findall(text))
-    if _ENTITY.search(text):
-        yield html.unescape(text)
-    if "<!--" in text:
-        yield text.replace("<!--", "\n").replace("-->", "\n")
-    yield "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED_OUT.findall(text))
-    yield "\n".join(filter(None, map(_decode_base64, _ENCODED.findall(text)[:_MAX_ENCODED])))
+        found.add(_UNSEEN.sub("", unicodedata.normalize("NFKC", text)).translate(_LOOK_ALIKE))
     if sum(1 for word in text.split() if len(word) <= _MAX_WORD and _DIGIT_IN_WORD.search(word)) >= _MIN_LEET_WORDS:
-        yield text.translate(_LEET)
+        found.add(text.translate(_LEET))
+    return tuple(sorted(found - {text, ""}))
 
 
 def _decode_base64(encoded: str) -> str:

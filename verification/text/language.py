@@ -56,11 +56,6 @@ def all_words(key: str) -> frozenset[str]:
     return frozenset[str]().union(*words_by_language(key).values())
 
 
-def is_negation(word: str, language: str | None) -> bool:
-    """Return True if a case-folded word is a negation. An unknown language counts as English."""
-    return word in words_by_language("negations").get(language or "en", ()) or word.endswith(("'t", "’t"))
-
-
 @cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the pattern with each ``{key}`` replaced by the languages' values, ignoring case."""
@@ -111,28 +106,24 @@ def detect_language(text: str) -> str | None:
     return _best_by_words(sample.lower(), short=letters < _FEW_LETTERS)
 
 
-@cache
-def _function_words() -> dict[str, frozenset[str]]:
-    """The function words of our languages, and of similar languages that must not be confused with them."""
-    neighbours = {name: frozenset(entry["function_words"].split()) for name, entry in language_data("others").items()}
-    return {**neighbours, **words_by_language("function_words")}
-
-
 def _best_by_words(sample: str, *, short: bool) -> str | None:
     """The language whose function words clearly lead, or None if a language outside the seven leads or is close."""
     words = Counter(_WORD.findall(sample))
     count = words.total()
+    # Similar languages must not be confused with ours.
+    others = language_data("others")
+    listed = {name: frozenset(entry["function_words"].split()) for name, entry in others.items()}
     scores: dict[str, float] = {
-        name: sum(number for word, number in words.items() if word in listed)
-        for name, listed in _function_words().items()
+        name: sum(map(words.__getitem__, words.keys() & own))
+        for name, own in {**listed, **words_by_language("function_words")}.items()
     }
-    neighbours = {name: entry["letters"] for name, entry in language_data("others").items() if "letters" in entry}
+    letters = {name: entry["letters"] for name, entry in others.items() if "letters" in entry}
     # Letters count for at most a fifth of all words. Shared ones (é, Swedish ä) are not listed.
-    for name, letters in {**neighbours, **values_by_language("letters")}.items():
-        scores[name] += min(sum(map(sample.count, letters)), 0.2 * count)
+    for name, signs in {**letters, **values_by_language("letters")}.items():
+        scores[name] += min(sum(map(sample.count, signs)), 0.2 * count)
     best = max(scores, key=scores.__getitem__)
     best_score, second_score = scores.pop(best), max(scores.values())
-    if best in language_data("others") or best_score < max(1.0, 0.12 * count):
+    if best in others or best_score < max(1.0, 0.12 * count):
         return None
     if short:  # half of the words, and twice as many as any other language
         clear = best_score >= max(2.0, count / 2) and second_score <= best_score / 2
@@ -143,7 +134,6 @@ def _best_by_words(sample: str, *, short: bool) -> str | None:
 
 _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
-_SPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
 _LINKS = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
@@ -230,8 +220,3 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
         stem for name in ([known_language] if known_language else _ALGORITHMS) for stem in stem_list(words, name)
     )
     return frozenset(stem for stem in stems if not all_words("function_letters").issuperset(stem))
-
-
-def is_spaced(text: str) -> bool:
-    """Return True if the text's script separates words with spaces, unlike Chinese and Japanese."""
-    return text.isascii() or not _SPACED.search(text)

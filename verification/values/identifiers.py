@@ -56,14 +56,14 @@ class Identifier:
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
-        return tuple(_match_identifiers(text, 0, len(text)))
+        return tuple(match_identifiers(text, 0, len(text)))
     code = [
         Identifier(kind="code", text=match[0].strip("`").strip(), start=match.start(), end=match.end())
         for match in _CODE.finditer(text)
         if not _is_calculation(match[0])
     ]
     blanked = _CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text)
-    others = _match_identifiers(blanked, 0, len(text))
+    others = match_identifiers(blanked, 0, len(text))
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
 
 
@@ -72,12 +72,8 @@ def _is_calculation(span: str) -> bool:
     return "=" in span and any(sign in span for sign in "×÷−")
 
 
-def spans_inside(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
-    """Yield the spans of other identifiers inside a code span of ``text``."""
-    return ((identifier.start, identifier.end) for identifier in _match_identifiers(text, code.start + 1, code.end - 1))
-
-
-def _match_identifiers(text: str, begin: int, stop: int) -> Iterator[Identifier]:
+def match_identifiers(text: str, begin: int, stop: int) -> Iterator[Identifier]:
+    """Yield the identifiers between two places of ``text``, without code spans."""
     if text[begin:stop].isdecimal():
         return  # a number, the most common case
     for match in _IDENTIFIER.finditer(text, begin, stop):

@@ -12,7 +12,7 @@ from unicodedata import numeric
 
 from text_to_num import text2num  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.language import compile_pattern, is_spaced, load_table, values_by_language, words_by_language
+from verification.text.language import compile_pattern, load_table, values_by_language, words_by_language
 
 Bound = Literal["", ">=", "<=", ">", "<", "~"]
 
@@ -66,19 +66,17 @@ _MAX_ADVERB_LEAD = 13  # length of the longest adverb, the blank after it, and t
 _MONTH = 30.4375 * 86_400  # seconds: a twelfth of an average year
 
 _EDGE = "*_~(,.;:"
-_AFTER: tuple[tuple[Bound, str], ...] = (
-    (">=", r"or (?:more|longer|above|over)|and (?:more|above)|oder mehr|ou plus|o más|atau lebih|以上|\+"),
-    ("<=", r"or (?:less|fewer|below|under)|oder weniger|ou moins|o menos|atau kurang|以下|以内|以內|まで"),
-    (">", r"を超え"),
-    ("<", r"未満"),
-)
-_AFTER_PATTERN = re.compile(
-    r"\s?(?:[^\W\d_]{1,12}\s?)?(?:" + "|".join(rf"(?P<a{i}>{words})" for i, (_, words) in enumerate(_AFTER)) + r")",
-    re.IGNORECASE,
-)
+_AFTER: dict[str, Bound] = {
+    r"or (?:more|longer|above|over)|and (?:more|above)|oder mehr|ou plus|o más|atau lebih|以上|\+": ">=",
+    r"or (?:less|fewer|below|under)|oder weniger|ou moins|o menos|atau kurang|以下|以内|以內|まで": "<=",
+    r"を超え": ">",
+    r"未満": "<",
+}
+_AFTER_PATTERN = re.compile(rf"\s?(?:[^\W\d_]{{1,12}}\s?)?(?:({')|('.join(_AFTER)}))", re.IGNORECASE)
 _ARTICLES = frozenset({"the", "a", "an", "der", "die", "das", "den", "les", "los", "las", "des", "total"})
 _MAX_PHRASE_WORDS = 4
 _MAX_LEAD = 24
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")  # Chinese and Japanese
 
 
 def apply_exponent(text: str, end: int, readings: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
@@ -139,12 +137,12 @@ def read_bound(text: str, start: int, end: int) -> Bound:
     for length in range(min(_MAX_PHRASE_WORDS, len(words)), 0, -1):
         if sign := _bound_phrases().get(" ".join(words[-length:]).strip(_EDGE)):
             return sign
-    if words and not is_spaced(words[-1]):
+    if words and _UNSPACED.search(words[-1]):
         for phrase, sign in _bound_phrases().items():
             if words[-1].endswith(phrase):
                 return sign
     behind = _AFTER_PATTERN.match(text, end)
-    return _AFTER[int(behind.lastgroup[1:])][0] if behind and behind.lastgroup else ""
+    return [*_AFTER.values()][(behind.lastindex or 0) - 1] if behind else ""
 
 
 _ID_NUMBERS = "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas"
