@@ -4,7 +4,7 @@ A claim is checked against all its sources together. A finding says which source
 between different languages is never used.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -41,15 +41,11 @@ class Basis:
     question: str
     has_judge: bool  # True if a judge will be asked about open claims
 
-    def existing_ids(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the distinct numbers that belong to a source."""
-        return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
-
     def read_claim(self, claim: Claim) -> Passage:
         """Return the claim as a passage. If claim and answer do not show a language, use that of the sources."""
         language = detect_language(claim.text) or detect_language(self.answer)
         if language is None:  # the language of a source with most of the words, of the question, or of the first source
-            cited = [self.sources[number].passage for number in self.existing_ids(claim.cited)]
+            cited = [self.sources[number].passage for number in claim.cited if number in self.sources]
             words = analyse(claim.text).words
             languages = [each.language for each in cited if 2 * len(words & each.words) > len(words)][:1]
             languages += [detect_language(self.question), *(each.language for each in cited[:1])]
@@ -125,7 +121,7 @@ def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, 
 
 def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
     """Settle one claim and collect its violations. Nothing can refute a quotation."""
-    cited = basis.existing_ids(claim.cited)
+    cited = tuple(number for number in claim.cited if number in basis.sources)
     if not cited:  # it stays open: another rule reports the missing citation
         return replace(claim, score=0.0), []
     quotation = replace(claim, supported="yes", settled_by="quotation")

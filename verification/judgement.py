@@ -22,10 +22,7 @@ ClaimKey = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """An opinion on a claim. ``absent``: it is right because no source mentions it.
-
-    ``instead``: what the sources say.
-    """
+    """An opinion on a claim. ``absent``: right because no source mentions it. ``instead``: what the sources say."""
 
     supported: bool
     lines: tuple[Line, ...] = ()

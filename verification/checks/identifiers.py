@@ -138,7 +138,6 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
 
 def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
     """Yield lines that differ from a source's command in one unknown word: the span, the word, the command."""
-    # If there are two words, it is unclear which one was altered.
     commands = [
         (said, said.split()) for source in known for said, is_line in _commands(source) if not is_line or is_code(said)
     ]

@@ -75,7 +75,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
     # A sentence read by itself may give a different number than within its table or list.
     passages = (*(hit.passage for hit in evidence.hits[:2]), *evidence.cited_and_known)
-    if any(matches(quantity, other) for passage in passages for other in passage.quantities):
+    if _is_in(passages, quantity):
         return True
     # The 22 in "59-22 at the club" if the source has the date "July 19-22 at the club".
     end = quantity.end + len(f" {quantity.noun}")
@@ -108,34 +108,33 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
 
 
 def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Quantity] | None) -> Certainty:
-    """Rate a number that is not known, with the source's ``replacement`` for it, if there is one.
+    """Rate a number that is not known: certainly wrong if a sentence says nearly the same with the replacement."""
+    if any(_doubts(quantity, evidence, is_replaced=replacement is not None)):
+        return "doubtful"
+    return evidence.certainty(replacement[0] if replacement and not _is_in(evidence.others, quantity) else None)
 
-    - ``doubtful``: it may be meant or written differently, or follow from the source.
-    - ``certain``: a sentence that says nearly the same has the replacement.
-    - ``unfounded``: all others.
-    """
 
-    def is_in(passages: Iterable[Passage]) -> bool:
-        return any(matches(quantity, other) for passage in passages for other in passage.quantities)
-
-    near = [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
-    # Only such a number may be part of any date of the sources. Another could match an hour by chance.
+def _doubts(quantity: Quantity, evidence: Evidence, *, is_replaced: bool) -> Iterator[bool]:
+    """Yield True for each way in which a number may be right: meant or written differently, or derived."""
+    yield _is_in(evidence.known, quantity)
+    # Only an ordinal or a year may be part of any date of the sources. Another number could match an hour by chance.
     is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR
+    near = [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
+    yield any(_is_part(quantity, passage) for passage in (evidence.cited_and_known if is_date else near))
     # The 2021 in "in 2021 dollar sales fell" is a year if the source has it.
     written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
-    century = _CENTURY_LEFT_OUT.search(evidence.claim.text, 0, quantity.start)
     years = {str(moment.year) for passage in evidence.cited_and_known for moment in passage.moments}
-    is_doubt = (
-        is_in(evidence.known)
-        or any(_is_part(quantity, passage) for passage in (evidence.cited_and_known if is_date else near))
-        or any(year == written or (century and year[2:] == written) for year in years)
-        or (quantity.unit is None and _is_numbered(quantity.readings[0], evidence))
-        or appears_in_calculation(quantity, evidence.claim, alone=replacement is None or is_in(evidence.context))
-        or (replacement is None and _may_be_counted(quantity, evidence))
-        or is_derivable(quantity, evidence)
-    )
-    hit = replacement[0] if replacement and not is_in(evidence.others) else None
-    return "doubtful" if is_doubt else evidence.certainty(hit)
+    is_short = _CENTURY_LEFT_OUT.search(evidence.claim.text, 0, quantity.start)
+    yield written in years or bool(is_short and written in {year[2:] for year in years})
+    yield quantity.unit is None and _is_numbered(quantity.readings[0], evidence)
+    is_alone = not is_replaced or _is_in(evidence.context, quantity)
+    yield appears_in_calculation(quantity, evidence.claim, alone=is_alone)
+    yield not is_replaced and _may_be_counted(quantity, evidence)
+    yield is_derivable(quantity, evidence)
+
+
+def _is_in(passages: Iterable[Passage], quantity: Quantity) -> bool:
+    return any(matches(quantity, other) for passage in passages for other in passage.quantities)
 
 
 def _is_numbered(number: float, evidence: Evidence) -> bool:

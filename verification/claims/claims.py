@@ -213,8 +213,7 @@ def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) ->
 def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
     """Give each sentence its citations. A heading or an introduction gets those of the text below it."""
     groups = [[*group] for _, group in groupby(sentences, key=lambda each: each.group)]
-    cited_by = {group[0].group: _all_cited(group) for group in groups}
-    grouped = [_with_citations(each, cited_by[each.group]) for each in sentences]
+    grouped = [each for group in groups for each in _cite_by(group, group)]
     # A block is all sentences of a list, a table or a paragraph.
     parts = groupby(grouped, key=lambda each: _NO_GROUP if each.kind in _LISTED else each.group)
     blocks = [[*part] for _, part in parts]
@@ -224,18 +223,24 @@ def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
         if block[0].kind in _LISTED:
             blocks[index] = [*_cite_items(block, before, after)]
         elif _is_reference(after):
-            blocks[index] = [_with_citations(each, _all_cited(after)) for each in block]
+            blocks[index] = _cite_by(block, after)
     # Headings get the citations of their section, and introductions those of the list, table or code below.
     section: list[Sentence] = []
     for index, block in reversed([*enumerate(blocks)]):
         below = blocks[index + 1] if index + 1 < len(blocks) else []
         if block[0].kind == "heading":
-            blocks[index] = [_with_citations(each, _all_cited(section)) for each in block]
+            blocks[index] = _cite_by(block, section)
             section = []
         elif below and (below[0].kind in _LISTED or block[-1].kind == "intro"):
-            blocks[index] = [_with_citations(each, _all_cited(below)) for each in block]
+            blocks[index] = _cite_by(block, below)
         section = [*blocks[index][:_MAX_SECTION], *section][:_MAX_SECTION]
     return [sentence for block in blocks for sentence in block]
+
+
+def _cite_by(block: Sequence[Sentence], others: Sequence[Sentence]) -> list[Sentence]:
+    """Return the block with the citations of the others for each sentence that has none of its own."""
+    cited = _all_cited(others)
+    return [_with_citations(each, cited) for each in block]
 
 
 def _all_cited(sentences: Iterable[Sentence]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from itertools import chain
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
+from verification.markup.lines import CITATION
 from verification.text.language import Term, detect_language, folded_words, normalise_text, stem_list, terms
 from verification.values.dates import MONTHS, WEEKDAYS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, match_identifiers
@@ -23,7 +24,6 @@ _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 # Character by character: Unicode's NFKC would change lengths, and spans refer to the original text.
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
-_CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX = 5
 _MAX_STRETCH = 2_000  # letters: the splitter is quadratic in some lines
 _ABBREVIATED = re.compile(
@@ -213,7 +213,7 @@ def analyse(text: str, language: str | None = None) -> Passage:
     """Return the text without citations as a passage. ``language`` None: detect it."""
     text = clean_text(text)
     if "[" in text:
-        text = _CITATION.sub(lambda match: " " * len(match.group()), text)
+        text = CITATION.sub(lambda match: " " * len(match.group()), text)
     return Passage(text=text, given_language=language)
 
 

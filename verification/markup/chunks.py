@@ -6,8 +6,8 @@ word is added, dropped or changed.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from verification.markup import links
@@ -189,45 +189,41 @@ def _pack_lines(pieces: Iterator[str], room: int) -> Iterator[str]:
 
 
 def _cut_line(line: str, room: int) -> Iterator[str]:
-    spans = _atoms(line) if len(line) > room else []
-    position = index = 0
+    held = _held_places(line) if len(line) > room else b""
+    position = 0
     while len(line) - position > room:
-        while index < len(spans) and spans[index][1] <= position:
-            index += 1
-        cut = _best_cut(line, position, room, spans, index)
+        cut = _best_cut(line, position, position + room, held)
         yield line[position:cut].rstrip()
-        position = cut
-        while position < len(line) and line[position].isspace():
-            position += 1
+        blank = _BLANK.match(line, cut)
+        position = blank.end() if blank else cut
     if position < len(line) or not line:
         yield line[position:]
 
 
-def _atoms(line: str) -> list[tuple[int, int]]:
-    """Spans that must not be cut: code, tokens, links, addresses, citations, escapes. In order, without overlap."""
-    atoms: list[tuple[int, int]] = []
+def _held_places(line: str) -> bytes:
+    """Return 1 for each place that must not be cut: in code, tokens, links, addresses, citations and escapes."""
+    held = bytearray(len(line) + 1)
+    done = 0
     for kind, start, end in segments(line):
-        if kind != "text":
-            atoms.append((start, end))
-            continue
-        inside = [match.span() for atom in (_MARKDOWN_LINK, _ATOM) for match in atom.finditer(line, start, end)]
+        atoms = [(start, end)]
+        if kind == "text":
+            atoms = [match.span() for atom in (_MARKDOWN_LINK, _ATOM) for match in atom.finditer(line, start, end)]
         # The sort is stable: a link comes before another atom at the same place.
-        for span in sorted(inside, key=lambda span: span[0]):
-            if not atoms or span[0] >= atoms[-1][1]:
-                atoms.append(span)
-    return atoms
+        for first, last in sorted(atoms, key=itemgetter(0)):
+            if first >= done:
+                held[first + 1 : last] = b"\1" * (last - first - 1)
+                done = last
+    return bytes(held)
 
 
-def _best_cut(line: str, start: int, room: int, spans: list[tuple[int, int]], first: int) -> int:
-    """The best place to cut within ``room``: after a sentence, else at white space, else outside an atom."""
-    end = start + room
-    inside = spans[first : bisect_left(spans, (end, end), lo=first)]
-    ends = [match.end() for match in _SENTENCE_END.finditer(line, start + room // 2, end)]
+def _best_cut(line: str, start: int, end: int, held: bytes) -> int:
+    """Return the best place to cut: after a sentence, else at white space, else anywhere that may be cut."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(line, (start + end) // 2, end)]
     blanks = [match.end() for match in _BLANK.finditer(line, start, end)]
     places: tuple[int, ...] = (*reversed(ends), *reversed(blanks), *range(end, max(start, end - 400), -1))
     for place in places:
-        index = bisect_left(inside, (place, place)) - 1
-        splits_atom = index >= 0 and inside[index][1] > place
-        if place > start and not splits_atom and (place == len(line) or line[place] not in _RISKY_START):
+        if place > start and not held[place] and (place == len(line) or line[place] not in _RISKY_START):
             return place
-    return inside[-1][0] if inside and start < inside[-1][0] else end
+    last = held.rfind(b"\1", start, end + 1)
+    atom = held.rfind(b"\0", start + 1, max(0, last))  # the start of the last atom
+    return atom if atom > start else end

@@ -8,7 +8,7 @@ from html.entities import html5
 
 from verification.markup import emphasis, links
 from verification.markup.links import Brackets, Place
-from verification.markup.scanner import ANY_SCHEME, ESCAPES, TOKEN, ZERO_WIDTH, CodeSpans, MarkupPage
+from verification.markup.scanner import ANY_SCHEME, ESCAPES, TOKEN, ZERO_WIDTH, MarkupPage, code_spans
 from verification.text.language import load_table
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
@@ -56,7 +56,7 @@ class Inline:
     def __init__(self, page: MarkupPage, start: int, end: int, *, bold: bool = False) -> None:
         self.page, self.text, self.start, self.end, self.bold = page, page.text, start, end, bold
         self.mrkdwn = page.is_mrkdwn
-        self.spans: CodeSpans | None = None
+        self.codes: dict[int, int] | None = None
         self.runs: list[emphasis.Run] = []
         self.anchors: list[Place] = []
         self.brackets = Brackets(page, page.text, start, end, self._pair_emphasis)
@@ -89,10 +89,10 @@ class Inline:
         """Skip inline code. Slack knows one tick or three: doubled ticks become single if the code has none."""
         ticks = _TICKS.match(self.text, match.start(), self.end)
         start, end = match.start(), ticks.end() if ticks else match.end()
-        if self.spans is None:
-            self.spans = CodeSpans(self.text, self.start, self.end)
+        if self.codes is None:
+            self.codes = code_spans(self.text, self.start, self.end)
         size = end - start
-        close = self.spans.end_of(start, size)
+        close = self.codes.get(start, -1)
         if close < 0:
             if size >= _FENCE and self.mrkdwn:  # Slack would open a block
                 self.page.replace("fence", start, end, _GRAVE * size)

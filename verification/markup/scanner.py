@@ -8,7 +8,6 @@ An edit that overlaps an earlier one is skipped. The next pass over the text mak
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -31,7 +30,6 @@ _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _MAX_CLOSERS = 4  # an unclosed fence looks ahead in bounded steps
 _MAX_DISTANCE = 2000  # maximum characters between ticks in mid-line: farther apart they are separate
-_MAX_CACHED = 50_000  # maximum characters: longer texts may have too many segments to cache
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
@@ -64,25 +62,19 @@ class Fence(NamedTuple):
     indent: int
 
 
-class CodeSpans:
-    """The ends of inline code, in logarithmic time after one pass over the stretch."""
-
-    def __init__(self, text: str, start: int, end: int) -> None:
-        self._line_of: dict[int, int] = {}
-        self._starts: dict[tuple[int, int], list[int]] = {}
-        line = 0
-        for match in _TICKS_OR_NEWLINE.finditer(text, start, end):
-            if text[match.start()] == "\n":
-                line += 1
-                continue
-            self._line_of[match.start()] = line
-            self._starts.setdefault((line, match.end() - match.start()), []).append(match.start())
-
-    def end_of(self, start: int, length: int) -> int:
-        """The position after the run that closes the run of ``length`` ticks at ``start``, or -1."""
-        starts = self._starts.get((self._line_of.get(start, -1), length), [])
-        index = bisect_right(starts, start)
-        return starts[index] + length if index < len(starts) else -1
+def code_spans(text: str, start: int, end: int) -> dict[int, int]:
+    """Return the end of the inline code that each run of ticks opens: the next run of its length on its line."""
+    ends: dict[int, int] = {}
+    openings: dict[int, int] = {}  # on this line: the last run of each length
+    for match in _TICKS_OR_NEWLINE.finditer(text, start, end):
+        size = match.end() - match.start()
+        if match[0] == "\n":
+            openings = {}
+            continue
+        if size in openings:
+            ends[openings[size]] = match.end()
+        openings[size] = match.start()
+    return ends
 
 
 def fences(text: str) -> list[Fence]:
@@ -179,13 +171,9 @@ def _line_end(text: str, position: int) -> int:
     return len(text) if newline < 0 else newline
 
 
+@lru_cache(maxsize=16)  # several steps ask for the same text
 def segments(text: str) -> tuple[Segment, ...]:
     """Split the whole text into fences, inline code, ``<…>`` tokens and the text between them."""
-    return _scan(text) if len(text) <= _MAX_CACHED else _scan.__wrapped__(text)
-
-
-@lru_cache(maxsize=16)
-def _scan(text: str) -> tuple[Segment, ...]:
     result: list[Segment] = []
     position = 0
     for fence in fences(text):
@@ -198,7 +186,7 @@ def _scan(text: str) -> tuple[Segment, ...]:
 
 def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
     """Yield inline code and tokens of a stretch without fences. The one that begins first wins."""
-    spans = CodeSpans(text, start, end)
+    codes = code_spans(text, start, end)
     position = done = start
     while match := _CODE_OR_ANGLE.search(text, position, end):
         kind: Literal["code", "token"] = "token" if match[0] == "<" else "code"
@@ -206,7 +194,7 @@ def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
             token = TOKEN.match(text, match.start(), end)
             close = token.end() if token else -1
         else:
-            close = spans.end_of(match.start(), match.end() - match.start())
+            close = codes.get(match.start(), -1)
         position = match.end() if close < 0 else close
         if close >= 0:
             if match.start() > done:

@@ -265,15 +265,15 @@ def renumber(text: str, order: Order) -> str:
     return "".join([*pieces, text[position:]])
 
 
-def _find_citations(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Return the start, end and numbers of each citation in order, including those in drawn tables."""
-    places = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
+def _find_citations(text: str) -> list[Citation]:
+    """Return each citation in order, including those in drawn tables."""
+    places = [*citations(text)]
     for segment in segments(text):
         if segment.kind == "text":
             matches = _LINKED.finditer(text, segment.start, segment.end)
-            places += [(link.start(), link.end(), (int(link[1]),)) for link in matches]
+            places += [Citation(*link.span(), (int(link[1]),)) for link in matches]
     for fence in fences(text):
         if is_drawn(text[fence.body : fence.body_end]):
             cells = _IN_CELL.finditer(text, fence.body, fence.body_end)
-            places += [(cell.start(), cell.end(), (int(cell[1]),)) for cell in cells]
+            places += [Citation(*cell.span(), (int(cell[1]),)) for cell in cells]
     return sorted(places)

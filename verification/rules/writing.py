@@ -17,6 +17,7 @@ from typing import Final
 from verification.markup.blocks import survey
 from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.inline import HTML_TAGS, LEAKED_NAME, LEAKED_TAG
+from verification.markup.lines import CITATION
 from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import FormFault, apply_edits, segments
 from verification.markup.serialised import is_serialised, unwrap
@@ -110,7 +111,6 @@ _VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.{1,200})$|^\*{1,2}([^*\n]{1,120})\*{1,2}$", re.MULTILINE)
 _WORD: Final = re.compile(r"[^\W_]+")
 _NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
-_CITED: Final = re.compile(r"\[[0-9][0-9, –-]{0,40}\]")
 _MIN_LETTERS: Final = 20
 # Case-sensitive: "Vitamin A" ends in a name.
 _OPEN_END: Final = r"(?-i:(?:[,(\[{–—]|\s-|\b(?:{open_ends}))$|(?:[、，（「『]|(?:{open_ends_unparted}))$)"
@@ -155,7 +155,7 @@ def coherent(reading: Reading) -> Iterator[Violation]:
     yield from _repetitions(reading)
     prose, question = reading.prose.rstrip(), reading.draft.question
     last = prose.rsplit("\n", 1)[-1]
-    plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
+    plain = CITATION.sub("", last).rstrip().rstrip("*_~").rstrip()
     open_end = len(plain) > 1 and compile_pattern(_OPEN_END).search(plain[-_MIN_LETTERS:])
     if open_end and not reading.text.rstrip().endswith("`"):  # a word or sign after which more must follow
         span, remedy = (len(prose) - len(last), len(prose)), "Finish the sentence, or end before it."
@@ -175,7 +175,7 @@ def _repetitions(reading: Reading) -> Iterator[Violation]:
     seen: set[str] = set()
     figures: dict[str, set[str]] = defaultdict(set)
     for claim in reading.claims:
-        text, span = _CITED.sub("", claim.text), (claim.start, claim.end)
+        text, span = CITATION.sub("", claim.text), (claim.start, claim.end)
         words = " ".join(_WORD.findall(text.casefold()))
         if len(words) >= _MIN_LETTERS and words in seen:
             yield reading.warning("coherent", span, "This sentence has been said before.", "Say it once.")

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.markup.scanner import CodeSpans, fences, segments
+from verification.markup.scanner import code_spans, fences, segments
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -47,8 +47,8 @@ def test_inline_code_never_crosses_a_line_ending() -> None:
 
 def test_code_spans_close_with_a_run_of_the_same_length() -> None:
     assert kinds("``a`b`` `c``d`") == [("code", "``a`b``"), ("text", " "), ("code", "`c``d`")]
-    assert CodeSpans("`a` b `c", 0, 8).end_of(6, 1) == -1
-    assert CodeSpans("`a`", 0, 3).end_of(1, 1) == -1
+    assert code_spans("`a` b `c", 0, 8) == {0: 3, 2: 7}
+    assert code_spans("`a`\n`", 0, 5) == {0: 3}
 
 
 def test_fences_are_recognised() -> None:
