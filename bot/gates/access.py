@@ -99,10 +99,8 @@ def _needs_channel(visit: Visit, access: Access) -> bool:
 
 def _needs_person(visit: Visit, access: Access) -> bool:
     """Return whether the account matters. An allowed bot (``B…``) has none, and a listed person is allowed anyway."""
-    if visit.through_app:
-        return True
-    allows_everyone = access.allow_guests and access.allow_external
-    return not (allows_everyone or visit.user.startswith("B") or visit.user in access.allow_users)
+    is_allowed = visit.user.startswith("B") or visit.user in access.allow_users
+    return visit.through_app or not (is_allowed or (access.allow_guests and access.allow_external))
 
 
 async def check_access(job: Job, at: TeamServices) -> Ending | None:

@@ -111,12 +111,8 @@ def is_emoji(text: str) -> bool:
 
 
 async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
-    """End a question that came or waited long, if the thread or Slack shows that it was answered.
-
-    Redis may have been restored from a backup, or have lost the question and got it again. A shortcut works on any old
-    message.
-    """
-    incoming, state, waited_s = job.incoming, job.facts.state, job.claimed.waited_s
+    """End a question that came or waited long, as from a restored backup, if the thread or Slack has an answer."""
+    incoming, state, waited_s = job.incoming, job.facts.state, job.claimed.waited_s  # a shortcut has no event_ts
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
     if not incoming.event_ts or max(late_s, waited_s) < AGED_S or job.claimed.tries > 1 or job.waiting_since:
         return None

@@ -56,10 +56,6 @@ def library_logger() -> logging.Logger:
     return logger
 
 
-class SlackRedirected(aiohttp.ClientError):
-    """A proxy or another server sent a call to another address."""
-
-
 class SlackReply(aiohttp.ClientResponse):
     """A reply of the Web API. A longer one than ``MAX_REPLY_BYTES`` is not read: a file is, but in pieces."""
 
@@ -78,14 +74,11 @@ class SlackReply(aiohttp.ClientResponse):
 
 
 async def _refuse_redirect(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Fail a call that is sent to another address. Slack never does so, and the call may have the token or an answer.
-
-    Raises ``aiohttp.ClientError``.
-    """
+    """Fail a call that is redirected. Slack never does so, and the call may have the token or an answer."""
     reply = await send(request)
     if reply.status in REDIRECTS:
         reply.close()
-        raise SlackRedirected
+        raise aiohttp.TooManyRedirects(reply.request_info, reply.history)
     return reply
 
 

@@ -143,17 +143,14 @@ class SlackCalls:
 
     async def read_pages(self, method: str, **params: Any) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries on all pages of a list."""
-        cursor, seen = "", {""}
-        for _ in range(_MAX_PAGES):
-            reply = await self.read(method, limit=_PAGE, cursor=cursor, **params)
+        cursors = [""]
+        while cursors[-1] not in cursors[:-1] and len(cursors) <= _MAX_PAGES:
+            reply = await self.read(method, limit=_PAGE, cursor=cursors[-1], **params)
             for entry in objects(reply, *_FIELDS[method][0]):
                 yield entry
-            cursor = string(reply, "response_metadata", "next_cursor")
-            if not cursor:
+            cursors.append(string(reply, "response_metadata", "next_cursor"))
+            if not cursors[-1]:
                 return
-            if cursor in seen:
-                break
-            seen.add(cursor)
         raise DeliveryFailed(MALFORMED, permanent=False)  # the same pages again, or pages without end
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call

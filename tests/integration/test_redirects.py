@@ -56,11 +56,11 @@ class Elsewhere(LoopServer):
 async def call_slack(url: str) -> None:
     async with open_client(f"xoxb-{SECRET}", api_url=f"{url}/api/") as client:
         calls = SlackCalls(client, patience_s=0.0)
-        with pytest.raises(DeliveryFailed, match="SlackRedirected"):
+        with pytest.raises(DeliveryFailed, match="TooManyRedirects"):
             await calls.write("chat.postMessage", {"channel": "C1", "text": SECRET})
-        with pytest.raises(DeliveryFailed, match="SlackRedirected"):
+        with pytest.raises(DeliveryFailed, match="TooManyRedirects"):
             await calls.read("users.info", user=SECRET)
-        with pytest.raises(DeliveryFailed, match="SlackRedirected"):
+        with pytest.raises(DeliveryFailed, match="TooManyRedirects"):
             await calls.call_once("oauth.v2.access", {"client_secret": SECRET})
 
 
