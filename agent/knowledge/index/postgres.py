@@ -163,9 +163,11 @@ def _add_vector_column(session: _PostgresSession) -> None:
         with session.transaction():
             if not tried:  # once: a refusal is an error in the server's log, and an admin may drop it
                 session.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-            for (schema,) in session.execute(_HALFVEC).fetchall():
-                session.execute(_ADD_COLUMN.format(schema))
+            if found := session.execute(_HALFVEC).fetchone():
+                session.execute(_ADD_COLUMN.format(*found))
+        reason = "" if found else "older than 0.7"
     except psycopg.Error as error:
-        if not tried:
-            log.info("pgvector_not_used", error_type=type(error).__name__)
+        reason = type(error).__name__
+    if reason and not tried:
+        log.info("pgvector_not_used", reason=reason)
     put_setting(session, "pgvector", "tried")

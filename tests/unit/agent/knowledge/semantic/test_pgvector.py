@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,6 +58,10 @@ def store_vectors(index: KnowledgeIndex, vectors: Vectors) -> VectorStore:
     digests = {number: number.to_bytes(16, "big") for number in store.begin("space")}
     store.put("space", digests, dict(zip(digests.values(), vectors, strict=True)))
     return store
+
+
+def reasons(logs: list[MutableMapping[str, Any]]) -> list[str]:
+    return [line["reason"] for line in logs if line["event"] == "pgvector_not_used"]
 
 
 def random_vectors(seed: int, count: int, size: int = SIZE) -> Vectors:
@@ -123,9 +128,7 @@ async def test_vectors_are_taken_over_when_pgvector_comes_and_stay_when_it_goes(
                     another.index([pages])
                 assert (index.pgvector(), await ranker.make(), await ranker.make()) == ("", 4, 0)
                 assert (await search(index, "accommodation"))[0] == "hotel.md"
-                assert [line["error_type"] for line in logs if line["event"] == "pgvector_not_used"] == [
-                    "InsufficientPrivilege"
-                ]
+                assert reasons(logs) == ["InsufficientPrivilege"]
                 database.run("CREATE EXTENSION vector")
                 index.index([pages])
                 assert (index.pgvector(), ranker.store.counts()) == ("public", (0, 4))
@@ -151,6 +154,13 @@ async def test_a_vector_that_an_older_version_stored_is_taken_over(database: Dat
                     session.execute("INSERT INTO vectors VALUES (?, ?)", (b"another", b"\0\0"))
                 assert ranker.store.counts() == (1, 2)
                 assert (await ranker.make(), ranker.store.counts(), len(server.embedded)) == (1, (2, 2), 2)
+
+
+def test_an_extension_without_half_precision_is_not_used(database: Database, tmp_path: Path) -> None:
+    database.run("CREATE EXTENSION vector; ALTER TYPE halfvec RENAME TO other")
+    with closing(PostgresIndex(database.url)) as index, capture_logs() as logs:
+        index.index([write_pages(tmp_path / "docs", 1)])
+        assert (index.pgvector(), reasons(logs)) == ("", ["older than 0.7"])
 
 
 def test_an_extension_that_an_admin_drops_is_not_created_again(database: Database, tmp_path: Path) -> None:
