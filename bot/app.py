@@ -27,7 +27,6 @@ from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.answers import AnswerBook, Proposals, SavedAnswers
 from bot.channel_settings import ChannelFile
-from bot.delivery.answer_key import Rechecks
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus, available_figures, sync_now
@@ -281,7 +280,7 @@ class _TeamBots:
             first_pause_s=self.timeouts.first_pause_s, metrics=self.observers.metrics, breaker=circuit, limits=limits,
         )  # fmt: skip
         workspace = SlackWorkspace(calls)
-        delivery = Delivery(workspace, rechecks=Rechecks(stores.mailbox))
+        delivery = Delivery(workspace, mailbox=stores.mailbox)
         people = SlackDirectory(workspace, redis, prefix=prefix)
         streams = Streams(calls, call_s=min(5.0, self.timeouts.request_s)) if self.settings.streams else None
         services = TeamServices(

@@ -84,9 +84,31 @@ class Recheck:
         return json.dumps({_KEY: asdict(self)}, separators=(",", ":"))
 
     @property
-    def mailbox(self) -> str:
-        """Mailbox of this question's rechecks, so that they do not wait for another question's."""
+    def thread(self) -> str:
+        """Name of the mailbox of this question's rechecks, so that they do not wait for another question's."""
         return f"{self.place}:{self.question_ts}:{_KEY}"
+
+    async def add(self, mailbox: Mailbox, *, patience_s: float = LEASE_S) -> None:
+        """Look at this question from now on: Slack may yet carry out a post that got no reply.
+
+        If Redis is down for ``patience_s``, the next worker after a lease looks anyway.
+        """
+        event = uuid.uuid4().hex
+        retries = stamina.retry_context(RedisError, attempts=None, timeout=patience_s, wait_max=_MAX_RETRY_S)
+        try:
+            async for attempt in retries:
+                with attempt:  # a repeat is not stored twice
+                    await mailbox.enqueue(self.thread, self.to_json(), event_ids=[event])
+                    await mailbox.make_due_now(self.thread)  # a postponed older one would delay this one
+        except RedisError as error:
+            log.warning("recheck_not_stored", error_type=type(error).__name__)
+        raise_if_cancelled()
+
+    async def add_once(self, mailbox: Mailbox, claimed: Claimed) -> None:
+        """Look at this question later, once for each try: two workers had it, and the slower one may still post."""
+        key = f"{_KEY}:{claimed.id}:{claimed.fence.token}"
+        with suppress(RedisError):  # the next worker adds it
+            await mailbox.enqueue(self.thread, self.to_json(), event_ids=[key])
 
 
 def read_recheck(fields: Any) -> Recheck | None:
@@ -96,31 +118,3 @@ def read_recheck(fields: Any) -> Recheck | None:
         return Recheck(place=ThreadKey(**recheck["place"]), question_ts=str(recheck["question_ts"]))
     except (KeyError, TypeError):
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Rechecks:
-    """Leaves rechecks in the queue. If Redis is down for ``patience_s``, the next worker after a lease looks anyway."""
-
-    mailbox: Mailbox
-    patience_s: float = LEASE_S
-
-    async def add(self, place: ThreadKey, question_ts: str) -> None:
-        """Look at this question from now on: Slack may yet carry out a post that got no reply."""
-        recheck, event = Recheck(place=place, question_ts=question_ts), uuid.uuid4().hex
-        retries = stamina.retry_context(RedisError, attempts=None, timeout=self.patience_s, wait_max=_MAX_RETRY_S)
-        try:
-            async for attempt in retries:
-                with attempt:  # a repeat is not stored twice
-                    await self.mailbox.enqueue(recheck.mailbox, recheck.to_json(), event_ids=[event])
-                    await self.mailbox.make_due_now(recheck.mailbox)  # a postponed older one would delay this one
-        except RedisError as error:
-            log.warning("recheck_not_stored", error_type=type(error).__name__)
-        raise_if_cancelled()
-
-    async def add_once(self, claimed: Claimed, place: ThreadKey, question_ts: str) -> None:
-        """Look at this question later, once for each try: two workers had it, and the slower one may still post."""
-        recheck = Recheck(place=place, question_ts=question_ts)
-        key = f"{_KEY}:{claimed.id}:{claimed.fence.token}"
-        with suppress(RedisError):  # the next worker adds it
-            await self.mailbox.enqueue(recheck.mailbox, recheck.to_json(), event_ids=[key])

@@ -17,10 +17,11 @@ import structlog
 from agent.json_data import string
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Rechecks
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck
 from bot.delivery.blocks import Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.rich_text import Block
+from bot.queue.queue import Mailbox
 from bot.slack.agent_session import STATUS_METHOD, end_session
 from bot.slack.client import SlackWorkspace
 from bot.slack.history import (
@@ -55,12 +56,12 @@ def today_utc() -> date:
 class Delivery:
     """Delivers to one workspace. Each method raises ``DeliveryFailed`` if the place is gone or Slack stays unreachable.
 
-    ``today`` is the date that ages count from. ``rechecks`` takes a question whose post got no reply.
+    ``today`` is the date that ages count from. ``mailbox`` takes the recheck of a question whose post got no reply.
     """
 
     workspace: SlackWorkspace
     today: Callable[[], date] = today_utc
-    rechecks: Rechecks | None = None
+    mailbox: Mailbox | None = None
     calls: SlackCalls = field(init=False)
     reader: ThreadReader = field(init=False)
     _placeholders: dict[tuple[ThreadKey, str], Posted] = field(default_factory=dict, init=False)
@@ -70,8 +71,8 @@ class Delivery:
 
     async def recheck_later(self, place: ThreadKey, question_ts: str) -> None:
         """Check later that this question has only one answer, or end the session (``ENDS_SESSION``)."""
-        if self.rechecks:
-            await self.rechecks.add(place, question_ts)
+        if self.mailbox:
+            await Recheck(place=place, question_ts=question_ts).add(self.mailbox)
 
     async def end_session(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """End the agent session and with it the status; later if Slack is down. Raises what ``lease_check`` raises."""

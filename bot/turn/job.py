@@ -22,7 +22,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage, Viewers, may_see, viewers_of
 from agent.thread.state import SavedFindings, ThreadState
 from bot.channel_settings import ChannelFile
-from bot.delivery.answer_key import AnswerKey, Badge, Rechecks
+from bot.delivery.answer_key import AnswerKey, Badge, Recheck
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.queue.claim import Claimed, Lease
@@ -330,7 +330,8 @@ class TeamServices:
 
     async def recheck_later(self, job: Job) -> None:
         """Leave a recheck of this question: two workers had it, or Slack may still begin a stream for it."""
-        await Rechecks(self.stores.mailbox).add_once(job.claimed, job.place, job.incoming.ts)
+        recheck = Recheck(place=job.place, question_ts=job.incoming.ts)
+        await recheck.add_once(self.stores.mailbox, job.claimed)
 
     async def store_again(self, job: Job) -> None:
         """Store a message whose lease is lost, if Redis was emptied: otherwise its event ids are known for a day."""

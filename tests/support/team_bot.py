@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.delivery.answer_key import Recheck, Rechecks
+from bot.delivery.answer_key import Recheck
 from bot.events.intake import Intake
 from bot.gates.flow import GATES, Flow, read_body
 from bot.queue.claim import OK, Cancel, Cancellation, Claimed, Ending, Lease
@@ -151,7 +151,7 @@ async def team_bot(
                     breaker=slack.breaker,
                 ),
             ),
-            rechecks=Rechecks(mailbox),
+            mailbox=mailbox,
         )
         index = SqliteIndex.open(tmp_path / "index")
         services = services_in(slack, redis, Stores(redis, mailbox), index, model, delivery=delivery)

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, Rechecks
+from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck
 from bot.gates.flow import read_body
 from bot.queue.claim import OK, Lease
 from bot.queue.queue import Mailbox
@@ -193,7 +193,7 @@ async def test_a_newer_recheck_replaces_an_older_one(at: TeamBot) -> None:
     place, ts = at.slack.ask()
     await answer_question(at, place, ts)
     for _ in range(3):
-        await Rechecks(at.mailbox).add(place, ts)
+        await Recheck(place=place, question_ts=ts).add(at.mailbox)
     (incoming,) = await at.mailbox.claim("w", 9)
     assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
     assert await at.mailbox.finish(incoming, "give_back")
@@ -204,11 +204,11 @@ async def test_a_newer_recheck_replaces_an_older_one(at: TeamBot) -> None:
 
 async def test_a_newer_recheck_does_not_wait_for_an_older_one(at: TeamBot) -> None:
     place, ts = at.slack.ask()
-    await Rechecks(at.mailbox).add(place, ts)
+    await Recheck(place=place, question_ts=ts).add(at.mailbox)
     (incoming,) = await at.mailbox.claim("w", 9)
     assert await at.mailbox.finish(incoming, "give_back", after_s=60)
     assert await at.mailbox.claim("w", 9) == []
-    await Rechecks(at.mailbox).add(place, ts)
+    await Recheck(place=place, question_ts=ts).add(at.mailbox)
     assert len(await at.mailbox.claim("w", 9)) == 1
 
 
@@ -226,7 +226,7 @@ async def test_the_recheck_is_repeated_until_nothing_more_can_arrive(
     monkeypatch: pytest.MonkeyPatch, at: TeamBot
 ) -> None:
     place, ts = at.slack.ask()
-    await Rechecks(at.mailbox).add(place, ts)
+    await Recheck(place=place, question_ts=ts).add(at.mailbox)
     (incoming,) = await at.mailbox.claim("w", 9)
     recheck = Recheck(place=place, question_ts=ts)
     monkeypatch.setattr(recovery, "RECHECK_AT_S", (2.0, 4.0, 8.0))
@@ -251,7 +251,7 @@ async def test_the_status_of_an_edited_question_at_work_is_kept(
         claimed, lease = await at.claim()
         await at.services.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.set_status(place, "is thinking…")
-        await Rechecks(at.mailbox).add(place, ts)
+        await Recheck(place=place, question_ts=ts).add(at.mailbox)
         await run_rechecks(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
@@ -266,7 +266,7 @@ async def test_the_status_of_another_running_question_is_not_touched(at: TeamBot
     await at.slack.delivery.post_answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
     claimed, lease = await at.claim()
     await at.slack.delivery.set_status(place, "is thinking…")
-    await Rechecks(at.mailbox).add(place, ts)
+    await Recheck(place=place, question_ts=ts).add(at.mailbox)
     await run_rechecks(at)
     assert len(at.slack.server.workspace.threads.statuses) == 1
     await at.flow.handle(claimed, lease)
@@ -281,7 +281,7 @@ async def test_orion_waits_for_a_redis_that_fails_over(tmp_path: Path) -> None:
         server.kill()
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
-            await Rechecks(mailbox).add(PLACE, "1.0")
+            await Recheck(place=PLACE, question_ts="1.0").add(mailbox)
         assert {line["event"] for line in logged} == {"stamina.retry_scheduled"}
         (incoming,) = await mailbox.claim("w", 9)
         assert read_body(incoming.body)[1] == Recheck(place=PLACE, question_ts="1.0")
@@ -291,6 +291,6 @@ async def test_orion_waits_for_a_redis_that_fails_over(tmp_path: Path) -> None:
 async def test_without_redis_the_post_continues(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await Rechecks(mailbox, patience_s=0.3).add(PLACE, "1.0")
+        await Recheck(place=PLACE, question_ts="1.0").add(mailbox, patience_s=0.3)
     assert logged[-1]["event"] == "recheck_not_stored"
     await mailbox.aclose()
