@@ -146,6 +146,19 @@ async def test_a_message_written_earlier_goes_before_those_that_wait(mailbox: Ma
     assert bodies == ["first", "too late", "second", "third", *(f"odd {number}" for number in range(4))]
 
 
+async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[str]:
+    return [claimed.thread for claimed in await mailbox.claim(worker, limit)]
+
+
+async def test_a_burst_from_one_workspace_does_not_starve_another(mailbox: Mailbox) -> None:
+    for number in range(1000):
+        await enqueue(mailbox, "q", f"TBIG:{number}")
+    busy = await mailbox.claim("w1", 50)
+    await enqueue(mailbox, "q", "TSMALL:1")
+    assert await mailbox.finish(busy[0], "ok")
+    assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
+
+
 async def test_waiting_messages_are_listed_once_in_a_while_with_their_place(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
         await enqueue(mailbox, "q", thread)
@@ -225,6 +238,27 @@ async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     return claimed
 
 
+async def test_a_retried_dead_letter_is_put_at_the_end_of_its_thread_once(
+    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
+) -> None:
+    no_leaked_keys.append("*:fence")
+    letters = DeadLetters(redis_client)
+    first = await bury(mailbox, "first line\nsecond line")
+    await mailbox.enqueue(THREAD, "asked since", event_ids=["b"])
+    (letter,) = await letters.newest()
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(letters.decide(letter.entry_id, "retry")) for _ in range(4)]
+    assert sorted(call.result() for call in calls) == [False, False, False, True]
+    bodies: list[Claimed] = []
+    while claimed := await mailbox.claim("w", 1):
+        bodies += claimed
+        assert await mailbox.finish(claimed[0], "ok")
+    assert [c.body for c in bodies] == ["asked since", "first line\nsecond line"]
+    assert (bodies[1].id, bodies[1].tries) == (first.id, 1)
+    assert bodies[1].enqueued_at > first.enqueued_at  # its time limits for services start again
+    assert await letters.newest() == []
+
+
 async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_turn(
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
@@ -243,6 +277,13 @@ async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_t
     assert await mailbox.claim("w", 1) == []
     assert await mailbox.finish(following, "ok")
     assert [c.body for c in await mailbox.claim("w", 1)] == ["dead"]
+
+
+@pytest.mark.parametrize("entry_id", ["", "1", "1-1", "99/1-1", "- +", "1-1-1", "x/1-1"])
+async def test_an_unknown_id_changes_no_dead_letter(redis_client: Redis, mailbox: Mailbox, entry_id: str) -> None:
+    await bury(mailbox, "dead")
+    assert not await DeadLetters(redis_client).decide(entry_id, "drop")
+    assert len(await DeadLetters(redis_client).newest()) == 1
 
 
 async def test_dead_letters_of_several_shards_are_distinguished(redis_client: Redis) -> None:
