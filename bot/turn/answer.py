@@ -6,13 +6,8 @@ A question goes this way (``Answering._question``):
 3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
 4. Save the thread's state and delete the outbox entry with the message.
 
-While Redis is down no lease can be renewed:
-- While the turn runs, its next call to Redis (``RedisError``) or the end of its lease (``LeaseLost``, or the worker
-  cancels it) ends it. Nothing is posted.
-- A decided answer that cannot be stored in the outbox is not posted.
-- Once it is stored, it is posted without Redis as long as the lease lasts.
-- After the post, a failure to save the record, the statistics or the state is only logged.
-A turn that did not end is still in its mailbox: once Redis is back, any worker claims it and begins at the first step.
+While Redis is down, a turn ends at its next call to Redis or with its lease, and nothing is posted. An answer in the
+outbox is posted as long as the lease lasts. A turn that did not end is still in its mailbox, or is stored there again.
 """
 
 import asyncio

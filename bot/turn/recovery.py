@@ -1,16 +1,12 @@
 """Leave a turn to a later try, finish what an earlier one began, and delete what was posted twice.
 
-**The model or the documents are down**: the question goes back to the queue, with a status that says so.
-``agent.model.protocol.RETRYABLE`` names the temporary failures, and the turn ends with one as ``Failed``.
-``TurnTimeouts`` sets the wait between tries and in total. It begins when the service first failed for this question.
-After it the person gets the text from ``agent.turn.replies``.
+**The model or the documents are down**: the question goes back to the queue, with a status that says so, for as long
+as ``TurnTimeouts`` allows since the service first failed for it.
 
 **Streams**: a mark is written before a stream begins, and its ts right after, so that the next worker can finish it.
 
-**Duplicates**: a worker that freezes, or loses Redis, between its last lease check and Slack's reply can post after
-another worker has answered. Slack can also carry out a post without a reply long after the next try, and has no
-idempotency key that would refuse it. So a worker that takes over a question, loses its lease or gets no reply puts a
-recheck into a separate mailbox. Any worker then looks into the thread several times within a minute.
+**Duplicates**: a worker that freezes or loses Redis can post after another one has answered, and Slack can carry out a
+post without a reply late. So a recheck looks into the thread several times within a minute.
 """
 
 import time
