@@ -102,6 +102,7 @@ _NOTE: Final = re.compile(
     r"(?:[ \t]{1,9}(?P<title>[^\s{}][^\n{}]{0,300})?(?:\{[^{}\n]{0,300}\})?)?[ \t]{0,9}$",
     re.MULTILINE,
 )
+_NOTE_SIGN: Final = re.compile(r"^[ \t>]{0,40}(?:!!!|\?\?\?|===[!+]?[ \t]|:::|\[!)", re.MULTILINE)
 _MAX_NESTED_NOTES: Final = 4
 Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
@@ -143,6 +144,8 @@ def _with_html_blocks(text: str) -> str:
         if not end:  # it is never closed
             break
         block = text[begin:end]
+        if opening["tag"][:1] in "hH" and "\n\n" in block:  # what is inside is Markdown
+            continue
         shown = fragment_to_markdown(block)
         pieces += [text[at:begin], f"\n{shown}\n", "\n" * (block.count("\n") - shown.count("\n") - 2)]
         at = end
@@ -160,6 +163,8 @@ def _is_inside(spans: list[tuple[int, int]], at: int) -> bool:
 
 def _with_notes(text: str) -> str:
     """Return Markdown with a bold line in place of the marks of notes and tabs. Their lines are not code."""
+    if not _NOTE_SIGN.search(text):
+        return text
     for _ in range(_MAX_NESTED_NOTES):
         fences = _fences_in(text)
 

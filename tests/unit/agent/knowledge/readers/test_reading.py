@@ -294,6 +294,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("```html\n<ul><li>x</li></ul>\n```\n`<td>`", "```html\n<ul><li>x</li></ul>\n```\n`<td>`"),
         ("a < b, List<T> and <table>", "a < b, List<T> and <table>"),
         ("<table>\nnever closed", "<table>\nnever closed"),
+        ("<h1>\n\n![urllib3](x.svg)\n\n</h1>", "<h1>\n![urllib3](x.svg)\n</h1>"),
         (":::note\nNever.\n:::", "**Note**\nNever."),
         (":::warning[Careful now]\nNever.\n:::", "**Careful now**\nNever."),
         ("::: {.tip}\nNever.\n:::", "**Tip**\nNever."),
@@ -304,7 +305,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("```\n!!! note\n    x\n:::note\n```", "```\n!!! note\n    x\n:::note\n```"),
         ("Title\n===\n\n    code", "Title\n===\n    code"),
     ],
-    ids=range(18),
+    ids=range(19),
 )  # fmt: skip
 def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
     lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())
