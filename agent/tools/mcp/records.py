@@ -66,32 +66,35 @@ _STORAGE: Final = (
     (re.compile(r'<ri:page\b[^>]*ri:content-title="([^"]*)"[^>]*>'), r"\1"),
 )
 # The words of HTTP and of its libraries for a failure.
-_CODE: Final = r"(?:^|\(|\b(?:http(?:/[\d.]+)?|status|code|error)[^\w\n]{0,3}(?:(?:code|error)[^\w\n]{0,3})?)"
+_CODE: Final = r"(?:\(|\b(?:http(?:/[\d.]+)?|status|code|error)[^\w\n]{0,3}(?:(?:code|error)[^\w\n]{0,3})?)"
 _REFUSED: Final = re.compile(
-    rf"{_CODE}40[13]\b|\b40[13] client error|\b(?:unauthorized|forbidden|not (?:authori[sz]ed|permitted|logged in)"
-    r"|(?:access|permission) (?:is |was )?denied|(?:you )?(?:do not|don't) have (?:permission|access)|no permission"
+    rf"{_CODE}40[13]\b|^40[13]$|\b40[13] client error|\b(?:unauthorized|forbidden|not (?:authori[sz]ed|logged in)"
+    r"|(?:access|permission) (?:is |was )?denied|(?:you )?(?:do not|don't) have (?:permission|access)"
     r"|authentication (?:failed|(?:is )?required|credentials)|restricted_resource|login required"
     r"|(?:(?:invalid|expired) )(?:api |access )?(?:token|key|credentials)"
     r"|(?:\w+ )?(?:token|session|key|credentials) (?:is |are |has )?(?:invalid|expired))\b",
     re.IGNORECASE,
 )
 _AWAY: Final = re.compile(
-    rf"{_CODE}(?:429|5\d\d)\b|\b5\d\d server error|\b(?:econn\w+|etimedout|enotfound|max retries|(?:\w+ )?timed out"
-    r"|(?:gateway|request|read|connect) ?timeout|rate.limit(?:ed)?(?: exceeded| reached)?|too many requests"
+    rf"{_CODE}(?:429|5\d\d)\b|^(?:429|5\d\d)$|\b5\d\d server error|\b(?:econn\w+|etimedout|enotfound"
+    r"|max retries|(?:\w+ )?timed out|(?:gateway|request|read|connect) ?timeout"
+    r"|rate.limit(?:ed)?(?: exceeded| reached)?|too many requests"
     r"|service unavailable|bad gateway|internal server error|connection (?:refused|reset|error|aborted)"
     r"|name resolution)\b",
     re.IGNORECASE,
 )
 _PHRASES: Final = "|".join(re.escape(each.phrase) for each in HTTPStatus if each >= HTTPStatus.BAD_REQUEST)
 _PHRASE: Final = re.compile(
-    rf"(?:[45]\d\d\W+)?(?:\w+ )?(?:{_PHRASES}|[45]\d\d)|an? (?:\w+ )?error (?:has )?occurred"
-    r"|something went wrong|timeout",
+    rf"[45]\d\d\W+(?:{_PHRASES})|(?:[45]\d\d|timeout)$|(?:\w+ )?not found|(?:bad|too many) requests?|bad gateway"
+    r"|an? (?:\w+ )?error (?:has )?occurred|something went wrong",
     re.IGNORECASE,
 )
 _PHRASE_ENDS: Final = re.compile(r"\s*(?:$|[.:!;,–—-]|\([45]|(?:to|for|while|when|by|in|at|were)\b)")
 _ERROR: Final = re.compile(  # the beginnings that servers put before a failure
-    r"(?:\w+ )?error(?: -?\d+| (?:calling|executing|in|while|fetching|getting|searching|running)\b[^\n:]{0,100})?[:\]]"
-    r"|(?:[a-z_]\w*\.)*[a-z]+(?:error|exception): |traceback \(most recent|(?:\w+ ){0,2}failed: "
+    r"(?:(?:api|mcp|http|server|internal|network|validation|tool) )?error"
+    r"(?: -?\d+| (?:calling|executing|in|while|fetching|getting|searching|running)\b[^\n:]{0,100})?[:\]]"
+    r"|(?:[a-z_]\w*\.)*[a-z]+(?:error|exception): |traceback \(most recent"
+    r"|(?:(?:tool|request|search|query|call|fetch|api|connection|execution) ){0,2}failed: "
     r"|(?:\w+ )?failed\b[^\n]{0,200}\b(?:(?:status(?: code)?|http)\W{1,2}[45]\d\d|[45]\d\d (?:client|server) error)\b"
     r"|(?:http(?:/[\d.]+)?|status|error)(?: error| code)?\W{1,2}[45]\d\d\b|[45]\d\d (?:client|server) error\b"
     r"|(?:connect )?e(?:conn\w+|timedout|notfound)\b|https?connectionpool\(",
@@ -197,9 +200,8 @@ def _split(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
     parts = {key: _split(item, depth + 1) for key, item in value.items()}
     lists = {key: items for key, (items, _) in parts.items() if items}
     linked = {key for key, items in lists.items() if any(map(_link, items))}
-    if not lists or (
-        next(_values(value, _TITLES, 0), "") and (_link(value, max_depth=0) or not linked)
-    ):  # it is a record itself
+    is_record = any(_values(value, _TITLES, 0)) and (_link(value, max_depth=0) or not linked)
+    if not lists or is_record:
         return [], value
     chosen = linked or {max(lists, key=lambda key: len(lists[key]))}
     rest = {key: parts[key][1] if key in chosen else item for key, item in value.items()}
@@ -271,9 +273,7 @@ def _adf(node: Mapping[str, Any]) -> str:
         return _to_date(str(attributes.get("timestamp")))[:10]
     parts = [_adf(each) for each in objects(node, "content")]
     joint = {"paragraph": "", "heading": "", "codeBlock": "", "tableRow": " | "}.get(kind, "\n")
-    own = string(node, "text") or next(
-        (string(attributes, name) for name in ("text", "url", "title") if name in attributes), ""
-    )
+    own = string(node, "text") or string(attributes, "text") or string(attributes, "url")
     return "\n" if kind == "hardBreak" else "\n".join(filter(None, (own, joint.join(parts))))
 
 
