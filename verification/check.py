@@ -171,10 +171,7 @@ def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
 
 
 def _read_draft(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tuple[Reading, Violations]:
-    """Build the reading for the rules, with its claims checked against the basis.
-
-    If a step crashes, the rules read all text as prose without claims, which is the strictest view.
-    """
+    """Build the reading for the rules. After a crash they read all text as prose without claims, the strictest view."""
     # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
     known_text = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])
     found = wall.around("claim_supported", lambda: claims_of(text, known_text, has_judge=draft.has_judge)) or ()

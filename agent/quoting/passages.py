@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, groupby, zip_longest
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Final, Literal
 
 from markdown_it import MarkdownIt
@@ -219,7 +219,7 @@ def best_passages(
 def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
     """Return the best window; among equals, the one that begins shortly before the first of the best sentences."""
     shares = [_share(weights, (unit,)) for unit in section]
-    ranked: list[tuple[float, int, int, RankedPassage]] = []
+    ranked: dict[tuple[float, int, int], RankedPassage] = {}
     for start, units in enumerate(windows(section)):
         at = max(range(start, start + len(units)), key=shares.__getitem__)
         passage = RankedPassage(
@@ -229,8 +229,8 @@ def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) 
             closest=shares[at],
             is_excerpt=len(units) < len(section),
         )
-        ranked.append((passage.score, -at, start, passage))
-    return max(ranked, key=itemgetter(0, 1, 2))[3]
+        ranked[passage.score, -at, start] = passage
+    return ranked[max(ranked)]
 
 
 def _closest_newest(passage: RankedPassage) -> tuple[float, int]:

@@ -52,10 +52,7 @@ _MAX_COMMANDS = 40  # maximum commands and findings, to limit the work
 
 
 def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
-    """Yield a finding for each identifier that no cited source has. ``urls`` are known links, normalised.
-
-    A source's command may have its placeholders filled in, and a word filled in there may be repeated.
-    """
+    """Yield a finding for each identifier that no cited source has. ``urls`` are known links, normalised."""
     code_end, identifiers = 0, evidence.claim.identifiers[:MAX_VALUES]
     texts = [passage.text for passage in evidence.cited_and_known]
     for identifier in identifiers:

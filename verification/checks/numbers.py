@@ -171,16 +171,13 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
 
 
 class Equation(NamedTuple):
-    """A calculation, and the result written after it, if any.
-
-    ``bracketed``: brackets make the order ambiguous. ``in_coins``: one of its numbers is in pence or cents.
-    """
+    """A calculation, and the result written after it, if any."""
 
     operands: tuple[Quantity, ...]
     signs: tuple[str, ...]
     result: Quantity | None
-    bracketed: bool
-    in_coins: bool
+    bracketed: bool  # brackets make the order ambiguous
+    in_coins: bool  # one of its numbers is in pence or cents
 
     @property
     def is_right(self) -> bool:

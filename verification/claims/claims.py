@@ -248,23 +248,17 @@ def _all_cited(sentences: Iterable[Sentence]) -> tuple[int, ...]:
 
 
 def _cite_edges(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
-    """Give an uncited first or last paragraph all citations of the answer.
-
-    A judge decides whether an opening or a closing states anything. A paragraph with a number, a quotation, code or a
-    link certainly does, and gets no citation.
-    """
+    """Give an uncited first or last paragraph all citations: a judge decides whether it states anything."""
     everything = _all_cited(sentences)
     plain = [each for each in sentences if each.kind != "heading"]
     edges = {plain[0].group, plain[-1].group} if plain else set[int]()
+    # A number, a quotation, code or a link certainly states something: then it gets no citation.
     edges -= {each.group for each in plain if each.kind != "text" or _VALUE.search(text, each.start, each.end)}
     return [_with_citations(each, everything) if each.group in edges else each for each in sentences]
 
 
 def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:
-    """Exempt uncited lists of offers and next steps from citations.
-
-    With a judge they get all citations of the answer, and the judge decides whether they state anything.
-    """
+    """Exempt uncited lists of next steps. With a judge they get all citations, and it decides what they state."""
     everything = _all_cited(sentences) if has_judge else ()
     freed: list[Sentence] = []
     in_list = False

@@ -37,10 +37,7 @@ Span = tuple[int, int]
 def is_verbatim_sentence(
     claim: str, texts: Iterable[str], is_source: Callable[[str], bool] = lambda _url: False
 ) -> bool:
-    """Return True if the claim, without citations and surrounding marks, is a sentence of one of the texts.
-
-    ``is_source`` recognises the addresses of sources.
-    """
+    """Return True if the claim, without citations and marks around it, is a sentence of one of the texts."""
     bare = _CITED.sub("", claim) if "[" in claim else claim
     if "|" not in bare:
         return _is_source_sentence(bare, texts)
@@ -53,10 +50,7 @@ def is_verbatim_sentence(
 
 
 def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
-    """Return True if a sentence has the claim's words together and in order. Marks and letter case are ignored.
-
-    ``exactly``: the sentence must have no other words. A shortened sentence may have lost a condition.
-    """
+    """Return True if a sentence has the claim's words in order (``exactly``: and no others). Marks do not count."""
     words = _plain_words(_CITED.sub("", claim))
     if not words.strip() or "?" in claim or "？" in claim:
         return False

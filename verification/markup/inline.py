@@ -22,7 +22,6 @@ _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
 _UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
 _MARKUP = frozenset("*_~`#[]|\\-+")
 _GRAVE = "\uff40"  # looks like a tick; three real ones would open a code block in Slack
-_FENCE = 3  # ticks
 
 # Formatting tags, tags that are plain words, and leaked prompt tags, which are never repaired.
 _VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
@@ -94,7 +93,7 @@ class Inline:
         size = end - start
         close = self.codes.get(start, -1)
         if close < 0:
-            if size >= _FENCE and self.mrkdwn:  # Slack would open a block
+            if size >= len("```") and self.mrkdwn:  # Slack would open a block
                 self.page.replace("fence", start, end, _GRAVE * size)
             return end
         self.brackets.codes.append((start, close))

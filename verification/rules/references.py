@@ -159,10 +159,7 @@ def cites_sources(reading: Reading) -> Iterator[Violation]:
 
 
 def citation_resolves(reading: Reading) -> Iterator[Violation]:
-    """Yield an error for each number without a source, for each link that does not resolve, and for channels.
-
-    A channel must be named in the question or in a source.
-    """
+    """Yield an error for each number without a source, each unknown link, and each channel that no text names."""
     draft = reading.draft
     ids = {source.id for source in draft.sources}
     valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_MAX_NAMED])
@@ -214,10 +211,8 @@ _MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in
 
 
 def no_broadcast(reading: Reading) -> Iterator[Violation]:
-    """Yield an error for each mention of everyone, a group, or a person whom the question did not name.
-
-    A table of the draft is drawn as code and notifies no one, but a mention in it was meant to.
-    """
+    """Yield an error for each mention of everyone, a group, or a person whom the question did not name."""
+    # A table of the draft is drawn as code and notifies no one, but a mention in it was meant to.
     draft, mentions = reading.draft, reading.draft.mentions
     written = prose(draft.text) if draft.repair and "|" in draft.text else ""
     foreign = [

@@ -49,15 +49,13 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
 
 
 def _counts_other_things(claimed: Quantity, other: Quantity) -> bool:
-    """Return True for "3 people" against "3 months", "140 pounds" against 140 euros, and "2 items" against 2 %.
-
-    "30 Kalendertage" are days all the same, and "2 points" may be percentage points.
-    """
+    """Return True for "3 people" against "3 months", "140 pounds" against 140 euros, and "2 items" against 2 %."""
     if claimed.unit and other.noun and is_span(claimed.unit):
         alike = (word for word, unit in UNITS.items() if unit == claimed.unit and len(word) >= _MIN_UNIT_LETTERS)
+        # "30 Kalendertage" are days all the same.
         return not any(other.noun.endswith(word) or other.noun[:4] == word[:4] for word in alike)
     noun, unit = claimed.noun, other.unit
-    if unit and unit.dimension == "ratio" and claimed.unit is None:
+    if unit and unit.dimension == "ratio" and claimed.unit is None:  # "2 points" may be percentage points
         return len(noun) > _MIN_UNIT_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))
     return unit is not None and noun in OTHER_COINS and unit.dimension in CURRENCIES - {"GBP"}
 

@@ -245,10 +245,7 @@ _A_UNIT = re.compile(r"an? (?P<unit>second|minute|hour|day|week|month|quarter|ye
 
 
 def read_unit_alone(text: str, start: int) -> tuple[float, Unit, int] | None:
-    """Read a unit without a number: its amount, the unit, and the end of the words.
-
-    It is a fraction ("half an hour") or a deadline ("within an hour"), in which the article is a number.
-    """
+    """Read the amount, the unit and the end of a fraction ("half an hour") or a deadline ("within an hour")."""
     match = compile_pattern(_PART).match(text, start)
     share = 0.25 if match and match["part"].casefold() == "quarter" else 0.5
     if match is None and _WITHIN.search(text, start - len("within "), start):
