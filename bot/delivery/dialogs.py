@@ -224,6 +224,6 @@ class AnswerList:
 def _entry(text: str, key: str, language: str | None, actions: tuple[str, str]) -> list[Block]:
     controls = [button(say(f"save_{name}", language), f"{DECISIONS}{name}", key) for name in actions]
     if actions[1] == "withdraw":
-        text = say("save_withdraw_confirm", language)
-        controls[1] |= confirmation(language, text, title="save_withdraw", confirm="save_withdraw")
+        consequence = say("save_withdraw_confirm", language)
+        controls[1] |= confirmation(language, consequence, title="save_withdraw", confirm="save_withdraw")
     return [section(text), {"type": "actions", "elements": controls}]

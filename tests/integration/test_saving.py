@@ -158,6 +158,7 @@ async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path:
         chat = workspace.workspace.roster.direct_chat(BOB).id
         await workspace.wait_for(lambda: "approved" in text_of({"text": str(workspace.messages(chat))}))
         home = await workspace.wait_for(lambda: home_with(setting, ANN, "orion_answer_edit"))
+        assert any(QUESTION in str(block.get("text")) for block in home["blocks"]), "each entry shows its question"
         await workspace.click_view(home["id"], "orion_answer_edit", user=ANN)
         view = await dialog(setting)
         later = {"answer": {"value": "It hangs on the red hook."}}
