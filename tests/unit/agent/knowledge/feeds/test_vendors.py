@@ -4,15 +4,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.knowledge.feeds.confluence import narrow_audience
+from agent.knowledge.feeds.confluence import print_pages as confluence_pages
+from agent.knowledge.feeds.lines import FeedError, Printer, read_config
+from agent.knowledge.feeds.notion import print_pages as notion_pages
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.feed import FeedSource
-from agent.knowledge.types import IndexReport
+from agent.knowledge.types import IndexReport, ReadError
 from tests.support.http_server import answering
 from tests.support.paths import ROOT
 from tests.support.wikis import Note, WikiPage, Wikis
@@ -29,16 +34,31 @@ def wikis() -> Iterator[Wikis]:
         yield made
 
 
-def feed(system: str, folder: Path, config: str) -> FeedSource:
+@dataclass(frozen=True, kw_only=True)
+class InHere(FeedSource):
+    """The shipped program without a process of its own, which would take a second to start."""
+
+    def _lines(self, folder: Path, revisions: dict[str, str]) -> Iterator[bytes]:  # noqa: ARG002 - as in ``FeedSource``
+        *_, system, file = self.command
+        printer = Printer(known=revisions, out=BytesIO())
+        try:
+            {"confluence": confluence_pages, "notion": notion_pages}[system](read_config(Path(file)), printer)
+            printer.finish()
+        except FeedError as error:
+            raise ReadError(reason=str(error)) from None
+        yield from printer.out.getvalue().splitlines(keepends=True)  # type: ignore[attr-defined]  # as made above
+
+
+def feed(system: str, folder: Path, config: str, kind: type[FeedSource] = InHere) -> FeedSource:
     """Return the shipped program with a settings file, as ORION_FEEDS would name it."""
     file = folder / f"{system}.toml"
     file.write_text(config)
     environment = (("PATH", os.defpath), ("PYTHONPATH", str(ROOT)))
-    return FeedSource(command=(sys.executable, "-m", "bot", "feed", system, str(file)), environment=environment)
+    return kind(command=(sys.executable, "-m", "bot", "feed", system, str(file)), environment=environment)
 
 
-def confluence(wikis: Wikis, folder: Path, more: str = "") -> FeedSource:
-    return feed("confluence", folder, f'url = "{wikis.url}/wiki"\ntoken = "t"\n[spaces]\nENG = "public"\n{more}')
+def confluence(wikis: Wikis, folder: Path, kind: type[FeedSource] = InHere) -> FeedSource:
+    return feed("confluence", folder, f'url = "{wikis.url}/wiki"\ntoken = "t"\n[spaces]\nENG = "public"\n', kind)
 
 
 def audiences(index: KnowledgeIndex) -> dict[str, str]:
@@ -56,7 +76,7 @@ def test_confluence_pages_get_the_audience_of_their_restrictions(
         "13": WikiPage(title="Sealed", html="<p>Nobody reads this.</p>", people=("b2",)),
         "14": WikiPage(title="Below", html="<p>Nor this.</p>", above=("13",)),
     }
-    source = confluence(wikis, tmp_path)
+    source = confluence(wikis, tmp_path, FeedSource)
     report = index.index([source])
     assert report == IndexReport(added=3), report.failed
     assert audiences(index) == {"Deploys": "public", "Reviews": ANN, "Scores": ANN}
@@ -92,7 +112,7 @@ def test_notion_pages_have_the_audience_of_the_nearest_listed_page(
         RAISES: Note(title="Raises", markdown="Raises come in May.", parent=SALARIES),
     }
     config = f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n[pages]\n"{SALARIES}" = ["C0HR"]\n'
-    source = feed("notion", tmp_path, config)
+    source = feed("notion", tmp_path, config, FeedSource)
     report = index.index([source])
     assert report == IndexReport(added=3), report.failed
     assert audiences(index) == {"Handbook": "public", "Salaries": "C0HR", "Raises": "C0HR"}
