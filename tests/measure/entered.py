@@ -41,9 +41,9 @@ async def count_mention(redis_url: str) -> Entered:
     drafts = [draft(FIRST)] * 3
     with TemporaryDirectory() as home:
         async with stage(Path(home), redis_url, *drafts, judge=False, streams=False) as at:
-            await at.answered(at.ask())
+            await at.wait_for_answer(at.ask())
             entered.on = True
-            await at.answered(at.ask())
+            await at.wait_for_answer(at.ask())
             entered.on = False
     sys.setprofile(None)
     return entered

@@ -68,9 +68,9 @@ class GateScene:
         place, ts = self.slack.ask()
         fields: dict[str, Any] = {"kind": "question", "addressed": "mention", "text": "How?", "user": VISITOR, **more}
         incoming = Incoming(**{"thread": place, "ts": ts, **fields})
-        return await self.stored(str(incoming.thread), incoming.to_json())
+        return await self.store_body(str(incoming.thread), incoming.to_json())
 
-    async def stored(self, thread: str, body: str) -> tuple[Claimed, Lease]:
+    async def store_body(self, thread: str, body: str) -> tuple[Claimed, Lease]:
         """Any body, stored and claimed."""
         await self.mailbox.enqueue(thread, body, event_ids=[body])
         (claimed,) = await self.mailbox.claim("w", 1)

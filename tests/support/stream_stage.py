@@ -50,13 +50,13 @@ class Stage:
         """Everything in the thread but the question."""
         return [m for m in self.setting.workspace.messages(CHANNEL, ts) if m.get("bot_id")]
 
-    async def seen(self, ts: str, text: str) -> dict[str, Any]:
+    async def wait_for_text(self, ts: str, text: str) -> dict[str, Any]:
         """The one message that grows, once it holds this."""
         await self.setting.workspace.wait_for(lambda: any(text in text_of(m) for m in self.own(ts)))
         (message,) = self.own(ts)
         return message
 
-    async def answered(self, ts: str) -> dict[str, Any]:
+    async def wait_for_answer(self, ts: str) -> dict[str, Any]:
         """The only message of Orion in the thread, once it is complete."""
         await self.setting.answer_to(ts)
         await wait_until(lambda: self.setting.orion.worker.in_flight == 0, "the turn is over")

@@ -123,7 +123,7 @@ class TeamBot:
         await self.mailbox.finish(claimed, ending.verb if ending else "give_back")
         return ending
 
-    def said(self, place: ThreadKey) -> list[str]:
+    def posted_texts(self, place: ThreadKey) -> list[str]:
         thread = None if place.thread_ts == place.channel else place.thread_ts
         return [m["text"] for m in self.slack.server.messages(place.channel, thread) if m.get("bot_id")]
 

@@ -63,7 +63,7 @@ class Member:
         """Until it runs."""
         await wait_until(lambda: self.runs, f"{self.role.name} runs", STARTED_S)
 
-    async def ended(self) -> int | None:
+    async def wait_for_exit(self) -> int | None:
         """Its exit code, once it has one."""
         await asyncio.to_thread(self.process.join, GONE_S)
         return self.process.exitcode

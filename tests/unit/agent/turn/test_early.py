@@ -32,10 +32,10 @@ class OneAfterTheOther(ScriptedModel):
 
     def write(self, context: WriteContext) -> WriteStream:
         stream = super().write(context)
-        stream.pieces = self._noted(stream.pieces)
+        stream.pieces = self._note_start(stream.pieces)
         return stream
 
-    async def _noted(self, pieces: AsyncGenerator[Piece]) -> AsyncGenerator[Piece]:
+    async def _note_start(self, pieces: AsyncGenerator[Piece]) -> AsyncGenerator[Piece]:
         try:
             async for piece in pieces:
                 yield piece

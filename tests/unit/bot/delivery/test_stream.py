@@ -32,12 +32,12 @@ async def test_verified_blocks_are_seen_while_the_model_writes(tmp_path: Path, r
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND, gate=gate, rest=(THIRD,)), gate=gate) as at:
         ts = at.ask()
-        growing = await at.seen(ts, "600 requests")
+        growing = await at.wait_for_text(ts, "600 requests")
         assert growing["streaming_state"] == "in_progress"
         assert "3,000" not in text_of(growing)
         assert "[\\[1\\]](http" in growing["text"]
         gate.set()
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         assert message["ts"] == growing["ts"]
         assert (at.calls(START), at.calls(STOP), at.calls("chat.postMessage")) == (1, 1, 0)
         text = message["text"]
@@ -54,7 +54,7 @@ async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_
     drafts = (draft(FIRST, WRONG, THIRD, gate=gate), draft(SECOND, THIRD))
     async with stage(tmp_path, redis_url, *drafts, gate=gate) as at:
         ts = at.ask()
-        message = await at.answered(ts)  # the gate is never opened: the first draft was stopped
+        message = await at.wait_for_answer(ts)  # the gate is never opened: the first draft was stopped
         assert "900 requests" not in text_of(message)
         assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
         assert (at.calls(START), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
@@ -66,7 +66,7 @@ async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_
 
 async def test_an_answer_that_never_passes_keeps_its_shown_part_as_partial(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG)) as at:
-        message = await at.answered(at.ask())
+        message = await at.wait_for_answer(at.ask())
         assert "600 requests" in message["text"]
         assert "900 requests" not in text_of(message)
         assert "Partly verified" in text_of(message)
@@ -81,7 +81,7 @@ async def test_a_complete_answer_does_not_wait_for_a_rate_limited_piece(tmp_path
         ts = at.ask()
         await at.setting.workspace.wait_for(lambda: at.calls(APPEND) == 1)
         gate.set()
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         assert [body(message).count(words) for words in ("600", "3,000")] == [1, 1]
         assert (at.calls(APPEND), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
 
@@ -101,7 +101,7 @@ async def test_any_failure_of_a_stream_leaves_one_answer(
     async with stage(tmp_path, redis_url, *[draft(FIRST, SECOND, THIRD)] * len(rows)) as at:
         for method, trouble in rows:
             getattr(at.setting.workspace.faults, trouble)(method)
-            message = await at.answered(at.ask())
+            message = await at.wait_for_answer(at.ask())
             said = body(message)
             assert [said.count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1], (method, trouble)
             assert metadata(message)["event_payload"]["turn_id"]
@@ -124,14 +124,14 @@ async def test_a_direct_chat_streams_only_with_the_setting(tmp_path: Path, redis
         await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), channel=DIRECT)
         assert at.calls(START) == 1
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD), streams=False) as at:
-        await at.answered(at.ask())
+        await at.wait_for_answer(at.ask())
         assert at.calls(START) == 0
 
 
 async def test_a_model_that_fails_meanwhile_leads_to_the_same_message(tmp_path: Path, redis_url: str) -> None:
     broken = says("<answer>", *pieces(f"{FIRST}\n\nBur"), broken=True)
     async with stage(tmp_path, redis_url, broken, draft(THIRD)) as at:
-        message = await at.answered(at.ask())
+        message = await at.wait_for_answer(at.ask())
         assert body(message).count("3,000") == 1
         assert at.calls(START) == 1
 
@@ -140,9 +140,9 @@ async def test_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redi
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
         ts = at.ask()
-        await at.seen(ts, "600 requests")
+        await at.wait_for_text(ts, "600 requests")
         at.setting.ask("stop", thread=ts)
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         assert "600 requests" in text_of(message)
         assert "Stopped." in text_of(message)
         assert at.calls("chat.postMessage") == 0
@@ -151,10 +151,10 @@ async def test_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redi
 async def test_an_edit_or_a_deletion_finds_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND), draft(THIRD)) as at:
         ts = at.ask()
-        first = await at.answered(ts)
+        first = await at.wait_for_answer(ts)
         at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} On the partner plan?")
-        await at.seen(ts, "3,000")
-        message = await at.answered(ts)
+        await at.wait_for_text(ts, "3,000")
+        message = await at.wait_for_answer(ts)
         assert (message["ts"], "600 requests" in body(message)) == (first["ts"], False)
         at.setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: not at.own(ts), "the answer is gone")
@@ -163,7 +163,7 @@ async def test_an_edit_or_a_deletion_finds_a_streamed_answer(tmp_path: Path, red
 async def test_a_thread_that_is_read_again_contains_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND)) as at:
         ts = at.ask()
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=ts)
         here = at.setting.workspace
         async with open_client(here.bot_token, api_url=here.api_url) as client:

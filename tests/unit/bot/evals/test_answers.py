@@ -38,7 +38,7 @@ def write_set(folder: Path, rows: Iterable[dict[str, Any]] = ROWS) -> tuple[Path
     return path, docs
 
 
-def labelled(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> LabelledQuestion:
+def question_with(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> LabelledQuestion:
     return LabelledQuestion(id="a", question="?", expect=expect, kind=kind)
 
 
@@ -62,7 +62,7 @@ def test_each_expected_reply_counts_as_right(
     text: str,
     right: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    assert EvalReply(asked=labelled(expect), outcome=outcome, text=text).as_expected is right
+    assert EvalReply(asked=question_with(expect), outcome=outcome, text=text).as_expected is right
 
 
 def test_citations_marks_escapes_and_line_endings_do_not_count() -> None:
@@ -71,9 +71,9 @@ def test_citations_marks_escapes_and_line_endings_do_not_count() -> None:
 
 def test_figures_by_kind_list_the_unexpected_outcomes() -> None:
     replies = [
-        EvalReply(asked=labelled(kind="number"), outcome="answered", text="600", ms=10),
-        EvalReply(asked=labelled(kind="number"), outcome="failed", text="", ms=30),
-        EvalReply(asked=labelled(None), outcome="refused", text="", ms=20),
+        EvalReply(asked=question_with(kind="number"), outcome="answered", text="600", ms=10),
+        EvalReply(asked=question_with(kind="number"), outcome="failed", text="", ms=30),
+        EvalReply(asked=question_with(None), outcome="refused", text="", ms=20),
     ]
     report = count_results(replies)
     assert (report["answered_as_expected"], report["should_answer"], report["answered_share"]) == (1, 2, 0.5)
@@ -108,7 +108,7 @@ async def test_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: P
 def test_each_reply_gets_the_result_that_a_reader_looks_for(
     outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
 ) -> None:
-    assert EvalReply(asked=labelled(expect), outcome=outcome, reason=reason, text="600").result == result
+    assert EvalReply(asked=question_with(expect), outcome=outcome, reason=reason, text="600").result == result
 
 
 async def test_with_langfuse_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Scene:
         async with running(settings_in(self.home, self.url, **settings), inhabited=self.workspace) as setting:
             yield setting
 
-    async def served(self) -> tuple[str, str]:
+    async def answer_earlier(self) -> tuple[str, str]:
         """A thread and a direct chat in which Orion answered two hours ago."""
         self.clock.behind_s = 7200
         async with self.orion() as setting:
@@ -72,7 +72,9 @@ class Scene:
     async def away(self, seconds: float = MIN_ABSENCE_S) -> None:
         await self.redis.set("orion:listened_at", time.time() - seconds)
 
-    def missed(self, text: str, *, channel: str = CHANNEL, thread: str | None = None, ago_s: float = 120.0) -> str:
+    def post_unheard(
+        self, text: str, *, channel: str = CHANNEL, thread: str | None = None, ago_s: float = 120.0
+    ) -> str:
         """A message sent while no one listened, and given up by Slack."""
         self.clock.behind_s = ago_s
         ts = self.workspace.post("U0YOU", channel, text, thread)
@@ -95,15 +97,15 @@ def count_answers(scene: Scene, ts: str, thread: str, channel: str = CHANNEL) ->
 
 
 async def test_missed_questions_are_answered_once_and_old_ones_are_not(scene: Scene) -> None:
-    root, _ = await scene.served()
-    old = scene.missed(ERROR, thread=root, ago_s=5400)
-    old_direct = scene.missed(ERROR, channel=DIRECT, ago_s=5000)
-    in_thread = scene.missed(ERROR, thread=root, ago_s=500)
-    mention = scene.missed(f"{MENTION} {LIMIT}", thread=root, ago_s=400)
-    to_somebody = scene.missed("<@U0RELEASE> what do you think?", thread=root, ago_s=300)
-    direct = scene.missed(ERROR, channel=DIRECT, ago_s=200)
-    inside = scene.missed(LIMIT, channel=DIRECT, thread=direct, ago_s=150)
-    elsewhere = scene.missed("Does anybody know?", ago_s=100)
+    root, _ = await scene.answer_earlier()
+    old = scene.post_unheard(ERROR, thread=root, ago_s=5400)
+    old_direct = scene.post_unheard(ERROR, channel=DIRECT, ago_s=5000)
+    in_thread = scene.post_unheard(ERROR, thread=root, ago_s=500)
+    mention = scene.post_unheard(f"{MENTION} {LIMIT}", thread=root, ago_s=400)
+    to_somebody = scene.post_unheard("<@U0RELEASE> what do you think?", thread=root, ago_s=300)
+    direct = scene.post_unheard(ERROR, channel=DIRECT, ago_s=200)
+    inside = scene.post_unheard(LIMIT, channel=DIRECT, thread=direct, ago_s=150)
+    elsewhere = scene.post_unheard("Does anybody know?", ago_s=100)
     await scene.away(6000)
     async with scene.orion() as setting, scene.orion() as other:  # two replicas; one of them looks
         for ts in (in_thread, mention):
@@ -119,8 +121,8 @@ async def test_missed_questions_are_answered_once_and_old_ones_are_not(scene: Sc
 
 
 async def test_a_late_event_duplicates_a_message_found_by_the_catch_up(scene: Scene) -> None:
-    root, _ = await scene.served()
-    missed = scene.missed(ERROR, thread=root)
+    root, _ = await scene.answer_earlier()
+    missed = scene.post_unheard(ERROR, thread=root)
     await scene.away()
     async with scene.orion() as setting:
         await setting.answer_to(missed, thread=root)
@@ -135,7 +137,7 @@ async def test_a_late_event_duplicates_a_message_found_by_the_catch_up(scene: Sc
 
 
 async def test_a_question_that_slack_shows_as_answered_is_not_answered_again(scene: Scene) -> None:
-    root, _ = await scene.served()
+    root, _ = await scene.answer_earlier()
     async with scene.orion() as setting:
         asked = setting.ask(ERROR, thread=root)
         await setting.answer_to(asked, thread=root)
@@ -154,8 +156,8 @@ async def test_a_question_that_slack_shows_as_answered_is_not_answered_again(sce
 async def test_a_short_absence_or_a_zero_setting_needs_no_catch_up(
     away_s: float, recent_s: float, scene: Scene
 ) -> None:
-    root, _ = await scene.served()
-    missed = scene.missed(ERROR, thread=root)
+    root, _ = await scene.answer_earlier()
+    missed = scene.post_unheard(ERROR, thread=root)
     before = len(scene.workspace.calls)
     await scene.away(away_s)
     async with scene.orion(catch_up_s=recent_s) as setting:

@@ -63,12 +63,12 @@ class Running:
     slack: Slack
     ledger: Ledger
 
-    async def heard(self, count: int = 1) -> list[Incoming]:
+    async def wait_for_messages(self, count: int = 1) -> list[Incoming]:
         return await self.slack.server.wait_for(
-            lambda: self.ledger.messages if len(self.ledger.messages) >= count and self.settled() else []
+            lambda: self.ledger.messages if len(self.ledger.messages) >= count and self.is_settled() else []
         )
 
-    async def answered(self, turn_id: str) -> str:
+    async def post_answer(self, turn_id: str) -> str:
         """Ask, and return the ts of an answer to it."""
         place, ts = self.slack.ask()
         (posted,) = await self.slack.delivery.post_answer(
@@ -76,7 +76,7 @@ class Running:
         )
         return posted
 
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         return all(record.acknowledged or record.given_up for record in self.slack.server.workspace.deliveries.log)
 
 
@@ -136,7 +136,7 @@ async def test_an_event_that_could_not_be_stored_is_sent_again(in_both_modes: Op
     async with in_both_modes() as running:
         running.ledger.closed = 1
         running.slack.ask("how?", CHAT)
-        (incoming,) = await running.heard()
+        (incoming,) = await running.wait_for_messages()
         (delivery,) = running.slack.server.workspace.deliveries.log
         assert (delivery.attempts, delivery.acknowledged, incoming.text) == (2, True, "how?")
 
@@ -145,7 +145,7 @@ async def test_no_ack_while_slack_cannot_say_who_orion_is(in_both_modes: Opened)
     async with in_both_modes() as running:
         running.slack.server.faults.fail("auth.test", "invalid_auth", times=1)
         running.slack.ask("how?", CHAT)
-        await running.heard()
+        await running.wait_for_messages()
         (delivery,) = running.slack.server.workspace.deliveries.log
         assert (delivery.attempts, delivery.acknowledged) == (2, True)
 
@@ -154,17 +154,17 @@ async def test_a_follow_up_counts_if_orion_was_addressed_in_the_thread(opened: O
     async with opened() as running:
         server = running.slack.server
         place, ts = running.slack.ask()
-        await running.heard()
+        await running.wait_for_messages()
         server.post("U0RELEASE", CHANNEL, "and who signs it off?", ts)
-        assert (await running.heard(2))[1].addressed == "follow_up"
+        assert (await running.wait_for_messages(2))[1].addressed == "follow_up"
         server.post("U0YOU", CHANNEL, "<@U0RELEASE> is that you?", ts)
         other = server.post("U0YOU", CHANNEL, "lunch?")
         server.post("U0RELEASE", CHANNEL, "yes", other)
         server.post("U0YOU", CHANNEL, "mute", ts)
-        assert (await running.heard(3))[2].kind == "mute"
+        assert (await running.wait_for_messages(3))[2].kind == "mute"
         server.post("U0YOU", CHANNEL, "so quiet here", ts)
         server.post("U0YOU", CHANNEL, "<@U0ORION> are you there?", ts)
-        assert [incoming.text for incoming in await running.heard(4)] == [
+        assert [incoming.text for incoming in await running.wait_for_messages(4)] == [
             "how do we release?",
             "and who signs it off?",
             "mute",
@@ -178,7 +178,7 @@ async def test_a_refused_channel_is_acknowledged_and_only_gets_a_notice(opened: 
         place, _ = running.slack.ask("<@U0ORION> a secret?")
         running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
         running.slack.ask("how?", CHAT)
-        messages = await running.heard(2)
+        messages = await running.wait_for_messages(2)
         assert {incoming.thread.channel: (incoming.refused, incoming.text) for incoming in messages} == {
             CHANNEL: ("channel_refused", ""),
             CHAT: ("", "how?"),
@@ -216,7 +216,7 @@ async def test_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened
         home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
         server.faults.rate_limit("chat.postMessage")  # said once the limit allows it
         await server.click_view(home["id"], "orion_try_1")
-        (asked,) = await running.heard()
+        (asked,) = await running.wait_for_messages()
         assert (asked.text, asked.user, asked.addressed, asked.thread.channel) == ("How many?", "U0YOU", "direct", CHAT)
         assert server.messages(CHAT)[-1]["text"] == "_How many?_"
         assert server.messages(CHAT)[-1]["ts"] == asked.ts == asked.thread.thread_ts
@@ -235,7 +235,7 @@ async def test_why_trust_this_uses_the_questions_language_or_the_persons(
 ) -> None:
     async with opened() as running:
         speaking(running, locale)
-        posted = await running.answered(turn_id)
+        posted = await running.post_answer(turn_id)
         await running.slack.server.click(CHANNEL, posted, "orion_trust")
         (call,) = await running.slack.server.wait_for(lambda: opened_views(running))
         assert call.error == ""
@@ -251,7 +251,7 @@ async def test_home_messages_tab_and_greeting_use_the_persons_slack_language(ope
         assert say("home_intro", "ja") in str(home)
         server.open_home(tab="messages")
         await server.wait_for(
-            lambda: running.slack.count("assistant.threads.setSuggestedPrompts") and running.settled()
+            lambda: running.slack.count("assistant.threads.setSuggestedPrompts") and running.is_settled()
         )
         assert [call.error for call in server.calls if call.method.endswith("setSuggestedPrompts")] == [""]
         await server.workspace.deliveries.interaction(TRY)
@@ -263,7 +263,7 @@ async def test_home_messages_tab_and_greeting_use_the_persons_slack_language(ope
 async def test_a_click_is_answered_in_time_even_if_slack_is_slow(in_both_modes: Opened) -> None:
     async with in_both_modes() as running:
         server = running.slack.server
-        posted = await running.answered("turn-1")
+        posted = await running.post_answer("turn-1")
         server.faults.hang("users.info")
         await server.click(CHANNEL, posted, "orion_trust")  # raises without an ack
         assert [call.error for call in await server.wait_for(lambda: opened_views(running))] == [""]
@@ -283,7 +283,7 @@ async def test_message_shortcut_asks_about_that_message(opened: Opened) -> None:
     async with opened() as running:
         ts = running.slack.server.post("U0RELEASE", CHANNEL, "how do we release?")
         await running.slack.server.use_shortcut(CHANNEL, ts, ASK_SHORTCUT)
-        (asked,) = await running.heard()
+        (asked,) = await running.wait_for_messages()
         found = asked.text, asked.user, asked.thread.thread_ts, asked.kind
         assert found == ("how do we release?", "U0YOU", ts, "question")
 
@@ -294,7 +294,7 @@ async def test_orion_says_once_how_to_ask_in_a_channel_it_was_invited_to(opened:
         server.join("U0PEOPLE", CHANNEL)
         server.join("U0ORION", CHANNEL)
         await server.wait_for(lambda: say("welcome", None) in [m["text"] for m in server.messages(CHANNEL)])
-        await server.wait_for(running.settled)
+        await server.wait_for(running.is_settled)
         assert [m["text"] for m in server.messages(CHANNEL)].count(say("welcome", None)) == 1
 
 
@@ -317,7 +317,7 @@ async def test_a_failing_listener_logs_its_kind_and_no_text(
         async with opened() as running:
             running.ledger.raises, running.ledger.closed = error, 1
             running.slack.ask("confidential words", CHAT)
-            await running.heard()
+            await running.wait_for_messages()
     assert [line for line in lines if line["event"] == "listener_failed"] == [
         {"event": "listener_failed", "error_type": "ConnectionError", "log_level": "error", **cause}
     ]

@@ -26,7 +26,7 @@ NEWER = json.dumps({**json.loads(MESSAGE), "schema": MESSAGE_SCHEMA + 1, "what_w
 
 async def test_a_newer_message_waits_uncounted_for_its_version_but_not_forever(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
-        claimed, lease = await at.stored(str(KEY), NEWER)
+        claimed, lease = await at.store_body(str(KEY), NEWER)
         with capture_logs(processors=[merge_contextvars]) as logs:
             ending = await at.flow.handle(claimed, lease)
         assert (ending.verb, ending.after_s, at.through) == ("give_back", NEWER_RETRY_S, [])
@@ -44,7 +44,7 @@ async def test_a_newer_message_waits_uncounted_for_its_version_but_not_forever(r
 
 async def test_a_message_kind_that_only_a_newer_version_knows_waits_and_then_ends(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
-        claimed, lease = await at.stored(str(KEY), json.dumps({**json.loads(NEWER), "kind": "reaction"}))
+        claimed, lease = await at.store_body(str(KEY), json.dumps({**json.loads(NEWER), "kind": "reaction"}))
         old = replace(claimed, enqueued_at=claimed.enqueued_at - MAX_NEWER_WAIT_S - 1)
         assert await at.flow.handle(old, lease) == OK
 
@@ -53,7 +53,7 @@ async def test_a_thread_that_a_newer_version_saved_is_left_to_it(redis_client: R
     store = ThreadStore(redis_client)
     await store.save(KEY, ThreadState(mission="m"))
     async with gates(redis_client, EVERYBODY) as at:
-        claimed, lease = await at.stored(str(KEY), MESSAGE)
+        claimed, lease = await at.store_body(str(KEY), MESSAGE)
         assert await at.flow.handle(claimed, lease) == OK
         await redis_client.hset(store.key(KEY), "schema", str(SCHEMA + 1))
         assert (await at.flow.handle(claimed, lease)).verb == "give_back"

@@ -27,13 +27,13 @@ class Lost:
     ts: str
     thread_modes: ThreadModes
 
-    async def said(self, place: ThreadKey | None = None) -> tuple[Claimed, Lease]:
+    async def follow_up(self, place: ThreadKey | None = None) -> tuple[Claimed, Lease]:
         """A person continues in the thread without a mention."""
         here = {"thread": place or self.place, "ts": "8000000000.0", "addressed": "follow_up", "user": VISITOR}
         return await self.at.store(**here, unproven=True, vouched=True)
 
     async def handle(self) -> Ending:
-        return await self.at.flow.handle(*await self.said())
+        return await self.at.flow.handle(*await self.follow_up())
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def test_orions_last_message_decides_the_threads_mode(
     for text in own:
         answer_key = AnswerKey(question_ts=lost.ts, may_exist=False)
         await slack.delivery.post_answer(lost.place, replace(answer(text), sources=()), answer_key)
-    claimed, lease = await lost.said()
+    claimed, lease = await lost.follow_up()
     assert await lost.at.flow.handle(claimed, lease) == OK
     assert await lost.thread_modes.get(lost.place) == thread_mode
     looks = slack.count("conversations.replies")
@@ -80,13 +80,13 @@ async def test_orion_waits_for_an_outage_of_slack_but_not_for_a_deleted_thread(l
     lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
     assert await lost.handle() == give_back(RETRY_S)
     lost.at.slack.server.faults.clear()
-    claimed, lease = await lost.said(replace(lost.place, thread_ts="1.000001"))
+    claimed, lease = await lost.follow_up(replace(lost.place, thread_ts="1.000001"))
     assert await lost.at.flow.handle(claimed, lease) == OK
     assert lost.at.through == []
 
 
 async def test_no_one_is_notified_about_a_message_that_may_not_be_for_orion(lost: Lost) -> None:
-    claimed, lease = await lost.said()
+    claimed, lease = await lost.follow_up()
     await lost.at.flow.notify_given_up(claimed, lease, "crashed")
     assert lost.at.dead == []
     await lost.thread_modes.set(lost.place, "engaged")

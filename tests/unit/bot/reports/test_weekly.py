@@ -83,7 +83,7 @@ class Setting:
         age = datetime.now(UTC) - (DUE - timedelta(days=2))
         await self.redis.expire(records.key(turn_id), int(RECORD_TTL_S - age.total_seconds()))
 
-    def posted(self, channel: str = CHANNEL) -> list[dict[str, Any]]:
+    def reports_in(self, channel: str = CHANNEL) -> list[dict[str, Any]]:
         """The reports in a channel."""
         return [message for message in self.slack.server.messages(channel) if message["text"].startswith("Report from")]
 
@@ -135,7 +135,7 @@ async def fill(setting: Setting) -> None:
 async def test_a_report_shows_the_week_and_no_text_of_private_places(setting: Setting) -> None:
     await fill(setting)
     assert await setting.post()
-    (message,) = setting.posted()
+    (message,) = setting.reports_in()
     shown = json.dumps(message["blocks"], ensure_ascii=False)
     for part in (
         "100.0 %", "1,000,000 ($1.00)", "Leave (2)", "&lt;adoption&gt;", "for twins?", "It is out of date",
@@ -153,14 +153,14 @@ async def test_a_report_shows_the_week_and_no_text_of_private_places(setting: Se
 async def test_a_private_channel_sees_its_own_questions_in_its_report(setting: Setting) -> None:
     await fill(setting)
     assert await setting.post(PRIVATE)
-    assert "Is the board sold?" in json.dumps(setting.posted(PRIVATE)[0]["blocks"])
+    assert "Is the board sold?" in json.dumps(setting.reports_in(PRIVATE)[0]["blocks"])
 
 
 async def test_a_channel_shared_with_another_organisation_sees_only_its_own_questions(setting: Setting) -> None:
     await fill(setting)
     setting.slack.server.workspace.roster.channels["C0HELP"].is_ext_shared = True
     assert await setting.post("C0HELP")
-    shown = json.dumps(setting.posted("C0HELP")[0]["blocks"])
+    shown = json.dumps(setting.reports_in("C0HELP")[0]["blocks"])
     assert "twins" in shown
     assert "adoption" not in shown
 
@@ -194,17 +194,17 @@ async def test_a_report_is_posted_once_under_ten_kills(setting: Setting) -> None
     for method in ("conversations.info", "chat.getPermalink", "conversations.history", "chat.postMessage") * 2:
         faults.hang(method)
         await kill_during(method)
-    assert setting.posted() == []
+    assert setting.reports_in() == []
     faults.hold("chat.postMessage")
     await kill_during("chat.postMessage")
     faults.release()
-    await wait_until(setting.posted, "Slack carries out what a killed worker sent")
+    await wait_until(setting.reports_in, "Slack carries out what a killed worker sent")
     assert await setting.post()
     await setting.let_claim_expire()  # as if it had been killed before it noted that
     async with asyncio.TaskGroup() as workers:
         for _ in range(4):
             workers.create_task(setting.post())
-    assert len(setting.posted()) == 1
+    assert len(setting.reports_in()) == 1
     assert not await setting.post()
 
 
@@ -250,5 +250,5 @@ async def test_one_workspace_out_of_reach_does_not_delay_the_others(setting: Set
 
     async with asyncio.TaskGroup() as group:
         running = group.create_task(replace(reports, workspaces=TwoWorkspaces()).run())
-        await wait_until(setting.posted, "the other workspace has its report")
+        await wait_until(setting.reports_in, "the other workspace has its report")
         running.cancel()

@@ -35,9 +35,9 @@ async def test_message_given_back_after_its_post_appears_once(tmp_path: Path, re
     async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
         place, _ = await at.ask()
         at.slack.server.faults.lose_response("chat.postMessage")
-        assert await at.interrupt(lambda: at.said(place)) is None
+        assert await at.interrupt(lambda: at.posted_texts(place)) is None
         assert await at.handle() == OK
-        assert len(at.said(place)) == 1
+        assert len(at.posted_texts(place)) == 1
         assert len(at.model.written) == 1
 
 
@@ -47,7 +47,7 @@ async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(at: Team
     with capture_logs() as logs:
         ending = await at.interrupt(lambda: "answer_delivered" in [entry["event"] for entry in logs], stop="stopped")
     assert ending == OK
-    assert ["120 requests" in text for text in at.said(place)] == [True]
+    assert ["120 requests" in text for text in at.posted_texts(place)] == [True]
     assert (await at.threads.load(place)).history != ()
 
 
@@ -57,7 +57,7 @@ async def test_a_question_that_still_waits_is_stopped_once(at: TeamBot) -> None:
     (question,) = await at.mailbox.list_messages(str(place))
     assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
     assert await at.handle() == OK
-    assert [text[:7] for text in at.said(place)] == ["Stopped"]
+    assert [text[:7] for text in at.posted_texts(place)] == ["Stopped"]
     assert at.model.decided == []
     await at.intake.store_or_carry_out(incoming)
     assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
@@ -71,7 +71,7 @@ async def test_stop_is_confirmed_once_slack_takes_messages_again(at: TeamBot) ->
     assert (await at.handle()).verb == "give_back"
     at.slack.server.faults.clear()
     assert await at.handle() == OK
-    assert [text[:7] for text in at.said(place)] == ["Stopped"]
+    assert [text[:7] for text in at.posted_texts(place)] == ["Stopped"]
 
 
 async def test_a_question_stored_but_not_acknowledged_is_answered_when_slack_resends_it(at: TeamBot) -> None:
@@ -132,7 +132,7 @@ async def test_an_outage_of_slack_uses_up_no_tries(redis_client: Redis, at: Team
     at.slack.server.faults.clear()
     assert await at.handle() == OK
     assert len(at.model.written) == 1
-    assert "120 requests" in at.said(place)[0]
+    assert "120 requests" in at.posted_texts(place)[0]
     assert (await Stats(redis_client).read(1)).turns == 1, "counted once, however late it is delivered"
 
 
@@ -147,7 +147,7 @@ async def test_a_question_repeated_from_elsewhere_is_answered_in_place(how: str,
     await at.slack.delivery.post_answer(place, old, AnswerKey(question_ts=ts, turn_id="before"))
     await at.store(ts, place, **({"edited_ts": f"{float(ts) + 60:.6f}"} if edited else {}))
     assert await at.handle() == OK
-    (said,) = at.said(place)
+    (said,) = at.posted_texts(place)
     assert "120 requests" in said
 
 
@@ -164,13 +164,13 @@ async def test_posts_of_an_edits_turn_are_looked_for_even_if_slack_delays_readin
         await at.redis.set(at.mailbox.mark_key(str(place), f"outbox:{edit.turn_id}"), decided.to_json(), ex=60)
 
         at.slack.server.faults.lose_response("chat.postMessage")
-        assert await at.interrupt(lambda: len(at.said(place)) > 1) is None
+        assert await at.interrupt(lambda: len(at.posted_texts(place)) > 1) is None
         at.slack.server.faults.rate_limit("conversations.replies", retry_after=60, times=9)
         assert (await at.handle()).verb == "give_back"
-        assert len(at.said(place)) == 2
+        assert len(at.posted_texts(place)) == 2
         at.slack.server.faults.clear()
         assert await at.handle() == OK
-        assert len(at.said(place)) == 3
+        assert len(at.posted_texts(place)) == 3
 
 
 async def test_a_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at: TeamBot) -> None:
@@ -178,7 +178,7 @@ async def test_a_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at
     incoming = await at.store(ts, place)
     claimed, lease = await at.claim()
     await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
-    assert incoming.turn_id[:12] in at.said(place)[0]
+    assert incoming.turn_id[:12] in at.posted_texts(place)[0]
 
     other, second = at.slack.ask()
     await at.store(second, other)
@@ -186,7 +186,7 @@ async def test_a_person_is_told_of_a_given_up_message_unless_it_has_an_answer(at
     claimed, lease = await at.claim()
     assert await at.flow.handle(claimed, lease) == OK
     await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
-    assert ["120 requests" in text for text in at.said(other)] == [True]
+    assert ["120 requests" in text for text in at.posted_texts(other)] == [True]
 
 
 async def test_a_message_given_up_while_slack_is_down_is_kept_until_the_person_can_be_told(
@@ -200,7 +200,7 @@ async def test_a_message_given_up_while_slack_is_down_is_kept_until_the_person_c
             await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
         at.slack.server.faults.clear()
         await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
-        assert len(at.said(place)) == 1
+        assert len(at.posted_texts(place)) == 1
 
 
 async def test_a_question_that_came_after_a_later_one_is_remembered_once(at: TeamBot) -> None:
@@ -244,7 +244,7 @@ async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
 async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(at: TeamBot) -> None:
     place, ts = await at.ask()
     await taken_over_while_it_posts(at, place)
-    assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
+    assert len(at.posted_texts(place)) == 2, "Slack has no key that would refuse the second"
     first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
     await run_rechecks(at)
     ((kept, text),) = [(m["ts"], m["text"]) for m in at.slack.server.messages(place.channel, ts) if m.get("bot_id")]
@@ -267,7 +267,7 @@ async def test_a_dead_workers_status_is_cleared_when_another_worker_finishes(
             answer_key = AnswerKey(question_ts=ts)
             await type(at.slack.delivery)(at.slack.workspace).show_placeholder(place, "_busy_", answer_key)
         assert await at.handle() == OK
-        assert ["120 requests" in text for text in at.said(place)] == [True]
+        assert ["120 requests" in text for text in at.posted_texts(place)] == [True]
         assert (len(at.model.written), (await at.threads.load(place)).history[-1].role) == (1, "assistant")
         assert at.slack.server.workspace.threads.statuses == {}
 
@@ -281,7 +281,7 @@ async def test_a_dead_workers_status_is_cleared_when_the_question_is_withdrawn(a
     await lose(at, claimed, lease)
     await at.cancellations.record_deletion(incoming)
     assert await at.handle() == OK
-    assert at.said(place) == []
+    assert at.posted_texts(place) == []
     assert at.slack.server.workspace.threads.statuses == {}
 
 
@@ -316,12 +316,12 @@ async def test_a_message_for_other_people_gets_no_reply_and_is_not_counted(
         monkeypatch.setattr(at.model, "decide", decide_slowly)
         place, ts = await at.ask()
         assert await at.handle() == OK
-        answered, statuses = at.said(place), at.slack.count("assistant.threads.setStatus")
+        answered, statuses = at.posted_texts(place), at.slack.count("assistant.threads.setStatus")
         at.model.decisions[:] = [decision]
         aside = at.slack.server.post("U0YOU", CHANNEL, "nice, see you at lunch Jonas", ts)
         await at.store(aside, place, addressed="follow_up", text="nice, see you at lunch Jonas")
         assert await at.handle() == OK
-        assert (at.said(place), at.slack.count("assistant.threads.setStatus")) == (answered, statuses)
+        assert (at.posted_texts(place), at.slack.count("assistant.threads.setStatus")) == (answered, statuses)
         assert (await at.services.observers.stats.read(1)).answered == 1
         latest = (await at.threads.load(place)).history[-1]
         assert (latest.text, latest.addressed) == ("nice, see you at lunch Jonas", False)

@@ -162,9 +162,9 @@ async def test_an_interrupted_post_that_arrives_late_is_not_a_duplicate(
             assert await at.handle() == OK
         await wait_for_late_calls(at.slack)
         await run_rechecks(at)
-        assert ["120 requests" in text for text in at.said(place)] == ([] if why == "deleted" else [True])
+        assert ["120 requests" in text for text in at.posted_texts(place)] == ([] if why == "deleted" else [True])
         if why == "edited":
-            assert "as edited" in at.said(place)[0]
+            assert "as edited" in at.posted_texts(place)[0]
 
 
 async def test_the_answer_to_the_latest_of_two_versions_stays(slack: Slack) -> None:

@@ -90,7 +90,7 @@ async def test_a_plan_is_shown_above_the_answer_as_it_proceeds(tmp_path: Path, r
         growing = await wait_for_plan(at, ts)
         assert (growing["text"], growing["streaming_state"]) == ("", "in_progress")
         gate.set()
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         assert message["ts"] == growing["ts"]
         assert tasks(message) == DONE
         kinds = [block["type"] for block in message["blocks"]]
@@ -122,7 +122,7 @@ async def test_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: Pat
 async def test_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) -> None:
     plan = calls(("respond", {"plan": STEPS[:1]}))
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD), decisions=once(plan)) as at:
-        message = await at.answered(at.ask())
+        message = await at.wait_for_answer(at.ask())
         assert tasks(message) == []
         assert not any("step" in status for status in statuses(at))
         appended = [call.arguments for call in at.setting.workspace.calls if call.method in {APPEND, STOP}]
@@ -131,7 +131,7 @@ async def test_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) 
 
 async def test_a_failure_message_replaces_the_plan(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 4, decisions=once(PLANNED)) as at:
-        message = await at.answered(at.ask())
+        message = await at.wait_for_answer(at.ask())
         assert tasks(message) == []
         assert "900 requests" not in text_of(message)
 
@@ -142,7 +142,7 @@ async def test_a_clarifying_question_replaces_the_plan_which_then_continues(tmp_
     drafts = [draft("Ea", gate=gate, rest=(FIRST,))] * 3
     async with stage(tmp_path, redis_url, *drafts, gate=gate, decisions=decisions) as at:
         ts = at.ask()
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         assert (tasks(message), "Which plan" in text_of(message)) == ([], True)
         at.setting.ask("the partner plan", thread=ts)
         await at.setting.workspace.wait_for(lambda: tasks(at.own(ts)[-1]) == TASKS)
@@ -167,20 +167,20 @@ async def test_a_plan_is_deleted_with_its_question_and_replaced_after_an_edit(tm
         await wait_until(lambda: at.setting.orion.worker.in_flight == 0 and not at.own(ts), "nothing is left")
         deleted.set()
         ts = at.ask()
-        first = await at.answered(ts)
+        first = await at.wait_for_answer(ts)
         assert tasks(first) == DONE
         at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} And how many on the partner plan?")
         await at.setting.workspace.wait_for(lambda: "3,000" in text_of(at.own(ts)[0]))
-        message = await at.answered(ts)
+        message = await at.wait_for_answer(ts)
         assert (message["ts"], tasks(message)) == (first["ts"], [])
 
 
 async def test_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 4, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
-        message = await at.answered(at.ask())
+        message = await at.wait_for_answer(at.ask())
         assert (tasks(message), "3,000" in text_of(message)) == ([], True)
-        message = await at.answered(at.ask())
+        message = await at.wait_for_answer(at.ask())
         assert (tasks(message), message["blocks"][0]["type"]) == ([], "markdown")
         assert not any("chunks" in call.arguments for call in at.setting.workspace.calls if call.method == STOP)
 
@@ -193,7 +193,7 @@ async def test_any_failure_of_a_plan_leaves_one_answer(tmp_path: Path, redis_url
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 18, decisions=decisions) as at:
         for method, trouble in [*TROUBLES, (APPEND, "rate_limit")]:
             getattr(at.setting.workspace.faults, trouble)(method)
-            message = await at.answered(at.ask())
+            message = await at.wait_for_answer(at.ask())
             said = body(message)
             assert [said.count(words) for words in ("600", "3,000")] == [1, 1], (method, trouble)
             assert all(status == "complete" for _, status in tasks(message)), (method, trouble)

@@ -158,11 +158,11 @@ class Scene:
     mailbox: Mailbox
     queueing: QueueNotices
 
-    async def asked(self, text: str = "how do we release?", *, channel: str = "C0GENERAL") -> Incoming:
+    async def ask(self, text: str = "how do we release?", *, channel: str = "C0GENERAL") -> Incoming:
         place, ts = self.slack.ask(text, channel)
-        return await self.stored(place, ts)
+        return await self.store(place, ts)
 
-    async def stored(self, place: ThreadKey, ts: str) -> Incoming:
+    async def store(self, place: ThreadKey, ts: str) -> Incoming:
         incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention")
         await self.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
         return incoming
@@ -178,16 +178,16 @@ async def on(slack: Slack, redis_client: Redis) -> AsyncIterator[Scene]:
 
 async def test_people_waiting_for_a_full_pool_see_their_number_once(on: Scene) -> None:
     for _ in range(3):
-        await on.asked()
+        await on.ask()
     await on.queueing.sweep()
     await on.queueing.sweep()
     assert statuses_sent(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
 async def test_the_place_in_the_queue_disappears_when_the_turn_begins(on: Scene, redis_client: Redis) -> None:
-    incoming = await on.asked()
+    incoming = await on.ask()
     await on.queueing.sweep()
-    later, stores = await on.asked(), Stores(redis_client, on.mailbox)
+    later, stores = await on.ask(), Stores(redis_client, on.mailbox)
     claimed, unnoticed = await on.mailbox.claim("w", 2)
     # only the turn of a question whose number is shown sends a status at once
     assert (await read_facts(stores, incoming, "", claimed.id)).has_notice
@@ -202,15 +202,15 @@ async def test_the_place_in_the_queue_disappears_when_the_turn_begins(on: Scene,
 
 @pytest.mark.parametrize("channel", ["C0GENERAL", CHAT])
 async def test_a_message_behind_a_running_turn_gets_a_notice_even_after_a_restart(channel: str, on: Scene) -> None:
-    first = await on.asked(channel=channel)
+    first = await on.ask(channel=channel)
     await on.mailbox.claim("a worker that dies with all it knows", 1)
-    await on.stored(first.thread, f"{float(first.ts) + 1:.6f}")
+    await on.store(first.thread, f"{float(first.ts) + 1:.6f}")
     await on.queueing.sweep()
     assert statuses_sent(on.slack) == [BEHIND]
 
 
 async def test_a_notice_that_arrives_too_late_is_withdrawn(on: Scene) -> None:
-    await on.asked()
+    await on.ask()
     (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
     on.slack.server.faults.hold("assistant.threads.setStatus")
     async with asyncio.TaskGroup() as group:
@@ -230,14 +230,14 @@ async def test_message_other_than_a_question_is_not_reported(on: Scene) -> None:
     incoming = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
     await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
     await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
-    await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
+    await on.store(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
     await on.queueing.sweep()
     assert statuses_sent(on.slack) == []
 
 
 async def test_an_outage_of_slack_delays_no_one(on: Scene) -> None:
-    await on.asked()
-    await on.asked()
+    await on.ask()
+    await on.ask()
     on.slack.server.faults.fail("assistant.threads.setStatus", "internal_error", times=1)
     await on.queueing.sweep()
     assert "is busy: you are number 2 in the queue…" in statuses_sent(on.slack)
