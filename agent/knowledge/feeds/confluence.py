@@ -143,7 +143,7 @@ class Wiki:
     def page(self, number: str) -> FeedPage:
         """Return a page with its audience. It is as new as the newest text that it includes."""
         item, space = self.items[number], self._space_of[number]
-        audience, allowed = self.spaces[space], self._allowed(number)
+        audience, allowed = self.spaces[space], self._find_readers(number)
         included = (self._numbers.get(each, number) for each in self._included.get(number, ()))
         return FeedPage(
             key=f"{space}/{number}",
@@ -158,7 +158,7 @@ class Wiki:
         """Yield the pages that a CQL query finds."""
         return self._results("/rest/api/content/search", {"cql": query, "expand": expand, "limit": limit})
 
-    def _allowed(self, number: str, outer: frozenset[str] = frozenset()) -> Emails | None:
+    def _find_readers(self, number: str, outer: frozenset[str] = frozenset()) -> Emails | None:
         """Return the addresses of those who may read the whole page; None for all. ``outer`` pages include it."""
         above = (str(page["id"]) for page in self.items[number]["ancestors"])
         limits = [self._readers_of(each) for each in (number, *above)]
@@ -167,7 +167,7 @@ class Wiki:
             if not other or self.spaces[space] != self.spaces[self._space_of[number]]:
                 limits.append(frozenset())  # who may read it is unknown
             elif other not in outer:
-                limits.append(self._allowed(other, outer | {number}))
+                limits.append(self._find_readers(other, outer | {number}))
         known = [limit for limit in limits if limit is not None]
         return frozenset.intersection(*known) if known else None
 

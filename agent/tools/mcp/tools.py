@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from base64 import b64decode
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -18,7 +18,7 @@ from agent.thread.conversation import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
 from agent.tools.mcp.outside_text import to_one_line, values_in
-from agent.tools.mcp.records import Record, failure_in, read_results, refusal_in
+from agent.tools.mcp.records import failure_in, read_results, refusal_in
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 
 _NO_TEXT: Final = ("The resource is not a text.", "Go on without it.")
@@ -55,7 +55,8 @@ class McpTool:
             why = f"The tool failed: {said}"
             raise ToolFailed(why, "Call it again with other input, or go on without it.")
         records = await asyncio.to_thread(read_results, texts, structured)
-        shown = _add_page(self, records, values_in(arguments), self.listed.title)
+        pages, origin = self.connection.pages, f"tool:{self.spec.name}"
+        shown = pages.add(records, values_in(arguments), title=self.listed.title, origin=origin)
         # for example, an empty list
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")
 
@@ -69,15 +70,15 @@ class ReadOnTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Return one part."""
-        name, pages = str(arguments["from"]), self.connection.pages
+        name, pages, origin = str(arguments["from"]), self.connection.pages, f"tool:{self.spec.name}"
         if name not in pages.links:
             offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
-            return pages.read_on(name, origin=f"tool:{self.spec.name}", offset=offset, find=find)
+            return pages.read_on(name, origin=origin, offset=offset, find=find)
         read = await self.connection.request(lambda client: client.read_resource(name))
         texts = [string(text) for text in map(_text_of, read.contents) if text]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
-        return _add_page(self, read_results(texts), [name], pages.links[name] or name)
+        return pages.add(read_results(texts), [name], title=pages.links[name] or name, origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +154,6 @@ def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | Away
         does = f"Searches the outside server {name}. It cannot be reached now: a call tells the person so."
         spec = ToolSpec(name=f"{name}_search", description=does, parameters=_SEARCH_INPUT, place=name)
         yield AwayTool(connection, spec)
-
-
-def _add_page(tool: McpTool | ReadOnTool, records: Sequence[Record], asked: Iterable[Any], title: str) -> ToolResult:
-    return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
 
 
 def _text_of(resource: types.TextResourceContents | types.BlobResourceContents) -> str:
