@@ -22,10 +22,13 @@ class Carrier:
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
+    """The log as JSON lines, without debug, unless a test configures it again."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     root.handlers = []
-    yield io.StringIO()
+    stream = io.StringIO()
+    configure(json=True, debug=False, stream=stream)
+    yield stream
     logging.captureWarnings(capture=False)
     root.handlers, root.level = handlers, level
     structlog.reset_defaults()
@@ -38,7 +41,6 @@ def lines(stream: io.StringIO, logger: str | None = None) -> list[dict[str, Any]
 
 
 def test_each_log_line_is_a_json_object_with_the_bound_ids(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     with structlog.contextvars.bound_contextvars(thread="T:C:1", trace="abc"):
         structlog.get_logger().info("turn_started", attempt=1, ok=True, rules=("a", "b"))
     structlog.get_logger().debug("not_shown")
@@ -54,7 +56,6 @@ def test_each_log_line_is_a_json_object_with_the_bound_ids(stream: io.StringIO) 
 
 @pytest.mark.parametrize("field", ["text", "prompt", "answer", "question", "body", "message", "context", "mission"])
 def test_content_becomes_its_length(stream: io.StringIO, field: str) -> None:
-    configure(json=True, debug=False, stream=stream)
     structlog.get_logger().info("fact", **{field: TEXT})
     structlog.get_logger().info("fact", **{field: {"a": TEXT}})
     structlog.get_logger().info("fact", **{field: 7})
@@ -87,7 +88,6 @@ def test_a_length_shows_its_text_only_in_debug(stream: io.StringIO) -> None:
 
 
 def test_secrets_are_redacted_in_every_field_and_long_texts_are_cut(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     structlog.get_logger().error("fact", url=f"https://a/{TOKEN}", nested={"k": [TOKEN]}, token="t", odd="y" * 999)
     (line,) = lines(stream)
     assert TOKEN not in stream.getvalue()
@@ -110,7 +110,6 @@ def test_a_configured_secret_is_redacted_even_if_it_does_not_look_like_one(strea
 
 
 def test_an_exception_is_logged_as_its_type_and_place(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     log = structlog.get_logger()
     try:
         dict[str, str]()[TEXT]
@@ -156,7 +155,6 @@ def test_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.
 
 
 def test_langfuse_logs_only_if_its_sdk_is_set_to_debug(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("langfuse")
     library.error("refused: %s", TEXT)  # `langfuse_failing` says so
     library.setLevel(logging.DEBUG)  # what the SDK does for LANGFUSE_DEBUG
@@ -166,7 +164,6 @@ def test_langfuse_logs_only_if_its_sdk_is_set_to_debug(stream: io.StringIO) -> N
 
 
 def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     library, moments = logging.getLogger("slack_sdk"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
 
     def log_failure(created: float) -> None:
@@ -184,7 +181,6 @@ def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO)
 def test_events_that_anyone_can_cause_log_one_line_a_second(
     stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(json=True, debug=False, stream=stream)
     for moment in (100.0, 100.2, 100.9, 101.0, 101.1, 90.0):
         monkeypatch.setattr("observability.logging.time.time", lambda moment=moment: moment)
         structlog.get_logger().warning("slack_signature_refused")
@@ -194,7 +190,6 @@ def test_events_that_anyone_can_cause_log_one_line_a_second(
 
 
 def test_the_memory_of_repeated_log_lines_is_bounded(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("somebody")
     for number in [*range(MAX_LINES + 1), 0]:
         library.handle(library.makeRecord("somebody", logging.ERROR, "a.py", number, "failed", (), None))
@@ -208,7 +203,6 @@ def test_debug_shows_the_beginning_of_a_librarys_message(stream: io.StringIO) ->
 
 
 def test_warnings_go_the_same_way(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn(TEXT, UserWarning, stacklevel=1)
@@ -226,7 +220,6 @@ def test_a_person_at_a_terminal_gets_readable_lines(stream: io.StringIO) -> None
 
 
 def test_odd_values_never_break_a_line(stream: io.StringIO) -> None:
-    configure(json=True, debug=False, stream=stream)
     structlog.get_logger().info(
         "odd", value=Carrier(text="x" * 2), thing=Carrier(text=TEXT), lone="\ud800", keys={1: "a"}, big=2**70
     )
