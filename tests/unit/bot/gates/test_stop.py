@@ -108,6 +108,18 @@ async def test_stop_as_a_new_message_in_a_direct_chat_stops_the_previous_thread(
         assert text_of(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
 
 
+async def test_a_click_removes_a_stop_button_that_a_killed_worker_left(tmp_path: Path, redis_url: str) -> None:
+    async with hanging(tmp_path, redis_url) as (setting, ts, gate):
+        gate.set()
+        await setting.answer_to(ts)
+        await wait_until(lambda: setting.orion.worker.in_flight == 0, "the turn is over")
+        threads = setting.workspace.workspace.threads
+        threads.set_session((CHANNEL, ts), "processing", "")  # as a worker that was killed leaves it
+        setting.workspace.stop_session(CHANNEL, ts)
+        await setting.workspace.wait_for(lambda: session(setting, (CHANNEL, ts)) == "active")
+        await setting.workspace.wait_for(lambda: whispers(setting))
+
+
 async def test_stop_also_cancels_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
     drafts = repeat(says(DRAFTS["good"]))
     async with with_model(tmp_path, redis_url, decisions=[ASKS, RESPOND], drafts=drafts) as (setting, _):

@@ -1,8 +1,10 @@
 """The workspace over a restart, and what a visitor can make go wrong."""
 
+import base64
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from bot.local.model.errors import ApiError
@@ -39,6 +41,26 @@ def test_a_damaged_file_is_put_aside_and_the_workspace_is_empty(content: str, tm
     load(workspace, tmp_path / "kept.json")
     assert workspace.log.timeline(HELP) == []
     assert (tmp_path / "kept.damaged").read_text() == content
+
+
+async def test_a_person_can_be_chosen_and_shares_a_file() -> None:
+    async with LocalWorkspace(strictness=LENIENT) as workspace, aiohttp.ClientSession() as session:
+
+        async def act(action: str, /, **body: object) -> dict[str, object]:
+            async with session.post(f"{workspace.url}/ui/{action}", json=body) as answer:
+                return dict(await answer.json())
+
+        content = base64.b64encode(b"words").decode()
+        uploaded = await act("upload", name="../notes.md", content=content, user="U0GUEST")
+        await act("post", channel=HELP, text="", files=[uploaded["file"]], user="U0GUEST")
+        (message,) = workspace.messages(HELP)
+        assert (message["user"], message["subtype"]) == ("U0GUEST", "file_share")
+        assert message["files"][0]["name"] == "notes.md"
+        assert (await act("upload", name="a", content="%", user=YOU))["error"] == "invalid_file"
+        async with session.get(f"{workspace.url}/ui/boot?user=U0GUEST") as answer:
+            boot = await answer.json()
+        assert boot["me"] == "U0GUEST"
+        assert CHAT not in {channel["id"] for channel in boot["channels"]}
 
 
 def test_faults_are_switched_on_and_off() -> None:
