@@ -1,4 +1,4 @@
-"""`orion serve` as a process of its own: killed, restarted, stopped, traced, and its log read afterwards."""
+"""The log of `orion serve` as a process of its own, after every ending of a turn."""
 
 import asyncio
 import json

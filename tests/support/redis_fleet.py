@@ -147,20 +147,17 @@ async def leads(node: Node) -> bool:
 
 
 @asynccontextmanager
-async def cluster(*, replicas: int = 1, node_timeout_ms: int = 1500) -> AsyncIterator[Fleet]:
-    """Three primaries with a third of the slots each, and ``replicas`` for each: without any, nothing can fail over.
-
-    Takes some 3 s to agree.
-    """
-    options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout_ms)]
+async def cluster() -> AsyncIterator[Fleet]:
+    """Three primaries with a third of the slots each, and a replica of each. They take some 3 s to agree."""
+    options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500"]
     async with AsyncExitStack() as stack:
         root = Path(tempfile.mkdtemp(prefix="orion-cluster-"))
         stack.callback(shutil.rmtree, root, ignore_errors=True)
         nodes: list[Node] = []
-        for _ in range(PRIMARIES * (1 + replicas)):
+        for _ in range(2 * PRIMARIES):
             more = [*options, "--cluster-port", str(free_port())]
             nodes.append(await stack.enter_async_context(node(root, *more)))
-        await _join(nodes, replicas)
+        await _join(nodes)
         url = "redis+cluster://" + ",".join(one.address for one in nodes[:PRIMARIES])
         yield Fleet(
             url=url,
@@ -171,7 +168,7 @@ async def cluster(*, replicas: int = 1, node_timeout_ms: int = 1500) -> AsyncIte
         )
 
 
-async def _join(nodes: list[Node], replicas: int) -> None:
+async def _join(nodes: list[Node]) -> None:
     """Make one cluster of them."""
     primaries = nodes[:PRIMARIES]
     for number, primary in enumerate(primaries):
@@ -181,18 +178,14 @@ async def _join(nodes: list[Node], replicas: int) -> None:
         await one.ask("CLUSTER", "SET-CONFIG-EPOCH", number)
         bus = one.options[one.options.index("--cluster-port") + 1]
         await nodes[0].ask("CLUSTER", "MEET", HOST, one.port, bus)
-    for number, replica in enumerate(nodes[PRIMARIES:]):
-        primary = primaries[number % PRIMARIES]
+    for primary, replica in zip(primaries, nodes[PRIMARIES:], strict=True):
         master_id = await primary.ask("CLUSTER", "MYID")
-        await wait_until(partial(_replicates, replica, master_id), "the replica has its primary", timeout=30)
+        replicate = partial(replica.ask, "CLUSTER", "REPLICATE", master_id)
+        await wait_until(replicate, "the replica has its primary", timeout=30)
     for one in nodes:
         await wait_until(partial(_sees_all, one, len(nodes)), "the cluster is complete", timeout=30)
     for replica in nodes[PRIMARIES:]:
         await wait_until(partial(follows, replica), "the replica follows", timeout=30)
-
-
-async def _replicates(replica: Node, master_id: str) -> bool:
-    return bool(await replica.ask("CLUSTER", "REPLICATE", master_id))
 
 
 async def _sees_all(one: Node, count: int = 0) -> bool:
@@ -227,7 +220,7 @@ async def _all_agree(nodes: list[Node], dead: Node) -> bool:
 
 
 @asynccontextmanager
-async def sentinel(*, down_after_ms: int = 500) -> AsyncIterator[Fleet]:
+async def sentinel() -> AsyncIterator[Fleet]:
     """A primary and a replica, watched by one Sentinel that decides alone."""
     async with AsyncExitStack() as stack:
         root = Path(tempfile.mkdtemp(prefix="orion-sentinel-"))
@@ -238,22 +231,19 @@ async def sentinel(*, down_after_ms: int = 500) -> AsyncIterator[Fleet]:
         await wait_until(lambda: follows(replica), "the replica follows", timeout=30)
         config = (
             f"sentinel monitor {SERVICE} {HOST} {primary.port} 1\n"
-            f"sentinel down-after-milliseconds {SERVICE} {down_after_ms}\n"
+            f"sentinel down-after-milliseconds {SERVICE} 500\n"
             f"sentinel failover-timeout {SERVICE} 3000\n"
         )
         watch = await stack.enter_async_context(node(root, "--sentinel", config=config))
         nodes = [primary, replica]
-        await wait_until(lambda: _knows_replica(watch), "the Sentinel knows the replica", timeout=30)
+        knows = partial(watch.ask, "SENTINEL", "REPLICAS", SERVICE)
+        await wait_until(knows, "the Sentinel knows the replica", timeout=30)
         yield Fleet(
             url=f"redis+sentinel://{watch.address}/{SERVICE}/0",
             nodes=nodes,
             primary_of=lambda _: _watched_primary(watch, nodes),
             taken_over=lambda dead: _has_new_primary(watch, nodes, dead),
         )
-
-
-async def _knows_replica(watch: Node) -> bool:
-    return bool(await watch.ask("SENTINEL", "REPLICAS", SERVICE))
 
 
 async def _watched_primary(watch: Node, nodes: list[Node]) -> Node:
