@@ -5,6 +5,7 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docx import Document
@@ -41,16 +42,21 @@ def slides() -> bytes:
     return bytes_of(presentation.save)
 
 
-def sheets() -> bytes:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    for row in (["Price list"], [], ["Plan", "Price", "Share"], ["Team", 3.0, 0.15], [SAYS]):
+def sheet_of(*rows: list[Any]) -> Any:
+    """Return the sheet of a new workbook with these rows."""
+    sheet = Workbook().worksheets[0]
+    for row in rows:
         sheet.append(row)
+    return sheet
+
+
+def sheets() -> bytes:
+    sheet = sheet_of(["Price list"], [], ["Plan", "Price", "Share"], ["Team", 3.0, 0.15], [SAYS])
     sheet.title, sheet["C4"].number_format = "Plans", "0%"
-    secret = workbook.create_sheet("Secret")
+    secret = sheet.parent.create_sheet("Secret")
     secret.append(["salary"])
     secret.sheet_state = "hidden"
-    return bytes_of(workbook.save)
+    return bytes_of(sheet.parent.save)
 
 
 def pdf() -> bytes:
@@ -146,6 +152,10 @@ SHARED = (
 )
 
 
+def text_of(sheet: Any) -> str:
+    return parse_document("a.xlsx", bytes_of(sheet.parent.save)).text
+
+
 def rewritten(data: bytes, *changes: tuple[str, str], **more: str) -> bytes:
     """Return a package with text of its parts replaced, and more parts."""
     result = io.BytesIO()
@@ -161,48 +171,37 @@ def rewritten(data: bytes, *changes: tuple[str, str], **more: str) -> bytes:
 
 
 def test_a_cell_with_a_link_shows_its_address() -> None:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    for row in (["Plan", "Page"], ["Team", '=HYPERLINK("https://b.example/?x=1&y=2","")'], ["https://c.example", "A1"]):
-        sheet.append(row)
+    sheet = sheet_of(
+        ["Plan", "Page"], ["Team", '=HYPERLINK("https://b.example/?x=1&y=2","")'], ["https://c.example", "A1"]
+    )
     sheet["A2"].hyperlink, sheet["A3"].hyperlink = "https://a.example/a(b)?x=1&y=2", "https://c.example"
     sheet["B3"].hyperlink, sheet["B1"].hyperlink = "#Sheet!A1", "https://d.example"
     sheet["B1"].hyperlink.ref = "#REF!"  # of a cell that was deleted
 
     last_result = (('<c r="B2"><f>', '<c r="B2" t="str"><f>'), ("</f><v></v>", "</f><v>The page</v>"))
-    assert parse_document("a.xlsx", rewritten(bytes_of(workbook.save), *last_result)).text.split("\n")[4:6] == [
+    assert parse_document("a.xlsx", rewritten(bytes_of(sheet.parent.save), *last_result)).text.split("\n")[4:6] == [
         "| [Team](https://a.example/a%28b%29?x=1&y=2) | [The page](https://b.example/?x=1&y=2) |",
         "| https://c.example | A1 |",
     ]
 
 
 def test_sheets_are_read_as_they_look() -> None:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    for row in (
-        ["Region", "Plan", "Price", "Limit"],
-        ["North", "Team", 1234.5, "rich"],
-        ["", "Solo", 5],
-        ["", "Old", 3],
-    ):
-        sheet.append(row)
+    header, team = ["Region", "Plan", "Price", "Limit"], ["North", "Team", 1234.5, "rich"]
+    sheet = sheet_of(header, team, ["", "Solo", 5], ["", "Old", 3])
     sheet.merge_cells("A2:A3")
     sheet["C2"].number_format, sheet["C3"].number_format = "#,##0.00\\ [$€-407]", '"$"#,##0_);[Red]("$"#,##0)'
     sheet["B4"].font = sheet["C4"].font = Font(strike=True)
     shared = (('t="inlineStr"><is><t>rich</t></is>', 't="s"><v>0</v>'), ("</Types>", SHARED))
-    data = rewritten(bytes_of(workbook.save), *shared, **{"xl/sharedStrings.xml": RICH})
+    data = rewritten(bytes_of(sheet.parent.save), *shared, **{"xl/sharedStrings.xml": RICH})
     text = parse_document("a.xlsx", data).text
     assert "| North | Team | 1234.5 € | 10⁶ users |\n| North | Solo | $5 |  |" in text
     assert "Old" not in text
 
 
 def test_a_cell_merged_across_rows_also_counts_below_an_empty_row() -> None:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    for row in (["Region", "Plan"], ["North", "Team"], ["", ""], ["", "Solo"], ["South", "Team"]):
-        sheet.append(row)
+    sheet = sheet_of(["Region", "Plan"], ["North", "Team"], ["", ""], ["", "Solo"], ["South", "Team"])
     sheet.merge_cells("A2:A4")
-    assert "| North | Solo |\n| South | Team |" in parse_document("a.xlsx", bytes_of(workbook.save)).text
+    assert "| North | Solo |\n| South | Team |" in text_of(sheet)
 
 
 @pytest.mark.parametrize(
@@ -216,32 +215,25 @@ def test_a_cell_merged_across_rows_also_counts_below_an_empty_row() -> None:
     ],
 )
 def test_a_number_is_read_at_the_scale_that_its_format_shows(number_format: str, value: float, shown: str) -> None:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    sheet.append(["Revenue", value])
+    sheet = sheet_of(["Revenue", value])
     sheet["B1"].number_format = number_format
-    assert f"| Revenue | {shown} |" in parse_document("a.xlsx", bytes_of(workbook.save)).text
+    assert f"| Revenue | {shown} |" in text_of(sheet)
 
 
 def test_a_header_of_two_rows_names_each_column_in_a_sheet_and_on_a_page() -> None:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    for row in (["Plan", 2025, "", 2026], ["", "Q1", "Q2", "Q1", "Q2"], ["Team", 1, 2, 3, 4]):
-        sheet.append(row)
+    sheet = sheet_of(["Plan", 2025, "", 2026], ["", "Q1", "Q2", "Q1", "Q2"], ["Team", 1, 2, 3, 4])
     sheet.merge_cells("A1:A2")
     sheet.merge_cells("B1:C1")
     sheet.merge_cells("D1:E1")
     header = "| Plan | 2025 Q1 | 2025 Q2 | 2026 Q1 | 2026 Q2 |\n| --- | --- | --- | --- | --- |\n"
-    assert parse_document("a.xlsx", bytes_of(workbook.save)).text == f"## Sheet\n\n{header}| Team | 1 | 2 | 3 | 4 |\n"
+    assert text_of(sheet) == f"## Sheet\n\n{header}| Team | 1 | 2 | 3 | 4 |\n"
     top = "<tr><th rowspan=2>Plan</th><th colspan=2>2025</th><th colspan=2>2026</th></tr>"
     page = f"<table>{top}<tr><th>Q1</th><th>Q2</th><th>Q1</th><th>Q2</th></tr><tr><td>Team</td><td>1</td></tr></table>"
     assert parse_document("a.html", page.encode()).text.startswith(header.split("\n", maxsplit=1)[0])
 
 
 def test_second_table_of_a_sheet_has_its_own_header() -> None:
-    workbook = Workbook()
-    sheet = workbook.worksheets[0]
-    rows: tuple[list[object], ...] = (
+    sheet = sheet_of(
         ["Plan", "Price", "Seats"],
         ["Team", 3, 40],
         [],
@@ -251,17 +243,14 @@ def test_second_table_of_a_sheet_has_its_own_header() -> None:
         [],
         ["", "end"],
     )
-    for row in rows:
-        sheet.append(row)
     first = "| Plan | Price | Seats |\n| --- | --- | --- |\n| Team | 3 | 40 |\n"
     second = "\nOffices\n\n| City | Desks |\n| --- | --- |\n| Bern | 9 |\n|  | end |\n"
-    assert parse_document("a.xlsx", bytes_of(workbook.save)).text == f"## Sheet\n\n{first}{second}"
+    assert text_of(sheet) == f"## Sheet\n\n{first}{second}"
 
 
 def test_formula_without_a_result_is_reported() -> None:
-    workbook = Workbook()
-    workbook.worksheets[0].append(["Seats", "=4*10"])
-    assert "without the results of formulas" in parse_document("a.xlsx", bytes_of(workbook.save)).cut
+    sheet = sheet_of(["Seats", "=4*10"])
+    assert "without the results of formulas" in parse_document("a.xlsx", bytes_of(sheet.parent.save)).cut
 
 
 def test_separator_that_excel_writes_above_a_table_is_not_its_title() -> None:
