@@ -355,11 +355,11 @@ class TeamServices:
         return None
 
     async def notify_person_once(self, incoming: Incoming, name: str, subject: str) -> DeliveryFailed | None:
-        """Post the text ``name`` the same way, once a day for each subject. After an outage it may be tried again."""
+        """Post the text ``name`` the same way, once a day for each subject. A failed post may be tried again."""
         redis, key = self.people.redis, self.people.key("told", incoming.thread.team, f"{incoming.user}:{subject}")
         if not await redis.set(key, "1", nx=True, ex=NOTICE_TTL_S):
             return None
         failure = await self.notify_person(incoming, say(name, await self.people.notice_language(incoming)))
-        if failure and not failure.permanent:
+        if failure:
             await redis.delete(key)
         return failure

@@ -262,16 +262,16 @@ async def test_the_asker_is_told_that_orion_was_removed_from_the_channel(
     async with running(settings, part="front") as front:
         team = front.workspace.workspace.roster
         team.channels["C0TEAM"] = Channel(id="C0TEAM", name="team", kind=kind, members={VISITOR, BOT_USER})
-        ts = front.ask(f"{MENTION} {LIMIT}", channel="C0TEAM")
-        await wait_until(lambda: is_stored(front), "the question is stored")
+        asked = [front.ask(f"{MENTION} {question}", channel="C0TEAM") for question in (LIMIT, "Who is on call?")]
+        await wait_until(lambda: are_stored(front, len(asked)), "the questions are stored")
         team.channels["C0TEAM"].members.remove(BOT_USER)
         async with running(settings, inhabited=front.workspace, part="worker") as setting:
-            await wait_until(lambda: quiet(setting), "the question is given up")
-        (told,) = posts(front.workspace, DIRECT)
-        assert told["text"].startswith("I can't post where you asked me")
-        assert "team" not in told["text"]
-        assert answers(front.workspace, ts, ts, "C0TEAM") == []
+            await wait_until(lambda: quiet(setting), "the questions are given up")
+        texts = [text_of(told) for told in posts(front.workspace, DIRECT)]
+        assert len(texts) == len(asked)
+        assert all(text.startswith("I can't post where you asked me") and "team" not in text for text in texts)
+        assert [answers(front.workspace, ts, ts, "C0TEAM") for ts in asked] == [[], []]
 
 
-async def is_stored(setting: Setting) -> bool:
-    return (await setting.orion.mailbox.depth()).messages > 0
+async def are_stored(setting: Setting, count: int) -> bool:
+    return (await setting.orion.mailbox.depth()).messages == count
