@@ -26,6 +26,9 @@ MAX_PREFIXES: Final = 50
 MAX_FILE_BYTES: Final = 1_000_000
 _CHANNEL: Final = re.compile(r"(?:[TE][A-Z0-9]{1,20}/)?[CG][A-Z0-9]{1,20}")
 Mode = Literal["mention", "listen"]
+_Prefix = Annotated[
+    str, StringConstraints(pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
+]  # PostgreSQL takes no text with a NUL
 _WISHES: Final = {
     "documents": f"must be a list of at most {MAX_PREFIXES} beginnings of document paths",
     "instruction": f"must be a text of at most {MAX_INSTRUCTION_CHARS} characters",
@@ -40,9 +43,7 @@ class ChannelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    documents: Annotated[
-        tuple[Annotated[str, StringConstraints(pattern=r"\S")], ...], Field(max_length=MAX_PREFIXES, strict=False)
-    ] = ()
+    documents: Annotated[tuple[_Prefix, ...], Field(max_length=MAX_PREFIXES, strict=False)] = ()
     instruction: Annotated[str, Field(max_length=MAX_INSTRUCTION_CHARS)] = ""
     mode: Mode = "mention"
     handoff: ChannelPlace = ""

@@ -40,7 +40,7 @@ class IndexBuilder:
     def __init__(self, session: IndexSession, progress: Callable[[str], None] | None) -> None:
         self._session = session
         self._progress = progress
-        rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
+        rows = session.execute(tables.KNOWN)
         self._known = {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
         self._run = IndexRun(known=self._known, notes=tables.notes(session, FETCHED))
         self._notes = tables.notes(session, UNREAD)

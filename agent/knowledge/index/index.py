@@ -120,7 +120,7 @@ class KnowledgeIndex(ABC):
     def audiences(self) -> tuple[str, ...]:
         """Return the audiences of all documents, none twice."""
         with self.session() as session:
-            return tuple(audience for (audience,) in session.execute("SELECT DISTINCT audience FROM documents"))
+            return tuple(audience for (audience,) in session.execute("SELECT audience FROM audiences"))
 
     def pgvector(self) -> str:
         """Return the database schema of pgvector if passages have a column for it, else an empty text."""

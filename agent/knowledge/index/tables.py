@@ -3,6 +3,7 @@
 Postings say which passages have a word, each with the word's weight there.
 """
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -19,16 +20,20 @@ from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.full_text import MAX_IMPACT, impacts
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
-VERSION: Final = 19  # increase it when the tables change, or the words and passages made from the same bytes
+VERSION: Final = 20  # increase it when the tables change, or the words and passages made from the same bytes
 # maximum per document: a passage's number has the document's number above its lower 20 bits
 MAX_PASSAGES: Final = 1 << 20
 # Tables that a new version replaces. `vectors` stays: it is stored by text and expensive to compute.
-NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
+NAMES: Final = ("documents", "audiences", "settings", "passages", "passage_vectors", "postings", "totals")
 SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _AT_ONCE: Final = 400  # maximum values in one statement: older versions of SQLite take 999
 _STATE: Final = "source:"  # prefix of the settings that store the sources' states
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NUMBERS: Final = "SELECT number FROM documents WHERE key IN ({})"
+_PUT_AUDIENCES: Final = "INSERT INTO audiences VALUES {} ON CONFLICT DO NOTHING"
+_TIDY_AUDIENCES: Final = """
+DELETE FROM audiences WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.audience = audiences.digest)
+"""
 _RARITY_SCALE: Final = 1 << 16  # an impact times a rarity fits into 32 bits
 _COUNTS: Final = "SELECT word, count(*) FROM postings WHERE word IN ({}) GROUP BY word ORDER BY word"
 _BEST: Final = """
@@ -41,7 +46,7 @@ _HAS_PREFIX: Final = """ AND EXISTS (SELECT 1 FROM (VALUES {}) AS prefixes
 WHERE column1 IN (substr(d.id, 1, length(column1)), substr(d.source, 1, length(column1))))
 """
 
-Condition = tuple[str, tuple[str, ...]]  # on a row ``d`` of the documents, with the values of its marks
+Condition = tuple[str, tuple[str | bytes, ...]]  # on a row ``d`` of the documents, with the values of its marks
 EVERY: Final[Condition] = ("d.number > 0", ())
 Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]  # a document ready to be stored, with its digest
 
@@ -79,7 +84,11 @@ def condition_of(audiences: Sequence[str], prefixes: Sequence[str]) -> Condition
     condition = f"d.audience IN (NULL{', ?' * len(audiences)})"  # PostgreSQL takes no empty list
     if prefixes:
         condition += _HAS_PREFIX.format(", ".join(["(?)"] * len(prefixes)))
-    return condition, (*audiences, *prefixes)
+    return condition, (*map(_digest_of_audience, audiences), *prefixes)
+
+
+def _digest_of_audience(audience: str) -> bytes:
+    return hashlib.sha256(audience.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def insert(session: IndexSession, statement: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -164,6 +173,7 @@ def replace(session: IndexSession, batch: Sequence[Parsed], gone: Iterable[str] 
                 _remove(session, number)
         if by_key:
             _insert(session, by_key.values())
+        session.execute(_TIDY_AUDIENCES)
 
 
 def _insert(session: IndexSession, batch: Collection[Parsed]) -> None:
@@ -171,13 +181,15 @@ def _insert(session: IndexSession, batch: Collection[Parsed]) -> None:
     documents, passages, postings = [], [], []
     for number, (file, digest, document, chunks) in enumerate(batch, first):
         about = (file.key, file.id, document.title, document.updated_at, digest)
-        origin = (file.audience, file.source, file.url, file.place)
+        origin = (_digest_of_audience(file.audience), file.source, file.url, file.place)
         documents.append((number, *about, *origin, len(chunks), document.text))
         for passage, chunk in enumerate(chunks, number << 20):
             where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
             passages.append((passage, *where, chunk.text))
             found = impacts(document.title, chunk.path, chunk.text)
             postings += [(word, passage, impact) for word, impact in found.items()]
+    audiences = {_digest_of_audience(file.audience): file.audience for file, *_ in batch}
+    insert(session, _PUT_AUDIENCES, audiences.items())
     insert(session, "INSERT INTO documents VALUES {}", documents)
     insert(session, "INSERT INTO passages VALUES {}", passages)
     insert(session, "INSERT INTO postings VALUES {}", sorted(postings))  # in the order of the table: fewer pages change
@@ -195,8 +207,8 @@ def _remove(session: IndexSession, number: int) -> None:
 
 _PASSAGE: Final = """
 SELECT p.number, p.anchor, d.url, d.place, (SELECT value FROM settings WHERE name = 'docs_url'),
-  d.id, d.title, p.path, p.text, p.line, p.page, d.updated_at, d.audience, d.chunks
-FROM passages p JOIN documents d ON d.number = p.number >> 20
+  d.id, d.title, p.path, p.text, p.line, p.page, d.updated_at, a.audience, d.chunks
+FROM passages p JOIN documents d ON d.number = p.number >> 20 JOIN audiences a ON a.digest = d.audience
 """
 _FIELDS: Final = ("document", "title", "path", "text", "line", "page", "updated_at", "audience", "of")
 """Columns of a passage, from the second line of the statement."""
@@ -207,8 +219,13 @@ WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + 
 """
 # Columns that `document_of` reads, with or without the text.
 DOCUMENTS: Final = """
-SELECT id, title, updated_at, audience, source, chunks, {}, url, (SELECT value FROM settings WHERE name = 'docs_url')
-FROM documents d WHERE {}
+SELECT id, title, updated_at, a.audience, source, chunks, {}, url,
+  (SELECT value FROM settings WHERE name = 'docs_url')
+FROM documents d JOIN audiences a ON a.digest = d.audience WHERE {}
+"""
+# Each document as ``IndexRun.known`` has it.
+KNOWN: Final = """
+SELECT key, d.digest, id, a.audience, url FROM documents d JOIN audiences a ON a.digest = d.audience
 """
 HOLDINGS: Final = """
 SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updated_at, '')), ''),

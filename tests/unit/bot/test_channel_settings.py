@@ -49,6 +49,7 @@ def test_a_change_counts_at_once_and_a_missing_file_means_the_defaults(tmp_path:
         (f'[C0OPS]\ninstruction = "{"x" * (MAX_INSTRUCTION_CHARS + 1)}"\n', "instruction must be"),
         ('[C0OPS]\ndocuments = "runbooks/"\n', "documents must be"),
         ('[C0OPS]\ndocuments = ["", 1]\n', "documents must be"),
+        ('[C0OPS]\ndocuments = ["a\\u0000b"]\n', "documents must be"),
         ('[C0OPS]\nhandoff = "@ann"\n', "handoff must be"),
         ('[C0OPS]\nlanguage = "tlh"\n', "language must be one of"),
         ('[C0OPS]\nmood = "good"\n', "mood is unknown"),
@@ -73,7 +74,10 @@ def test_one_invalid_channel_does_not_affect_the_others(tmp_path: Path) -> None:
     assert settings.faults == ("[general] is not the id of a channel, such as C0123ABCD or T0ACME/C0123ABCD.",)
 
 
-@given(st.text(max_size=MAX_INSTRUCTION_CHARS), st.lists(st.text(min_size=1).filter(str.strip), max_size=3))
+@given(
+    st.text(max_size=MAX_INSTRUCTION_CHARS),
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")).filter(str.strip), max_size=3),
+)
 def test_saved_settings_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, instruction: str, docs: list[str]
 ) -> None:

@@ -4,15 +4,18 @@ import math
 import subprocess
 import sys
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.index import KnowledgeIndex, SeenBy
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.search.full_text import MAX_IMPACT, impacts
+from agent.knowledge.sources.file_rules import FILE_NAME
 from agent.knowledge.types import IndexReport
+from agent.thread.conversation import Viewers
 from tests.support.paths import ROOT
 
 OPENED = """
@@ -136,3 +139,16 @@ def test_one_process_at_a_time_has_the_lock_and_a_killed_one_releases_it(
             assert alone
     with index.alone("lock", float("inf")) as alone:
         assert alone
+
+
+def test_an_audience_of_thousands_of_people_is_theirs_alone(index: KnowledgeIndex, tmp_path: Path) -> None:
+    people = [f"U{sha256(str(number).encode()).hexdigest()[:9].upper()}" for number in range(4_000)]
+    (tmp_path / "badges.md").write_text("# Badges\n\nBadge 7.")
+    (tmp_path / FILE_NAME).write_text(f"audience = {people}")
+    assert index.index([tmp_path]).failed == ()
+    member, stranger = (SeenBy(index, Viewers(team="T", channel="D1", user=user)) for user in (people[-1], "U0NEW"))
+    assert [passage.document for passage in member.search("badge")] == ["badges.md"]
+    assert (stranger.search("badge"), stranger.documents()) == ((), ())
+    (tmp_path / FILE_NAME).write_text('audience = "public"')
+    index.index([tmp_path])
+    assert (index.audiences(), len(stranger.documents())) == (("public",), 1)

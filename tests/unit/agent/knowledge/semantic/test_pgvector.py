@@ -98,7 +98,11 @@ def test_both_ways_rank_the_same_passages_for_the_same_people(
                 with index.session(write=True) as session:
                     numbers = [number for (number,) in session.execute("SELECT number FROM documents ORDER BY number")]
                     for number, audience in zip(numbers, audiences, strict=True):
-                        session.execute("UPDATE documents SET audience = ? WHERE number = ?", (audience, number))
+                        _, (digest,) = condition_of([audience], ())
+                        session.execute("UPDATE documents SET audience = ? WHERE number = ?", (digest, number))
+                        session.execute(
+                            "INSERT INTO audiences VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, audience)
+                        )
                 store = store_vectors(index, vectors)
                 seen = condition_of([a for a in index.audiences() if may_see(a, viewers)], ())
                 asked = [numbers[page] << 20 for page in sorted(by_words) if audiences[page] in allowed]
