@@ -109,7 +109,7 @@ async def test_hostile_files_delay_neither_the_start_nor_other_answers(tmp_path:
             (port,) = map(int, re.findall(r'"port":(\d+),"event":"pages_open"', log.read_text()))
             await wait_until(lambda: "knowledge_sync_ended" in log.read_text(), "the first sync has ended", 60)
             before, ended = memory_of(served.process_id), asyncio.Event()
-            for number in range(4):
+            for number in range(2):
                 (docs / f"{number}.docx").write_bytes(word(580_000 + number))
             files = [opened.add_file(VISITOR, name, make()) for name, make in HOSTILE.items()]
             asked = [opened.post(VISITOR, CHANNEL, f"{MENTION} what is in this?", files=[file]) for file in files]
