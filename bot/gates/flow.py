@@ -112,12 +112,12 @@ def is_emoji(text: str) -> bool:
 
 async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
     """End a question that came or waited long, as from a restored backup, if the thread or Slack has an answer."""
-    incoming, state, waited_s = job.incoming, job.facts.state, job.claimed.waited_s  # a shortcut has no event_ts
+    incoming, waited_s = job.incoming, job.claimed.waited_s  # a shortcut has no event_ts
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
     if not incoming.event_ts or max(late_s, waited_s) < AGED_S or job.claimed.tries > 1 or job.waiting_since:
         return None
-    is_answered = incoming.ts in state.posted
-    is_answered |= any(message.ts == incoming.ts and message.addressed for message in state.history)
+    # The thread's history proves nothing: the turn of a later question may have read this one from Slack.
+    is_answered = incoming.ts in job.facts.state.posted
     try:
         posts = () if is_answered else await at.delivery.reader.find_posts(incoming.thread, incoming.ts)
     except DeliveryFailed as failure:

@@ -7,9 +7,10 @@ import pytest
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
-from agent.thread.conversation import ThreadKey
+from agent.thread.conversation import ThreadKey, ThreadMessage
+from agent.thread.state import ThreadState
 from bot.delivery.answer_key import AnswerKey
-from bot.gates.flow import LATE_S, RETRY_S
+from bot.gates.flow import AGED_S, LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
 from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
 from bot.slack.message import Access, ThreadMode
@@ -107,6 +108,16 @@ async def test_a_late_question_is_answered_unless_slack_shows_an_answer(redis_cl
         late = replace(claimed, enqueued_at=claimed.enqueued_at + LATE_S + 60)
         assert await at.flow.handle(late, lease) == OK
         assert len(at.through) == (0 if answered else 1)
+
+
+async def test_a_late_question_that_a_later_turn_read_in_slack_is_answered(redis_client: Redis) -> None:
+    async with gates(redis_client, EVERYBODY) as at:
+        place, ts = at.slack.ask()
+        claimed, lease = await at.store(thread=place, ts=ts, event_ts=ts)
+        read = ThreadMessage(role="user", text="How many?", user=VISITOR, ts=ts)
+        await at.services.stores.save(claimed, place, ThreadState(history=(read,)))
+        assert await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at + AGED_S + 1), lease) == OK
+        assert len(at.through) == 1
 
 
 async def test_the_shortcut_may_use_an_old_message_again(redis_client: Redis) -> None:
