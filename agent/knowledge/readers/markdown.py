@@ -3,6 +3,9 @@
 import json
 import re
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable
+from html import unescape
 from operator import itemgetter
 from typing import Final
 
@@ -28,9 +31,28 @@ _FIELD: Final = re.compile(
     r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>[>|][+-]?[ \t]*(?:\n[ \t]+.*)+|.*)$", re.MULTILINE
 )
 _QUOTED: Final = re.compile(r"(?P<quote>[\"'])(?P<text>.*)(?P=quote)[ \t]*(?:#.*)?")
-# Comments and code of static site generators, which a reader of the page never sees, each with its closing characters.
+# HTML, or code, which only looks like it.
+_HTML: Final = re.compile(
+    rf"{CODE.pattern}|(?P<indent>^[ \t]*)?(?:(?P<sign><!--|<\?|<!\[CDATA\[)|<(?P<slash>/?)(?P<tag>[a-z][\w:-]*)"
+    r"(?P<attributes>(?:[\s/](?:=\s*(?:\"[^\"]{0,2000}\"|'[^']{0,2000}')|[^<>])*+)?)>)",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_ATTRIBUTE: Final = re.compile(
+    r"([^\s\"'<>/={}]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}?\}|[^\s\"'<>]+))?", re.IGNORECASE
+)
+_CLOSING_SIGNS: Final = {"<!--": "-->", "<?": "?>", "<![cdata[": "]]>"}
+_VOID: Final = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
+_NEVER_SHOWN: Final = frozenset(
+    {"script", "style", "template", "noscript", "svg", "iframe", "video", "audio", "head", "title"}
+)
+_HIDING_STYLE: Final = re.compile(
+    r"\bdisplay\s*:\s*[\"']?none\b|\bvisibility\s*:\s*[\"']?(?:hidden|collapse)\b"
+    r"|\b(?:font-?size|opacity)\s*:\s*[\"']?0*\.?0*(?![\d.])",
+    re.IGNORECASE,
+)
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*\n|\Z")
+# Code of static site generators, which a reader of the page never sees, each with its closing characters.
 # A bare ``{{ name }}`` may be in a text about templates.
-_COMMENT: Final = (re.compile(r"<!--.*?-->", re.DOTALL), "-->")
 # A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, and neither do the generators' own
 # tags.
 _SPOKEN_TAG: Final = re.compile(
@@ -69,7 +91,7 @@ _STRUCK: Final = (
     *("~~", "</del>", "</s>", "</strike>"),
 )
 # HTML in Markdown: blocks that have a form in Markdown, and tags of which a person sees only what is inside.
-_HTML_BLOCK: Final = re.compile(r"^[ \t]*<(?P<tag>table|ul|ol|dl|h[1-6])\b", re.MULTILINE | re.IGNORECASE)
+_HTML_BLOCKS: Final = frozenset({"table", "ul", "ol", "dl", "h1", "h2", "h3", "h4", "h5", "h6"})
 _HTML_TAGS: Final = (
     (re.compile(r"<summary\b[^<>]*>([^<>]*)</summary>", re.IGNORECASE), r" **\1** "),
     (re.compile(r"<a\s[^<>]*?\bhref=[\"']([^\"'<>\s]+)[\"'][^<>]*>([^<>\[\]\n]+)</a>", re.IGNORECASE), r"[\2](\1)"),
@@ -119,32 +141,75 @@ def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
     # Without fields it is text between two rules.
     if front and ((fields := _fields_in(front["fields"])) or not front["fields"].strip()):
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    text = _with_notes(_with_html_blocks(text))
     code: tuple[Unseen, ...] = (_TEMPLATE_COMMENT, *TEMPLATE_CODE, *unseen)
-    text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *code))
+    text = _visible(text, lambda prose: _SPOKEN_TAG.sub(r"\g<words>", prose), *code)
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
+
+
+def _elements_in(text: str) -> list[tuple[re.Match[str], int]]:
+    """Return comments and opening tags outside code, each with the end of its element; -1 if that is never closed."""
+    elements: list[tuple[re.Match[str], int]] = []
+    open_elements: defaultdict[str, list[int]] = defaultdict(list)
+    last_closing = {sign: text.rfind(closing) for sign, closing in _CLOSING_SIGNS.items()}
+    at = 0
+    while tag := _HTML.search(text, at):
+        at = tag.end()
+        name = (tag["tag"] or "").lower()
+        if tag["sign"]:
+            closing = _CLOSING_SIGNS[sign := tag["sign"].lower()]
+            begin = tag.end() - 2 * (sign == "<!--")  # ``<!-->`` is a whole comment
+            end = text.find(closing, begin) + len(closing) if begin <= last_closing[sign] else -1
+            elements.append((tag, end))
+            at = max(at, end)
+        elif name and tag["slash"]:
+            if open_elements[name]:
+                opening = open_elements[name].pop()
+                elements[opening] = (elements[opening][0], at)
+        elif name in _VOID or (tag["attributes"] or "").endswith("/"):
+            elements.append((tag, at))
+        elif name and not (name in {"script", "style"} and open_elements[name]):  # they contain text, not elements
+            open_elements[name].append(len(elements))
+            elements.append((tag, -1))
+    return elements
+
+
+def _without_hidden(text: str) -> str:
+    """Return Markdown without what a browser never shows: comments, scripts, hidden elements. Lines stay the same."""
+    pieces, at = [], 0
+    for tag, closed in _elements_in(text) if "<" in text else ():
+        begin, end = tag.start(), closed
+        if begin < at or not (tag["sign"] or _is_hidden(tag)):
+            continue
+        if end < 0 and tag["indent"] is not None and tag["tag"] not in {"p", "P"}:
+            end = len(text)
+        elif end < 0 and not tag["sign"] and tag["tag"].lower() not in _NEVER_SHOWN:  # the paragraph closes it
+            end = next(_BLANK_LINE.finditer(text, begin)).start()
+        if end > 0:
+            pieces += [text[at:begin], "\n" * text.count("\n", begin, end)]
+            at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _is_hidden(tag: re.Match[str]) -> bool:
+    attributes = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(tag["attributes"])}
+    if tag["tag"].lower() in _NEVER_SHOWN:  # a template of Vue fills a slot of the page
+        return not any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
+    if "tabpanel" in attributes.get("role", ""):  # a reader chooses the tab
+        return False
+    is_hidden_field = tag["tag"].lower() == "input" and "hidden" in attributes.get("type", "").lower()
+    is_hidden = attributes.get("hidden", "{false}") != "{false}"
+    return is_hidden or is_hidden_field or bool(_HIDING_STYLE.search(attributes.get("style", "")))
 
 
 def _with_html_blocks(text: str) -> str:
     """Return Markdown with Markdown in place of its tables, lists and headings in HTML."""
-    if not _HTML_BLOCK.search(text):
-        return text
     pieces, at = [], 0
-    fences = _fences_in(text)
-    for opening in _HTML_BLOCK.finditer(text):
-        begin = opening.start()
-        if begin < at or _is_inside(fences, begin):
+    for opening, end in _elements_in(text) if "<" in text else ():
+        name, begin = (opening["tag"] or "").lower(), opening.start()
+        if name not in _HTML_BLOCKS or begin < at or end < 0 or opening["indent"] is None:
             continue
-        depth, end = 0, 0
-        for tag in re.compile(rf"<(/?){opening['tag']}\b[^<>]*>", re.IGNORECASE).finditer(text, begin):
-            depth += -1 if tag[1] else 1
-            if depth == 0:
-                end = tag.end()
-                break
-        if not end:  # it is never closed
-            break
         block = text[begin:end]
-        if opening["tag"][:1] in "hH" and "\n\n" in block:  # what is inside is Markdown
+        if name.startswith("h") and "\n\n" in block:  # what is inside is Markdown
             continue
         shown = fragment_to_markdown(block)
         pieces += [text[at:begin], f"\n{shown}\n", "\n" * (block.count("\n") - shown.count("\n") - 2)]
@@ -216,13 +281,13 @@ def read_notebook(data: bytes, _: ReadLimits) -> Content:
         for cell in notebook["cells"]:
             source = clean("".join(cell.get("source", ""))).strip("\n")
             if cell.get("cell_type") != "code":
-                blocks.append(outside_code(source, _visible))
+                blocks.append(_visible(source))
                 continue
             blocks.append(f"```{language}\n{source}\n```")
             for output in cell.get("outputs", ()):
                 shown = output.get("data", {})
                 if formatted := "".join(shown.get("text/markdown", "")).strip():
-                    blocks.append(outside_code(clean(formatted)[:MAX_OUTPUT_CHARS], _visible))
+                    blocks.append(_visible(clean(formatted)[:MAX_OUTPUT_CHARS]))
                     continue
                 printed = "".join(output.get("text") or shown.get("text/plain") or output.get("evalue", ""))
                 if printed.strip():
@@ -230,15 +295,19 @@ def read_notebook(data: bytes, _: ReadLimits) -> Content:
     return Content(parts=whole("\n\n".join(blocks)))
 
 
-def _visible(text: str, *unseen: Unseen) -> str:
-    """Return Markdown without comments, struck-out text and matches of ``unseen``, on the same lines."""
-    every: tuple[Unseen, ...] = (_COMMENT, _STRUCK, *unseen)
-    for pattern, *closings in every:
-        text = replace_closed(pattern, _remains, text, *closings)
-    if "<" in text:
-        for tag, shown in _HTML_TAGS:
-            text = tag.sub(shown, text)
-    return part_note_marks(apply_raised_tags(text)) if "</su" in text.lower() else text
+def _visible(text: str, change: Callable[[str], str] = str, *unseen: Unseen) -> str:
+    """Return Markdown without hidden and struck-out text and without matches of ``unseen``; ``change`` comes first."""
+
+    def show(prose: str) -> str:
+        prose = change(prose)
+        for pattern, *closings in (_STRUCK, *unseen):
+            prose = replace_closed(pattern, _remains, prose, *closings)
+        if "<" in prose:
+            for tag, shown in _HTML_TAGS:
+                prose = tag.sub(shown, prose)
+        return part_note_marks(apply_raised_tags(prose)) if "</su" in prose.lower() else prose
+
+    return outside_code(_with_notes(_with_html_blocks(_without_hidden(text))), show)
 
 
 def _remains(unseen: re.Match[str]) -> str:

@@ -135,8 +135,8 @@ def _utf16_without_mark(data: bytes) -> str:
 
 
 _DEFINITION: Final = re.compile(
-    r"^ {0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:[ \t]*(?P<url><[^<>\n]{1,2000}>|[^\s<>]{1,2000})"
-    r"(?:[ \t]+[\"'(][^\n]{0,300})?[ \t]*$",
+    r"^ {0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:[ \t]*(?P<url><[^<>\n]{0,2000}>|[^\s<>]{1,2000})"
+    r"(?:[ \t]+(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\)|[\"'(][^\n]{0,300}))?[ \t]*$",
     re.MULTILINE,
 )
 _LINK: Final = re.compile(
@@ -175,7 +175,8 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
         return f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label
 
     def change(prose: str) -> str:
-        prose = _WIKI_LINK.sub(r"\g<label>", _IMAGE.sub(r"\1", _DEFINITION.sub("", prose)))
+        prose = _DEFINITION.sub(lambda found: "\n" * found[0].count("\n"), prose)
+        prose = _WIKI_LINK.sub(r"\g<label>", _IMAGE.sub(r"\1", prose))
         return _LINK.sub(replace_link, prose)
 
     parts = tuple(replace(part, text=outside_code(part.text, change, in_labels=True)) for part in document.parts)

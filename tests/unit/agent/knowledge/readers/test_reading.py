@@ -1,5 +1,6 @@
 """Reading documents: every form, every date, every kind of damage."""
 
+import json
 import os
 import re
 import subprocess
@@ -345,6 +346,49 @@ def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, s
 )
 def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, title: str) -> None:
     assert read(name, text).title == title
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('A <div style="display:none">SECRET</div> b', "A b"),
+        ("<DIV title='a>b' STYLE='color: red; Visibility : hidden'>\n\nSECRET\n<div>x</div>\n\n</DIV>\n\nA b", "A b"),
+        ('<div style={{ display: "none" }}>SECRET</div> A b', "A b"),
+        ("<span style=font-size:0>SECRET</span>A <span style='opacity: 0'>SECRET</span>b", "A b"),
+        ("<span style='display&#58;none'>SECRET</span>A b", "A b"),
+        ("A <span hidden>SECRET</span>b <b hidden=''>SECRET</b><input type=hidden value=SECRET>", "A b"),
+        ("A b\n\n<p hidden>SECRET\n\nc", "A b c"),
+        ("A b\n\n<section hidden>SECRET\n\nSECRET", "A b"),
+        ("<!--\n```\nSECRET\n```\n-->\nA `<!--` b <!-- SECRET `x` -->", "A `<!--` b"),
+        ("A <!--> b\n\n<!-- SECRET\n\nSECRET", "A b"),
+        ("<script>document.write('<script>SECRET')</script>A <style>SECRET</style>b <?php SECRET ?>", "A b"),
+        ("<table><tr hidden><td>SECRET</td></tr><tr><td>A b</td></tr></table>", "| A b | | --- |"),
+        ('A b\n\n[//]: # (SECRET\nSECRET)\n\n[note]: <> "SECRET"', "A b"),
+        ("A `<div hidden>` b </div>", "A `<div hidden>` b"),
+        ('<div role="tabpanel" hidden>A b</div>', "A b"),
+        ('<div style="display:block" data-x=" hidden ">A b</div>', "A b"),
+        ("<template #title>A b</template>", "<template #title>A b</template>"),
+    ],
+    ids=range(17),
+)  # fmt: skip
+def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
+    for suffix in ("md", "mdx"):
+        page = resolve_links(read(f"a.{suffix}", text), "")
+        assert " ".join(page.text.split()) == shown
+    notebook = json.dumps({"cells": [{"cell_type": "markdown", "source": [text]}]})
+    assert "SECRET" not in resolve_links(read("a.ipynb", notebook), "").text
+
+
+@pytest.mark.parametrize(
+    "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::"]
+)
+def test_markdown_of_one_repeated_mark_is_read_quickly(mark: str) -> None:
+    begun = time.process_time()
+    for end in ("", "</span>", "</h1>", "-->"):
+        read("a.mdx", "Text. " + mark * (50_000 // len(mark)) + end * (50_000 // (len(end) or 1)))
+    assert time.process_time() - begun < 5, (
+        "each takes a tenth of a second; a second search after each mark takes minutes"
+    )
 
 
 def test_prose_that_begins_like_code_is_kept_in_mdx() -> None:
