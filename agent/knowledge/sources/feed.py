@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 
 import orjson
 
+from agent.knowledge.readers.document import clean
 from agent.knowledge.readers.reading import parse_timestamp, read_bytes
 from agent.knowledge.sources.file_rules import is_storable
 from agent.knowledge.types import FETCHED, DocumentSource, IndexRun, NotModifiedError, Readable, ReadError
@@ -130,7 +131,7 @@ class FeedSource(DocumentSource):
         audience = parse_audience(fields.get("audience"))
         if audience is None and fields.get("unchanged") is not True:
             run.failed.append((f"{self.name}/{key}", "names no audience that Orion knows, so no one sees it"))
-        url = str(fields.get("url") or "")
+        url, title = str(fields.get("url") or ""), str(fields.get("title") or (key if "text" in fields else ""))
         return Readable(
             id=run.unique_id(f"{self.name}/{key}", self.name),
             key=f"{self.key}/{key}",
@@ -138,9 +139,9 @@ class FeedSource(DocumentSource):
             source=self.key,
             read=partial(_read, fields, folder, run, f"{self.key}/{key}"),
             audience=audience or NOBODY,
-            url=url if url.startswith(("https://", "http://")) else "",
+            url=url if url.startswith(("https://", "http://")) and is_storable(url) else "",
             is_committed=True,
-            title=" ".join(str(fields.get("title") or (key if "text" in fields else "")).split())[:_MAX_TITLE_CHARS],
+            title=" ".join(clean(title).split())[:_MAX_TITLE_CHARS],
         )
 
 

@@ -83,5 +83,5 @@ def is_document(path: PurePath, source: str, run: IndexRun) -> bool:
 
 
 def is_storable(name: str) -> bool:
-    """Return whether a name is valid text: file systems allow any bytes."""
-    return name.encode("utf-8", "replace").decode("utf-8") == name
+    """Return whether a name is valid text for a database: file systems allow any bytes, and feeds a NUL."""
+    return "\0" not in name and name.encode("utf-8", "replace").decode("utf-8") == name

@@ -116,6 +116,13 @@ def test_a_bad_line_is_named_and_the_others_count(garbage: str, index: Knowledge
     assert (report.added, len(report.failed)) == (1, 1)
 
 
+def test_a_nul_reaches_no_database(index: KnowledgeIndex, tmp_path: Path) -> None:
+    lunch = LUNCH | {"title": "Lu\0nch", "url": "https://wiki.example/\0"}
+    report = index.index([program(tmp_path, "", lunch, PAY | {"key": "2\0"})])
+    assert (report.added, len(report.failed)) == (1, 1)
+    assert [(document.title, document.url) for document in index.documents()] == [("Lunch", "")]
+
+
 @pytest.mark.parametrize("audience", [None, [], "everyone", ["#hr"], ["C0HR", 7], {"who": "C0HR"}])
 def test_a_document_without_a_usable_audience_is_visible_to_no_one(
     audience: object, index: KnowledgeIndex, tmp_path: Path
