@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date
+from itertools import pairwise
 
 from verification.checks.derived import CHRISTMAS, is_derivable_moment, unexplained_words
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
@@ -17,6 +18,12 @@ _PERIOD = re.compile(
     r"|(?:Q(?P<number>[1-4])|[QT](?P<with>[1-4])(?=[ /-]20))\b(?:[ /-](?P<after>20\d\d)\b)?"
     r"|(?P<fiscal>FY|[1-4]Q)[ '’/-]?(?:20)?(?P<short>\d\d)\b)"
 )
+_UNTIL = re.compile(
+    r"\s?(?:-|–|—|~|〜|～|to|through|until|till|bis|à|au|al?|hasta|jusqu[’']à|hingga|sampai|至|到|から)"
+    r"(?: the| zum| el| la)?\s?(?:l[’'])?",
+    re.IGNORECASE,
+)
+_SEASON_OF_FEAST = {5: 1, 6: 4}  # Easter is in spring, Christmas in winter
 _MAX_SENTENCES = 3  # sentences
 _HOUR = UNITS["h"]
 
@@ -46,13 +53,27 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
 def _season_findings(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each season or feast of the claim, if a near sentence has another one and no date."""
     claimed = dict(_named("seasons", evidence.claim.text))
-    known = {name for passage in evidence.cited_and_known for _, name in _named("seasons", passage.text)}
+    texts = [passage.text for passage in evidence.cited_and_known] if claimed else []
+    known = {name for text in texts for name in _seasons_of(text)}
     for span, name in claimed.items():
-        for hit in evidence.hits[:_MAX_SENTENCES] if name not in known and not evidence.denies(span[0]) else ():
+        word = evidence.claim.text[slice(*span)].casefold()  # "Sommer" is in "Sommerferien", too
+        if name in known or evidence.denies(span[0]) or any(word in text.casefold() for text in texts):
+            continue
+        for hit in evidence.hits[:_MAX_SENTENCES]:
             others = (span for span, other in _named("seasons", hit.text) if other not in claimed.values())
             if not hit.passage.moments and (other := next(others, None)):
                 yield evidence.replaced_by(span, hit, hit.text[slice(*other)], evidence.certainty(hit))
                 break
+
+
+def _seasons_of(text: str) -> Iterator[int]:
+    """Yield the seasons and feasts in the text, those between two of its seasons, and the seasons of its feasts."""
+    named = [*_named("seasons", text)]
+    for _, name in named:
+        yield from (name, _SEASON_OF_FEAST.get(name, name))
+    for (low, first), (high, last) in pairwise(named):
+        if _UNTIL.fullmatch(text, low[1], high[0]):
+            yield from ((first + distance - 1) % 4 + 1 for distance in range((last - first) % 4))
 
 
 def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
@@ -135,9 +156,7 @@ def _finding(moment: Moment, evidence: Evidence) -> Finding:
 def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Moment] | None) -> Certainty:
     # A weekday may follow from the days in the source, and so does a denied month or weekday.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
-    # In "mayo" for mayonnaise, the source's word is longer.
-    word = evidence.claim.text[moment.start : moment.end]
-    if moment.month and not precise and word.islower() and any(each.startswith(word) for each in evidence.words):
+    if moment.month and not precise and _is_other_word(evidence.claim.text[moment.start : moment.end], evidence):
         return "doubtful"
     sources = (*evidence.cited_and_known, *evidence.others)
     is_weekend = sum(other.start == moment.start for other in evidence.claim.moments) > 1  # "every day" is one word too
@@ -158,6 +177,13 @@ def _certainty(moment: Moment, evidence: Evidence, replacement: tuple[Hit, Momen
         return "doubtful"
     elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
     return evidence.certainty(replacement[0] if replacement and not elsewhere else None)
+
+
+def _is_other_word(word: str, evidence: Evidence) -> bool:
+    """Return True for "mayo" if the source has mayonnaise, unless it is a month in the claim's language."""
+    months = values_by_language("months").get(evidence.claim.language or "")
+    is_month = months is None or word in " ".join(months).split()
+    return word.islower() and not is_month and any(each.startswith(word) for each in evidence.words)
 
 
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:

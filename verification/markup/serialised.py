@@ -49,12 +49,14 @@ _ELEMENT: Final = re.compile(
     r"(?:<\?xml[^<>]{0,100}\?>\s*)?<([A-Za-z][\w.-]{0,30})(?:[\s=][^<>\n]{0,200})?>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</\1>",
     re.DOTALL,
 )
-# One text in quotes, in a value or a statement of any other notation.
-_WRAPPED: Final = re.compile(
-    r"(?:<\?php\s+)?(?:[^\w\s(\[{]{0,4}(?:(?:new|return)\s+)?[\w:.$]{0,40}\s?[(\[{](?!\d)[^!?\n)\]}]{0,40}?"
-    r"|[\w$ ]{1,40}=\s?|[a-z]{2,10} )([\"'])((?:\\.|(?!\1).)*)\1(?:\.\w{1,20}\(\))*[\s)\]}>;.,?]*",
-    re.DOTALL,
+# Around one text in another notation: an answer's names, these words, calls and signs.
+_KEYWORDS: Final = (
+    _STATEMENT
+    | {"val", "public", "static", "new", "dim", "as", "set", "string", "list", "php"}
+    | {"echo", "print", "puts", "say", "display", "msgbox"}
 )
+_MAX_LEAD: Final = 80  # characters before the text
+_TAIL: Final = re.compile(r"(?:\.\w{1,20}\(\))*[\s)\]}>;.,?]*")
 _FENCED: Final = re.compile(
     r"(`{3,}|~{3,})[ \t]*(?:json5?|ya?ml|toml|python|javascript|js|xml)?[ \t]*\n(.*)\n[ \t]*\1",
     re.DOTALL | re.IGNORECASE,
@@ -127,8 +129,8 @@ def _texts(text: str, *, in_fence: bool = False) -> list[str] | None:
     strings = _entries(plain) if strings is None else strings
     if strings is not None:
         return _shown_texts(strings)
-    wrapped = None if in_fence else _WRAPPED.fullmatch(plain)
-    return [_decode(wrapped[2])] if wrapped and _is_sentence(wrapped[2]) else None
+    wrapped = None if in_fence else _wrapped_text(plain)
+    return None if wrapped is None else [wrapped]
 
 
 def _shown_texts(strings: list[_Keyed]) -> list[str]:
@@ -166,6 +168,24 @@ def _read_code(text: str) -> tuple[list[_Keyed] | None, bool]:
         tokens.append(token)
     is_open = len(around) > 1
     return (strings if not is_open and _is_code(text, tokens, strings) else None), is_open
+
+
+def _wrapped_text(text: str) -> str | None:
+    """Return the one text in quotes of a value or a statement in any other notation, or None if words are around it."""
+    is_named = False
+    for token in _CODE_TOKEN.finditer(text):
+        if token.start() > _MAX_LEAD or (token["prose"] and token[0] not in "<>?@&|!#\\'"):
+            break
+        if token["string"] and _is_sentence(token["inner"]):
+            is_wrapped = is_named and _TAIL.fullmatch(text, token.end())
+            return _decode(token["inner"], token["raw"] or "") if is_wrapped else None
+        word = (token["inner"] or token["word"] or "").rpartition(".")[2].lstrip("$").casefold()
+        if not any(map(str.isalnum, word)):
+            continue
+        is_named = word in _ANSWERS | _KEYWORDS or text.startswith(("(", "!(", "[", "{"), token.end())
+        if not is_named:
+            break
+    return None
 
 
 def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> bool:

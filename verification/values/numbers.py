@@ -63,7 +63,7 @@ _BINDING_WORDS = (
 _BINDING = frozenset(_BINDING_WORDS.split())
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
 RANGE = re.compile(
-    r"\s?(?:-|–|—|~|〜|～|to|bis|à|a|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
+    r"\s?(?:-|–|—|~|〜|～|to|through|bis|à|au|al?|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s(?:and|und|et|y|dan|&)\s", re.IGNORECASE)

@@ -124,6 +124,10 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
     ["[1]", "[1, 2]", "`null`", '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here).", "{{ name }}",
      "Answer: 30", "Note: the office opens at 9 [1].", 'Limits: "Each key may send 120 requests."',
      '["Travel"](https://x.test) has it [1].', '"One, two."\n"Three, four."', 'print("hello")',
+     *(f'{start}"It is open on every day of the week [1].")' for start in (
+         "No (", "No (the old page says ", "Nein (laut Seite ", "> (", "New rule (see ", "Not yet. Answer (now ")),
+     'No ["It is open on every day of the week [1]."]', 'The old rule = "It is open on every day of the week [1]."',
+     'wrote "It is open on every day of the week [1]."', 'the answer is "it is open on every day of the week [1]."',
      'The page says "it is open on every day of the week [1]."', '[1] says "it is open on every day of the week."',
      'Use this (it prints "open on every day of the week [1].")', '```python\nx = "open on every day of the week"\n```',
      "- note: it is open [1]\n- why: it is day [1]", "name: Ben\nrole: lead",

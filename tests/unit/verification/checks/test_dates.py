@@ -48,9 +48,39 @@ def test_a_word_that_is_also_a_season_or_a_month_fails_nothing() -> None:
         ("Prices rise in March and fall in summer.", "Prices rise in spring"),
         ("The spring in the pump is replaced every summer.", "The spring in the pump is replaced"),
         ("The sandwich has mayonnaise, and the menu changes in June.", "The sandwich has mayo"),
+        ("Traffic fell sharply in the summer months.", "The fall in traffic was sharp"),
+        ("Prices dropped in summer and it hit us hard.", "The fall in prices hit us hard"),
+        ("Die Liste erscheint montags und nennt jeden.", "In der Liste finde ich jeden"),
     ]:
         assert errors(source, text) == [], text
-    assert errors("La tienda abre en junio.", "La tienda abre en mayo")
+    for shop in ("La tienda", "La tienda mayor", "El consejo de los mayores"):
+        assert errors(f"{shop} abre en junio.", f"{shop} abre en mayo"), shop
+
+
+def test_a_season_that_the_source_says_in_other_words_fails_nothing() -> None:
+    for source, text in [
+        ("Open from spring to autumn.", "It is open in summer"),
+        ("Open from autumn until spring.", "It is open in winter"),
+        ("Ouvert du printemps à l'automne.", "C'est ouvert en été"),
+        ("Der Garten ist von Frühjahr bis Herbst offen.", "Der Garten ist im Sommer offen"),
+        ("Abre de primavera a otoño.", "Abre en verano"),
+        ("Toko buka dari musim semi hingga musim gugur.", "Toko buka pada musim panas"),
+        ("プールは春から秋まで開いています。", "プールは夏に開いています"),
+        ("游泳池春季到秋季开放。", "游泳池夏季开放"),
+        ("The Christmas break is two weeks.", "The winter break is two weeks"),
+        ("Die Osterferien dauern nach dem Winter zwei Wochen.", "Die Ferien an Ostern dauern zwei Wochen"),
+        ("Die Sommerpause beginnt nach dem Frühjahr.", "Die Pause im Sommer beginnt bald"),
+        ("Les vacances estivales suivent le printemps.", "Les vacances d’été suivent le printemps"),
+        ("夏休みは三週間で、冬は一週間です。", "休みは夏に三週間です"),
+    ]:
+        assert errors(source, text) == [], text
+    for source, text in [
+        ("It is open in spring and autumn.", "It is open in summer"),
+        ("It is open from spring to autumn.", "It is open in winter"),
+        ("The party is in winter.", "The party is at Christmas"),
+        ("The party is at Christmas.", "The party is in spring"),
+    ]:
+        assert errors(source, text), text
 
 
 def test_the_weekend_is_saturday_and_sunday() -> None:
@@ -75,4 +105,6 @@ def test_the_weekend_is_saturday_and_sunday() -> None:
         assert errors(others, weekend), weekend
         assert errors(weekend, others), others
     assert errors("The shop is open every day.", "The shop is open on weekends") == []
-    assert errors("The shop is open Monday to Sunday.", "The shop is open on weekends") == []
+    for days in ("Monday to Sunday", "Monday through Sunday", "Saturday through Monday"):
+        assert errors(f"The shop is open {days}.", "The shop is open on weekends") == []
+    assert errors("Le magasin est ouvert du lundi au dimanche.", "Le magasin est ouvert le week-end") == []
