@@ -100,7 +100,7 @@ def _success_lines(figures: HomeFigures, language: str | None) -> list[str]:
         counts["answered"] = f"{stats.answered + stats.quoted:,}"
         lines = [say("home_counts", language, days=str(figures.days), **counts)]
     if figures.quotes and (stats.quoted or stats.pass_rate is not None):
-        lines.insert(0, say("quoted_badge", language))
+        lines.insert(0, say("home_quotes_only", language))
     elif stats.pass_rate is not None:
         lines.insert(0, say("home_rate", language, rate=f"{stats.pass_rate:.1%}"))
     if wrong := stats.verifier:

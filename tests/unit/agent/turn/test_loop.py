@@ -138,7 +138,7 @@ async def test_own_words_are_exempt_and_labelled() -> None:
     model = ScriptedModel(["<answer>Das Treffen beginnt um 9 Uhr im großen Saal.</answer>"])
     outcome = await Story(model).ask("Translate into German: the meeting starts at 9 in the big hall")
     assert isinstance(outcome, Answered)
-    assert "your own words" in outcome.answer.label
+    assert "what you wrote" in outcome.answer.label
 
 
 async def test_a_clarifying_question_ends_the_turn_and_the_reply_continues_the_mission() -> None:

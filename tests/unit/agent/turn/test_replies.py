@@ -76,7 +76,7 @@ async def test_a_service_that_could_not_be_searched_is_named(draft: str) -> None
     tools: list[Tool] = [PassageTool(), Away("wiki")]
     outcome, _ = await take_turn(model, ASKED, tools=tools, policy=Policy(general="refuse"))
     assert isinstance(outcome, Refused)
-    assert "I couldn't look into wiki, so something from there may be missing." in outcome.answer.text
+    assert "I couldn't search wiki, so something from there may be missing." in outcome.answer.text
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_a_passing_answer_says_which_place_could_not_be_searched(place: st
     outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(page("Office")), Away(place)])
     assert isinstance(outcome, Answered)
     assert outcome.answer.verified
-    assert outcome.answer.label == f"I couldn't look into {name}, so something from there may be missing."
+    assert outcome.answer.label == f"I couldn't search {name}, so something from there may be missing."
 
 
 class FindsNoAnswer:

@@ -128,7 +128,7 @@ async def test_gates_and_budgets_apply(tmp_path: Path, redis_url: str) -> None:
         more = {"openai_base_url": server.url, "model": "m", "judge": False, "daily_tokens_user": 1}
         async with agent_over(tmp_path, redis_url, deny_users=frozenset({"U0BOB1"}), **more) as agent:
             async with Client(build_server(agent, user="U0BOB1")) as client:
-                assert "hasn't given your account access" in await call(client, "ask", question=QUESTION)
+                assert "your account doesn't have access" in await call(client, "ask", question=QUESTION)
             async with Client(build_server(agent, user="U0ANN1")) as client:
                 await call(client, "ask", question=QUESTION)
                 assert "budget of today is used up" in await call(client, "ask", question=QUESTION)

@@ -89,7 +89,7 @@ def test_the_badge_says_how_far_the_answer_was_verified(
     (post,) = render_answer(answer(rules_only=rules_only), badges=badges, language=language)
     shown, _, source = post.blocks[1]["elements"][0]["text"].rpartition("  ·  ")
     assert shown == badge
-    assert source.endswith({None: "2 weeks ago", "ja": "2週間前"}[language])
+    assert source.endswith({None: "2 weeks ago", "ja": "2 週間前"}[language])
     assert ("orion_trust", "Why trust this?") in controls(post) or language
 
 

@@ -70,7 +70,7 @@ def test_each_claim_is_shown_with_its_passage_and_marked_words() -> None:
         "<https://x.example/r|[1] Rate limits> · 1 day ago · Checked a second time by the language model"
     ]
     assert texts(origin) == [
-        "It took 2 drafts until every check passed. · Model: gpt &amp; co · Id for an admin: turn-7-and-m"
+        "It took 2 drafts until every check passed. · Model: gpt &amp; co · ID for an admin: turn-7-and-m"
     ]
 
 

@@ -161,7 +161,7 @@ async def test_the_button_is_offered_if_people_can_be_asked(redis_client: Redis,
     for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
         labels[name] = await HandOffPlace(name, people).label(THREAD)
     assert labels == {
-        "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "a group of people",
+        "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "a user group",
         "C0SECRET": "a private channel",
     }  # fmt: skip
     direct = replace(THREAD, channel="D1")
