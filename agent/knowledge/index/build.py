@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 MAX_FAILURES: Final = 100  # this many per source are kept by name; others are only counted
 MAX_SUFFIXES: Final = 40  # suffixes of unread files that are counted per source
+_MAX_NAME_BYTES: Final = 2_000  # an index of PostgreSQL takes 2,700
 _BATCH_DOCUMENTS: Final = 64  # as much as a killed run loses
 _BATCH_CHARS: Final = 2_000_000  # and as much as is in memory meanwhile
 
@@ -126,6 +127,8 @@ class IndexBuilder:
 
     def _parse(self, file: Readable, digest: str, data: bytes, changed: float) -> None:
         """Read a new or changed document. An unreadable one is not tried again until it changes."""
+        if max(len(name.encode()) for name in (file.id, file.key)) > _MAX_NAME_BYTES:
+            raise ReadError(reason="has a name that is too long")
         if file.key not in self._known and (reason := self._note_of(file, digest)):
             raise ReadError(reason)
         url = file.url or document_url(self._docs_url, file.id)

@@ -13,6 +13,7 @@ from agent.knowledge.index.index import KnowledgeIndex, SeenBy
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.search.full_text import MAX_IMPACT, impacts
+from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.sources.file_rules import FILE_NAME
 from agent.knowledge.types import IndexReport
 from agent.thread.conversation import Viewers
@@ -152,3 +153,11 @@ def test_an_audience_of_thousands_of_people_is_theirs_alone(index: KnowledgeInde
     (tmp_path / FILE_NAME).write_text('audience = "public"')
     index.index([tmp_path])
     assert (index.audiences(), len(stranger.documents())) == (("public",), 1)
+
+
+def test_a_name_that_is_too_long_stops_no_other_document(index: KnowledgeIndex, tmp_path: Path) -> None:
+    feed = tmp_path / "wiki.jsonl"
+    keys = ("1", "".join(sha256(str(number).encode()).hexdigest() for number in range(60)))
+    feed.write_text("".join(f'{{"key": "{key}", "text": "It is.", "audience": "public"}}\n' for key in keys))
+    report = index.index([FeedSource(command=(str(feed),))])
+    assert (report.added, [reason for _, reason in report.failed]) == (1, ["has a name that is too long"])
