@@ -113,9 +113,7 @@ class Settings(BaseSettings):
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: values.Hosts = _env("ORION_LINK_HOSTS", frozenset())
-    streams: values.Switch = _env(
-        "ORION_STREAMS", default=False
-    )  # previews of links cannot be switched off in a stream
+    streams: values.Switch = _env("ORION_STREAMS", default=False)  # link previews cannot be switched off in a stream
     trace_content: values.Switch = _env("ORION_TRACE_CONTENT", default=True)
     allow_users: values.Names = _env("ORION_ALLOW_USERS", frozenset())
     deny_users: values.Names = _env("ORION_DENY_USERS", frozenset())

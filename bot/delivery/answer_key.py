@@ -89,7 +89,7 @@ class Recheck:
         return f"{self.place}:{self.question_ts}:{_KEY}"
 
     async def add(self, mailbox: Mailbox, *, patience_s: float = LEASE_S) -> None:
-        """Look at this question from now on: Slack may yet carry out a post that got no reply.
+        """Recheck this question from now on: Slack may still carry out a post that got no reply.
 
         If Redis is down for ``patience_s``, the next worker after a lease looks anyway.
         """

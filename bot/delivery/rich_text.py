@@ -56,7 +56,7 @@ def rich_text(chunk: str) -> Block:
 
 @dataclass(slots=True)
 class _Page:
-    """The block's elements so far. ``group`` has the words of each item of the current list, or line of a paragraph.
+    """The block's elements so far. ``group``: the words of each item in a list, or each line in a paragraph.
 
     A paragraph's words are put into its element at the end of the group. ``gap``: an empty line was read last.
     """

@@ -19,7 +19,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.tasks import background_tasks
 from bot.settings import Settings, embedding_address
 
-if TYPE_CHECKING:  # numpy is loaded only with a server; a client of Redis takes a tenth of a second to import
+if TYPE_CHECKING:  # numpy is loaded only with a server; the Redis client takes a tenth of a second to import
     from agent.knowledge.semantic.ranking import SemanticRanker
     from observability.stats import Stats
 

@@ -183,7 +183,7 @@ class Listeners:
             _thank(click, record)
 
     async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
-        """Return the record of an answer in this channel, or None: the person has no access, or is told it expired."""
+        """Return the record of an answer in this channel; None without access, or if it expired. The person is told."""
         record = await self.services.records.load_for(turn_id, click.place)
         if reason := await click.refusal() if click.user else "turn_unknown":
             log.info("judgement_ignored", reason=reason)

@@ -36,7 +36,7 @@ log = structlog.get_logger()
 RETRY_S: Final = 30.0
 MAX_MESSAGES: Final = 1_000
 LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows event ids
-AGED_S: Final = 60.0  # a younger question costs no call to Slack
+AGED_S: Final = 60.0  # a newer question needs no call to Slack
 NEWER_RETRY_S: Final = 5.0
 # After a rollback no newer worker comes: this version then reads as much of the message as it can.
 MAX_NEWER_WAIT_S: Final = 15 * 60.0
@@ -111,7 +111,7 @@ def is_emoji(text: str) -> bool:
 
 
 async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
-    """End a question that came or waited long, as from a restored backup, if the thread or Slack has an answer."""
+    """End a question that is old or waited long, as from a restored backup, if the thread or Slack has an answer."""
     incoming, waited_s = job.incoming, job.claimed.waited_s  # a shortcut has no event_ts
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
     if not incoming.event_ts or max(late_s, waited_s) < AGED_S or job.claimed.tries > 1 or job.waiting_since:
@@ -121,7 +121,7 @@ async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
     try:
         posts = () if is_answered else await at.delivery.reader.find_posts(incoming.thread, incoming.ts)
     except DeliveryFailed as failure:
-        # Slack's limits delay a long queue no further. Only a question that Slack sends again has to wait.
+        # Slack's limits do not delay a long queue further. Only a question that Slack sends again has to wait.
         goes_on = failure.permanent or (failure.is_limited and late_s < LATE_S)
         return None if goes_on else give_back(failure.again_s or job.gate_wait_s)
     if is_answered or any(posted.turn_id for posted in posts):

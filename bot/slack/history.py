@@ -146,7 +146,7 @@ class ThreadReader:
         return tuple(one for one in _find_posts(messages, own, question_ts, streamed) if not one.about)
 
     async def find_all_posts(self, place: ThreadKey, question_ts: str) -> tuple[list[Posted], str, bool]:
-        """Find Orion's posts for this question and its notices, with streams of it or a later one that were not ended.
+        """Find Orion's posts and notices for this question, and streams that were not ended, of it or a later question.
 
         Also return the ts of the question's edit (empty if it was not edited), and whether Orion has the last word.
         """

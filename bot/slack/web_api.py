@@ -75,7 +75,9 @@ _ERROR_NAME: Final = re.compile(r"\w+")  # as Slack writes them; a sentence is f
 _MAX_PAUSE_S: Final = 20.0
 # A call that must wait longer fails and says how long; its job goes back to the queue and keeps its place.
 _MAX_TURN_WAIT_S: Final = 2.0
-_MAX_RETRY_AFTER_S: Final = 600.0  # Slack asks for a minute at most; a proxy's day would silence the workspace
+_MAX_RETRY_AFTER_S: Final = (
+    600.0  # Slack asks for a minute at most; a day, as a proxy may ask for, would silence the workspace
+)
 _PAGE: Final = 200
 _MAX_PAGES: Final = 1_000
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``

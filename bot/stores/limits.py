@@ -67,7 +67,7 @@ def limits_of(settings: Settings) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The counts of each day. ``clock`` gives seconds since 1970."""
+    """The counts of each day. ``clock`` returns seconds since 1970."""
 
     redis: Redis
     limits: Limits
@@ -197,7 +197,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records in Redis by kind. ``clock`` gives seconds since 1970, like Slack's timestamps.
+    """Records in Redis by kind. ``clock`` returns seconds since 1970, like Slack's timestamps.
 
     Every method of a store raises ``RedisError`` if Redis is down.
     """
@@ -247,7 +247,7 @@ def read_pause(stored: bytes | str | None) -> Pause | None:
 
 
 class Listening(Records):
-    """The channels in which Orion listens. Of each, ``muted``, ``quiet``, ``working`` and a day's counts are stored."""
+    """Channels in which Orion listens. Redis stores ``muted``, ``quiet``, ``working`` and a day's counts of each."""
 
     async def may_speak(self, team: str, channel: str) -> bool:
         """Return whether the channel is neither muted nor quiet, and has not reached today's cap."""

@@ -168,7 +168,7 @@ class Served(Records):
 
 
 class Cancellations(Records):
-    """Threads' latest stops (``stop``), deleted messages (``gone``), and which of both were handled (``heard``)."""
+    """Threads' latest stops (``stop``), deleted messages (``gone``), and which of these were handled (``heard``)."""
 
     async def was_handled(self, incoming: Incoming) -> bool:
         """Return whether this message was handled before: a repeated stop must not stop a later turn."""

@@ -51,7 +51,7 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _season_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for each season or feast of the claim, if a near sentence has another one and no date."""
+    """Yield a finding for each season or holiday in the claim, if a nearby sentence has another one and no date."""
     claimed = dict(_named("seasons", evidence.claim.text))
     texts = [passage.text for passage in evidence.cited_and_known] if claimed else []
     known = {name for text in texts for name in _seasons_of(text)}
@@ -67,7 +67,7 @@ def _season_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _seasons_of(text: str) -> Iterator[int]:
-    """Yield the seasons and feasts in the text, those between two of its seasons, and the seasons of its feasts."""
+    """Yield the seasons and holidays in the text, the seasons between two of them, and the seasons of its holidays."""
     named = [*_named("seasons", text)]
     for _, name in named:
         yield from (name, _SEASON_OF_FEAST.get(name, name))
@@ -91,7 +91,7 @@ def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
 
 
 def _named(key: str, text: str) -> Iterator[tuple[tuple[int, int], int]]:
-    """Yield the place and the number of each quarter, or of each season and feast, that the text names."""
+    """Yield the place and the number of each quarter, or of each season and holiday, that the text names."""
     by_language = (
         listed if language in WITHOUT_SPACES else [rf"\b(?:{words})\b" for words in listed]
         for language, listed in values_by_language(key).items()

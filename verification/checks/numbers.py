@@ -115,7 +115,7 @@ def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Q
 
 
 def _doubts(quantity: Quantity, evidence: Evidence, *, is_replaced: bool) -> Iterator[bool]:
-    """Yield True for each way in which a number may be right: meant or written differently, or derived."""
+    """Yield True for each way in which a number can be right: the same in another form, or derived from others."""
     yield _is_in(evidence.known, quantity)
     # Only an ordinal or a year may be part of any date of the sources. Another number could match an hour by chance.
     is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR

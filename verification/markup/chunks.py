@@ -201,7 +201,7 @@ def _cut_line(line: str, room: int) -> Iterator[str]:
 
 
 def _held_places(line: str) -> bytes:
-    """Return 1 for each place that must not be cut: in code, tokens, links, addresses, citations and escapes."""
+    """Return 1 for each position that must not be cut: in code, tokens, links, addresses, citations and escapes."""
     held = bytearray(len(line) + 1)
     done = 0
     for kind, start, end in segments(line):

@@ -49,7 +49,7 @@ _ELEMENT: Final = re.compile(
     r"(?:<\?xml[^<>]{0,100}\?>\s*)?<([A-Za-z][\w.-]{0,30})(?:[\s=][^<>\n]{0,200})?>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</\1>",
     re.DOTALL,
 )
-# Around one text in another notation: an answer's names, these words, calls and signs.
+# Allowed around one text in another notation: names for an answer, these words, calls and punctuation.
 _KEYWORDS: Final = (
     _STATEMENT
     | {"val", "public", "static", "new", "dim", "as", "set", "string", "list", "php"}
@@ -147,7 +147,7 @@ def _read_code(text: str) -> tuple[list[_Keyed] | None, bool]:
     """Return each string of a value in program notation, None for prose, and whether the end of a value is missing."""
     strings: list[_Keyed] = []
     tokens: list[re.Match[str]] = []
-    around = [("", "")]  # the brackets that are open: what closes each, and the name before it
+    around = [("", "")]  # the open brackets: the character that closes each, and the name before it
     key = ""
     for token in (each for each in _CODE_TOKEN.finditer(text) if not each["blank"]):
         sign, before = token["sign"], tokens[-1] if tokens else None

@@ -212,7 +212,7 @@ _MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in
 
 def no_broadcast(reading: Reading) -> Iterator[Violation]:
     """Yield an error for each mention of everyone, a group, or a person whom the question did not name."""
-    # A table of the draft is drawn as code and notifies no one, but a mention in it was meant to.
+    # A table in the draft is shown as code and notifies no one, but a mention in it was meant to.
     draft, mentions = reading.draft, reading.draft.mentions
     written = prose(draft.text) if draft.repair and "|" in draft.text else ""
     foreign = [

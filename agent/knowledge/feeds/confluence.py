@@ -28,7 +28,7 @@ _MAX_BACKOFF_S: Final = 120
 _INCLUDE: Final = re.compile(r'ac:name="(?:include|excerpt-include)".*?</ac:structured-macro>', re.DOTALL)
 _INCLUDED_PAGE: Final = re.compile(r'<ri:page\b[^>]*\bri:content-title="([^"]*)"[^>]*>')
 _INCLUDED_SPACE: Final = re.compile(r'\bri:space-key="([^"]*)"')
-# What a page shows by a script, a style or a picture, as text.
+# Text for things that a page shows with a script, a style or a picture.
 _SHOWN: Final = (
     (re.compile(r'<li\b[^>]*\bclass="checked"[^>]*\bdata-inline-task-id=[^>]*>'), r"\g<0>[x] "),
     (re.compile(r'<li\b(?![^>]*\bclass="checked")[^>]*\bdata-inline-task-id=[^>]*>'), r"\g<0>[ ] "),
@@ -165,7 +165,7 @@ class Wiki:
         for space, title in self._included.get(number, ()):
             other = self._numbers.get((space, title), "")
             if not other or self.spaces[space] != self.spaces[self._space_of[number]]:
-                limits.append(frozenset())  # who may read it is unknown
+                limits.append(frozenset())  # its readers are unknown
             elif other not in outer:
                 limits.append(self._find_readers(other, outer | {number}))
         known = [limit for limit in limits if limit is not None]
@@ -185,7 +185,7 @@ class Wiki:
             except HTTPError as error:
                 if error.response.status_code not in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
                     raise
-                self._readers[number] = frozenset()  # who may read it is unknown
+                self._readers[number] = frozenset()  # its readers are unknown
         return self._readers[number]
 
     def _email(self, user: Mapping[str, Any]) -> str:

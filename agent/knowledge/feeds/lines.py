@@ -71,7 +71,7 @@ class Printer:
         self._print(fields | {"audience": page.audience, "revision": page.revision, "text": text} | more)
 
     def finish(self) -> None:
-        """Print that the system has no page for anyone, if that is so: otherwise Orion would keep the earlier pages."""
+        """If the system has no pages at all, print that: otherwise Orion would keep the earlier pages."""
         if not self._printed and not self.dry_run:
             self._print({"empty": True})
 

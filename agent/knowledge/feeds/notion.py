@@ -20,7 +20,7 @@ from agent.knowledge.readers.text import outside_code
 
 _MAX_PARTS: Final = 50  # maximum requests for one page whose text comes in parts
 Audience = str | Sequence[str]
-# Notion's own signs in its Markdown, and what they show.
+# Notion's own markup in its Markdown, and the text that it shows.
 _SIGNS: Final = (
     (re.compile(r'<mention-date\b[^>]*?\bstart(?:Date)?="([^"]*)"(?:[^>]*?\bend(?:Date)?="([^"]*)")?[^>]*>'), r"\1 \2"),
     (re.compile(r"[ \t]*\{(?:(?:color|toggle|icon|underline)=\"[^\"]*\"[ \t]*)+\}(?=[ \t]*$)", re.MULTILINE), ""),
@@ -30,7 +30,7 @@ _SIGNS: Final = (
     (re.compile(r"<(?:empty-block|table_of_contents|unknown)\b[^>]*>"), ""),
     (re.compile(r"</?(?:callout|columns?|synced_block(?:_reference)?|details|mention-[a-z-]+|span)\b[^>]*>"), ""),
     (re.compile(r"\\([$^])"), r"\1"),
-    (re.compile(r"^\t+(?![-*+] |\d+\. )", re.MULTILINE), ""),  # a tab marks what is inside, not code
+    (re.compile(r"^\t+(?![-*+] |\d+\. )", re.MULTILINE), ""),  # a tab marks a nested block, not code
 )
 
 
@@ -97,7 +97,7 @@ def _properties(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _property_text(value: Any) -> str:
-    """Return the value of a property of any kind: parts of text, options, people, files, dates, results of formulas."""
+    """Return the value of a property of any kind: rich text, options, people, files, dates, formula results."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -123,7 +123,7 @@ class Tree:
         readers: Mapping[str, Callable[[str], Any]],
     ) -> None:
         self._parents: dict[str, str] = {}
-        self._readers = readers  # of what search does not list, by the kind of parent
+        self._readers = readers  # for parents that search does not list, by kind
         self._unlisted: dict[str, Callable[[str], Any]] = {}
         for item in found:
             self._add(_id(item["id"]), item.get("parent") or {})
@@ -159,14 +159,14 @@ class Tree:
                 return self._listed[page]
             seen.add(page)
             if page in self._unlisted and page not in self._parents and not self._find_parent(page):
-                return ()  # what is above it is unknown
+                return ()  # its parents are unknown
             if page not in self._parents:  # its parent is not shared, and neither might be a listed page above it
                 return () if self._has_hidden else self._default
             page = self._parents[page]
         return self._default
 
     def _find_parent(self, item: str) -> bool:
-        """Ask for the parent of a block or a database. Return whether Notion tells it."""
+        """Ask for the parent of a block or a database. Return whether Notion says so."""
         try:
             self._add(item, self._unlisted[item](item)["parent"])
         except APIResponseError as error:

@@ -94,7 +94,7 @@ class KnowledgeIndex(ABC):
     def search(
         self, query: str, *, limit: int = 8, vector: Any = None, seen: Condition = EVERY
     ) -> tuple[FoundPassage, ...]:
-        """Return the best passages of the ``seen`` documents, best first, none twice; any text is a valid query."""
+        """Return the best passages of the ``seen`` documents, each once, best first; any text is a valid query."""
         if limit < 1:
             return ()
         most = tables.CANDIDATES * limit
@@ -118,7 +118,7 @@ class KnowledgeIndex(ABC):
             return tables.rank_by_words(session, words, most, seen)
 
     def audiences(self) -> tuple[str, ...]:
-        """Return the audiences of all documents, none twice."""
+        """Return the audiences of all documents, each once."""
         with self.session() as session:
             return tuple(audience for (audience,) in session.execute("SELECT audience FROM audiences"))
 

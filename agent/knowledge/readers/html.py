@@ -71,7 +71,7 @@ _BULKY: Final = (
     (re.compile(r"<script\b.*?</script>", re.DOTALL), "</script>"),
     (re.compile(r"<style\b.*?</style>", re.DOTALL), "</style>"),
 )
-# Pictures of one character, which may be all that a cell says.
+# Emoji and other one-character pictures, which may be all that a cell contains.
 _EMOJI: Final = re.compile(r"<img\b(?=[^>]*\bclass=[\"'][^\"'>]*\bemo(?:ji|ticon)\b)[^>]*>", re.IGNORECASE)
 _EMOJI_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)=[\"']([^\"'<>]{1,40})[\"']")
 _EMPTY_ELEMENT: Final = re.compile(
@@ -121,7 +121,7 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
 
 
 def fragment_to_markdown(fragment: str) -> str:
-    """Return a table, a list or a heading of HTML as Markdown; the fragment itself if it cannot be parsed."""
+    """Return an HTML table, list or heading as Markdown; the fragment itself if it cannot be parsed."""
     try:
         shown = apply_raised_tags(fragment)
         shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown

@@ -192,7 +192,7 @@ def _without_hidden(text: str) -> str:
 
 def _is_hidden(tag: re.Match[str]) -> bool:
     attributes = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(tag["attributes"])}
-    if tag["tag"].lower() in _NEVER_SHOWN:  # a template of Vue fills a slot of the page
+    if tag["tag"].lower() in _NEVER_SHOWN:  # a Vue template fills a slot of the page
         return not any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
     if "tabpanel" in attributes.get("role", ""):  # a reader chooses the tab
         return False
@@ -296,7 +296,7 @@ def read_notebook(data: bytes, _: ReadLimits) -> Content:
 
 
 def _visible(text: str, change: Callable[[str], str] = str, *unseen: Unseen) -> str:
-    """Return Markdown without hidden and struck-out text and without matches of ``unseen``; ``change`` comes first."""
+    """Apply ``change`` to the Markdown, then remove hidden and struck-out text and matches of ``unseen``."""
 
     def show(prose: str) -> str:
         prose = change(prose)

@@ -56,7 +56,9 @@ SELECT v.number, -(v.near OPERATOR({0}.<#>) ?::{0}.halfvec) AS cosine
 FROM passage_vectors v JOIN documents d ON d.number = v.number >> 20 WHERE {0}.vector_dims(v.near) = ? AND {1}
 """
 _NEAREST: Final = "SELECT number, cosine, avg(cosine) OVER () FROM ({} OFFSET 0) AS seen ORDER BY cosine DESC LIMIT ?"
-_MAX_HALFVEC: Final = 16_000  # numbers in pgvector's type; it compares that many of a longer vector
+_MAX_HALFVEC: Final = (
+    16_000  # maximum length of pgvector's type; only that many numbers of a longer vector are compared
+)
 # Use set operations: with NOT IN or NOT EXISTS one of the two databases compares every pair of rows.
 _TIDY_PLACES: Final = """
 DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)

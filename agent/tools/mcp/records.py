@@ -20,9 +20,9 @@ from agent.knowledge.types import ReadError
 MAX_DEPTH: Final = 12
 _MAX_WRAPPERS: Final = 4  # levels of objects around a list of records
 MAX_FAILURE_CHARS: Final = 1_000
-_MAX_PHRASE_CHARS: Final = 300  # of a failure that is only words
+_MAX_PHRASE_CHARS: Final = 300  # for a failure that is plain text
 MAX_TITLE_CHARS: Final = 300
-_MAX_PRINTED_CHARS: Final = 50_000  # Python takes 0.2 s to read so much
+_MAX_PRINTED_CHARS: Final = 50_000  # Python takes 0.2 s to read this much
 # Field names in the APIs of wikis, trackers and drives; the first one present counts.
 _TITLES: Final = ("title", "name", "summary", "subject", "displayname")
 _LINKS: Final = (
@@ -42,11 +42,13 @@ _PARTS: Final = frozenset(
         *("version", "history", "lastupdated"),
     }
 )
-_FOUND_WORD: Final = re.compile(r"@@@(?:end)?hl@@@|</?(?:em|mark|strong|b|hl)>")  # marks of words that a search found
+_FOUND_WORD: Final = re.compile(
+    r"@@@(?:end)?hl@@@|</?(?:em|mark|strong|b|hl)>"
+)  # highlighting of words that a search found
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _EPOCH: Final = re.compile(r"(\d{10})(?:\d{3}|\.\d+)?")
 _BLOB: Final = re.compile(r"(?:data:[\w/+.;=-]+,)?[A-Za-z0-9+/_=-]{500,}")
-# JSON behind one line of introduction, in a fence of Markdown or bare.
+# JSON after one introductory line, bare or in a Markdown fence.
 _WRAPPED_JSON: Final = re.compile(
     r"(?P<before>[^\n#{}\[\]`]{0,200}\n\s*)?(?:```\w*\s*\n)?(?P<json>[\[{].*[\]}])\s*(?:```\s*)?", re.DOTALL
 )
@@ -127,7 +129,7 @@ def read_results(texts: Sequence[str], structured: Any = None) -> list[Record]:
         parts.append(read_records(json.dumps(structured)))
     records = [*chain.from_iterable(parts)]
     named = [record for record in records if record.title or record.url]
-    if len(named) == 1 and all(len(part) == 1 for part in parts):  # a page whose text is in parts of its own
+    if len(named) == 1 and all(len(part) == 1 for part in parts):  # a page whose text is in separate parts
         return [replace(named[0], text="\n".join(record.text for record in records))]
     joined: list[Record] = []
     for record in records:  # adjacent records without a name are one text in several parts
@@ -153,7 +155,7 @@ def read_records(text: str) -> list[Record]:
 
 
 def _decode_result(text: str) -> tuple[str, Any]:
-    """Return the line of introduction and the value of a text that is JSON in any dress, or else the text."""
+    """Return the introductory line and the value of a text that is JSON in any wrapping, or else the text."""
     stripped = text.strip("\ufeff \t\r\n")
     value = _decode(stripped)
     if not isinstance(value, str):
@@ -185,7 +187,7 @@ def _decode(text: Any) -> Any:
 
 
 def _split(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
-    """Return the records that a result lists, and the rest of it: all of it if it lists none."""
+    """Return the records that a result lists and what remains of it, which is the whole result if it lists none."""
     value = _decode(value)
     if isinstance(value, list):
         entries = [_decode(each) for each in value]
@@ -297,7 +299,7 @@ def _to_title(text: str) -> str:
 
 
 def _to_date(text: str) -> str:
-    """Return an ISO 8601 date or time, or an empty text for anything else and for a day that has not come."""
+    """Return an ISO 8601 date or time, or an empty text for anything else and for a future date."""
     if seconds := _EPOCH.fullmatch(text):
         text = f"{datetime.fromtimestamp(int(seconds[1]), UTC):%Y-%m-%dT%H:%M:%SZ}"
     written = _DATE.match(text)
@@ -345,14 +347,14 @@ def failure_in(text: str) -> str:
 
 
 def refusal_in(failure: str) -> str:
-    """Return what a failure says of the whole server, or an empty text if it is about one call."""
+    """Return the message if a failure concerns the whole server, or an empty text if it is about one call."""
     if _REFUSED.search(failure):
         return "does not let Orion in"
     return "cannot answer now" if _AWAY.search(failure) else ""
 
 
 def _failure_in_text(text: str) -> str:
-    if _HTML.match(text):  # the page of a proxy, or a form to log in
+    if _HTML.match(text):  # the page of a proxy, or a login form
         title = _HTML_TITLE.search(text)
         is_form, text = 'type="password"' in text, _to_title(title[1] if title else "")
         if is_form or _LOG_IN.match(text):
