@@ -2,11 +2,8 @@
 
 import json
 import re
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable
 from html import unescape
-from operator import itemgetter
 from typing import Final
 
 from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, refusing_damage, whole
@@ -55,11 +52,14 @@ _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n|\Z")
 # A bare ``{{ name }}`` may be in a text about templates.
 # A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths do not, and neither do the generators' own
 # tags.
-_SPOKEN_TAG: Final = re.compile(
-    r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign"
-    r"|(?:highlight|code|codeblock|link|post_url|gist|render|layout|section|form|cache|figure|param|ref|relref|tweet|x"
-    r"|instagram|vimeo|youtube|url|static|load|block|with|now|filter|macro|call)\s)[\w-]+\s+"
-    r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
+_SPOKEN_TAG: Final = (
+    re.compile(
+        r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign"
+        r"|(?:highlight|code|codeblock|link|post_url|gist|render|layout|section|form|cache|figure|param|ref|relref|tweet|x"
+        r"|instagram|vimeo|youtube|url|static|load|block|with|now|filter|macro|call)\s)[\w-]+\s+"
+        r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
+    ),
+    *("%}", "}}"),
 )
 _TEMPLATE_COMMENT: Final = (
     re.compile(r"\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}", re.DOTALL),
@@ -92,31 +92,21 @@ _STRUCK: Final = (
 )
 # HTML in Markdown: blocks that have a form in Markdown, and tags of which a person sees only what is inside.
 _HTML_BLOCKS: Final = frozenset({"table", "ul", "ol", "dl", "h1", "h2", "h3", "h4", "h5", "h6"})
+_BLOCK_TAGS: Final = "details|summary|div|p|center|section|article|aside|figure|figcaption|hr"
+_INLINE_TAGS: Final = "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q"
 _HTML_TAGS: Final = (
     (re.compile(r"<summary\b[^<>]*>([^<>]*)</summary>", re.IGNORECASE), r" **\1** "),
     (re.compile(r"<a\s[^<>]*?\bhref=[\"']([^\"'<>\s]+)[\"'][^<>]*>([^<>\[\]\n]+)</a>", re.IGNORECASE), r"[\2](\1)"),
     (re.compile(r"<img\s[^<>]*?\balt=[\"']([^\"'<>]*)[\"'][^<>]*>", re.IGNORECASE), r"\1"),
-    (
-        re.compile(
-            r"</?(?:details|summary|div|p|center|section|article|aside|figure|figcaption|hr)(?:\s[^<>]*)?/?>",
-            re.IGNORECASE,
-        ),
-        " ",
-    ),
-    (
-        re.compile(
-            r"</?(?:span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q)(?:\s[^<>]*)?/?>",
-            re.IGNORECASE,
-        ),
-        "",
-    ),
+    (re.compile(rf"</?(?:{_BLOCK_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE), " "),
+    (re.compile(rf"</?(?:{_INLINE_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE), ""),
 )
 # Notes and tabs of site generators: ``!!! note "Title"`` with indented lines, ``:::note Title``, ``> [!NOTE] Title``.
 _INDENTED_NOTE: Final = re.compile(
-    r"^(?P<indent>[ \t]{0,40})(?:!!!|\?\?\?\+?|===[!+]?)[ \t]{1,9}(?P<kind>[A-Za-z][\w-]{0,40})?"
+    rf"{CODE.pattern}|^(?P<indent>[ \t]{{0,40}})(?:!!!|\?\?\?\+?|===[!+]?)[ \t]{{1,9}}(?P<kind>[A-Za-z][\w-]{{0,40}})?"
     r"(?:[ \t][\w \t-]{0,80}?)?(?:\"(?P<title>[^\"\n]{0,300})\")?[ \t]{0,9}\n"
-    r"(?P<inside>(?:(?P=indent)(?: {4}|\t).*(?:\n|\Z)|[ \t]*\n)+)",
-    re.MULTILINE,
+    r"(?P<inside>(?:(?P=indent)(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+)",
+    re.MULTILINE | re.DOTALL,
 )
 _NOTE: Final = re.compile(
     r"^(?P<before>[ \t>]{0,40})(?::{3,9}[ \t]{0,9}(?:\{?\.?(?P<kind>[A-Za-z][\w-]{0,40})\}?)?"
@@ -141,9 +131,8 @@ def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
     # Without fields it is text between two rules.
     if front and ((fields := _fields_in(front["fields"])) or not front["fields"].strip()):
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    code: tuple[Unseen, ...] = (_TEMPLATE_COMMENT, *TEMPLATE_CODE, *unseen)
-    text = _visible(text, lambda prose: _SPOKEN_TAG.sub(r"\g<words>", prose), *code)
-    return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
+    shown = _visible(text, _SPOKEN_TAG, _TEMPLATE_COMMENT, *TEMPLATE_CODE, *unseen)
+    return Content(title=fields.get("title", ""), fields=fields, parts=whole(shown))
 
 
 def _elements_in(text: str) -> list[tuple[re.Match[str], int]]:
@@ -217,28 +206,18 @@ def _with_html_blocks(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _fences_in(text: str) -> list[tuple[int, int]]:
-    return [fence.span() for fence in CODE.finditer(text) if fence["mark"]]
-
-
-def _is_inside(spans: list[tuple[int, int]], at: int) -> bool:
-    before = bisect_right(spans, at, key=itemgetter(0))
-    return before > 0 and at < spans[before - 1][1]
-
-
 def _with_notes(text: str) -> str:
     """Return Markdown with a bold line in place of the marks of notes and tabs. Their lines are not code."""
+
+    def dedent(note: re.Match[str]) -> str:
+        if note["inside"] is None:  # code
+            return note[0]
+        inside = re.sub(rf"^{note['indent']}(?: {{4}}|\t)", note["indent"], note["inside"], flags=re.MULTILINE)
+        return f"{note['indent']}{_bold(note['title'] or note['kind'] or '')}\n{inside}"
+
     if not _NOTE_SIGN.search(text):
         return text
     for _ in range(_MAX_NESTED_NOTES):
-        fences = _fences_in(text)
-
-        def dedent(note: re.Match[str], fences: list[tuple[int, int]] = fences) -> str:
-            if _is_inside(fences, note.start()):
-                return note[0]
-            inside = re.sub(rf"^{note['indent']}(?: {{4}}|\t)", note["indent"], note["inside"], flags=re.MULTILINE)
-            return f"{note['indent']}{_bold(note['title'] or note['kind'] or '')}\n{inside}"
-
         before, text = text, _INDENTED_NOTE.sub(dedent, text)
         if text == before:
             break
@@ -295,11 +274,10 @@ def read_notebook(data: bytes, _: ReadLimits) -> Content:
     return Content(parts=whole("\n\n".join(blocks)))
 
 
-def _visible(text: str, change: Callable[[str], str] = str, *unseen: Unseen) -> str:
-    """Apply ``change`` to the Markdown, then remove hidden and struck-out text and matches of ``unseen``."""
+def _visible(text: str, *unseen: Unseen) -> str:
+    """Return Markdown without hidden text, struck-out text and matches of ``unseen``, on the same lines."""
 
     def show(prose: str) -> str:
-        prose = change(prose)
         for pattern, *closings in (_STRUCK, *unseen):
             prose = replace_closed(pattern, _remains, prose, *closings)
         if "<" in prose:
@@ -311,7 +289,9 @@ def _visible(text: str, change: Callable[[str], str] = str, *unseen: Unseen) -> 
 
 
 def _remains(unseen: re.Match[str]) -> str:
-    """Return the words that a component shows, and the line ends."""
-    is_component = unseen[0][:1] == "<" and unseen[0][1:2].isupper()
-    words = ": ".join(shown[2] for shown in _SHOWN.finditer(unseen[0])) if is_component else ""
-    return (f"{words} " if words else "") + "\n" * unseen[0].count("\n")
+    """Return the words that a template tag or a component shows, and the line ends."""
+    words = unseen.groupdict().get("words") or ""
+    if unseen[0][:1] == "<" and unseen[0][1:2].isupper():
+        words = "".join(f"{shown[2]}: " for shown in _SHOWN.finditer(unseen[0])).removesuffix(": ")
+        words += " " * bool(words)
+    return words + "\n" * unseen[0].count("\n")

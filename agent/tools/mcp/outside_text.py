@@ -75,20 +75,19 @@ def _sanitize_schema(value: Any) -> Any:
 
 def _prune_definitions(schema: dict[str, Any]) -> None:
     """Drop unused definitions: some servers send all of theirs with each tool."""
-    definitions = {place: schema.pop(place) for place in _DEFINITIONS if isinstance(schema.get(place), dict)}
-    used: dict[str, dict[str, Any]] = {}
-    text = json.dumps(schema)
-    while text:
-        new = {
-            (place, name): item
-            for place, items in definitions.items()
-            for name, item in items.items()
-            if name not in used.get(place, {}) and json.dumps(f"#/{place}/{name}")[1:-1] in text
-        }
-        for (place, name), item in new.items():
-            used.setdefault(place, {})[name] = item
-        text = json.dumps([*new.values()]) if new else ""
-    schema.update(used)
+    definitions = {
+        f"#/{place}/{name}": item
+        for place in _DEFINITIONS
+        if isinstance(schema.get(place), dict)
+        for name, item in schema.pop(place).items()
+    }
+    links = _LINK.findall(json.dumps(schema))
+    for link in links:  # more are added
+        path = "/".join(link.split("/")[:3])
+        if path in definitions:
+            _, place, name = path.split("/")
+            schema.setdefault(place, {})[name] = definitions.pop(path)
+            links += _LINK.findall(json.dumps(schema[place][name]))
 
 
 def _has_only_own_links(schema: Mapping[str, Any], text: str) -> bool:

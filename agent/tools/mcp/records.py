@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Final
 
 from agent.json_data import mapping, objects, string
@@ -34,6 +34,10 @@ _DATES: Final = (
     *("modifiedat", "lastupdated", "when", "date", "created", "createdat", "createdtime"),
 )
 _KEYS: Final = ("id", "key", "pageid")
+# What a list says of the call, and not of its records.
+_CALL: Final = frozenset(
+    {"ok", "success", "object", "type", "requestid", "startat", "offset", "maxresults", "limit", "pagesize", "perpage"}
+)
 # Parts of one record. Other nested objects are people, places and other documents: their names are not its title.
 _PARTS: Final = frozenset(
     {
@@ -124,19 +128,18 @@ class Record:
 def read_results(texts: Sequence[str], structured: Any = None) -> list[Record]:
     """Return the records of a result's texts, and of its structured content if the texts omit something of it."""
     parts = [read_records(text) for text in texts]
-    shown = " ".join(record.text for record in chain.from_iterable(parts))
-    if {*_WORD.findall(" ".join(leaf for _, leaf in _leaves(structured)))} - {*_WORD.findall(shown)}:
+    shown = {*_WORD.findall(" ".join(record.text for record in chain.from_iterable(parts)))}
+    if {*_WORD.findall(" ".join(leaf for _, leaf in _leaves(structured)))} - shown:
         parts.append(read_records(json.dumps(structured)))
     records = [*chain.from_iterable(parts)]
     named = [record for record in records if record.title or record.url]
     if len(named) == 1 and all(len(part) == 1 for part in parts):  # a page whose text is in separate parts
         return [replace(named[0], text="\n".join(record.text for record in records))]
     joined: list[Record] = []
-    for record in records:  # adjacent records without a name are one text in several parts
-        if joined and not (record.title or record.url or joined[-1].title or joined[-1].url):
-            joined[-1] = replace(joined[-1], text=f"{joined[-1].text}\n{record.text}")
-        else:
-            joined.append(record)
+    for is_named, group in groupby(records, lambda record: bool(record.title or record.url)):
+        first, *more = group  # adjacent records without a name are one text in several parts
+        text = "\n".join(record.text for record in (first, *more))
+        joined += [first, *more] if is_named else [replace(first, text=text)]
     return joined
 
 
@@ -148,10 +151,11 @@ def read_records(text: str) -> list[Record]:
         return [Record(text=_readable(value), title=_to_title(title[1] if title else ""))]
     items, rest = _split(value)
     base = next((each for each in _values(value, ("base", "baseurl")) if _is_address(each)), "")
-    listed = {"False", *map(str, range(len(items) + 1))}  # the rest of a list is worth a record if it says more
-    kept = [] if items and all(leaf in listed for _, leaf in _leaves(rest)) else [rest]
+    known = {"False", *map(str, range(len(items) + 1))}  # the rest of a list is a record only if it says more
+    if not items or any(leaf not in known and _word(name) not in _CALL for name, leaf in _leaves(rest)):
+        items = [rest, *items]
     head = [Record(text=before)] if before else []
-    return [*head, *(_record(item, base) for item in [*kept, *items])]
+    return [*head, *(_record(item, base) for item in items)]
 
 
 def _decode_result(text: str) -> tuple[str, Any]:
@@ -190,11 +194,8 @@ def _split(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
     """Return the records that a result lists and what remains of it, which is the whole result if it lists none."""
     value = _decode(value)
     if isinstance(value, list):
-        entries = [_decode(each) for each in value]
-        flat = chain.from_iterable(each if isinstance(each, list) else [each] for each in entries)
-        nodes = (each.get("node", each) if isinstance(each, Mapping) else each for each in flat)
-        items = [each for each in nodes if each is not None]
-        return (items, None) if 2 * sum(map(_is_record, items)) >= max(len(items), 1) else ([], value)
+        items = [item for item in map(_decode, value) if item is not None]
+        return (items, None) if items and 2 * sum(map(_is_record, items)) >= len(items) else ([], value)
     if not isinstance(value, Mapping) or depth > _MAX_WRAPPERS:
         return [], value
     if len(value) > 1 and all(map(_is_record, value.values())):  # records under their ids
@@ -313,6 +314,11 @@ def _lines(value: Any) -> Iterator[str]:
         yield text if "\n" in text or not name else f"{name}: {text}"
 
 
+def _is_part(key: Any, item: Any) -> bool:
+    has_objects = isinstance(item, list) and any(isinstance(each, Mapping) for each in item) and not _plain(item)
+    return _word(key) in _PARTS and (has_objects or isinstance(item, Mapping))
+
+
 def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield each text of a value with its name, which has the names of the objects around it."""
     value = _decode(value)
@@ -327,12 +333,13 @@ def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, s
         is_property = isinstance(kind, str) and kind in value and "object" not in value  # Notion's
         given = {"": value[kind]} if is_property else value
         for key, item in zip(given, map(_decode, given.values()), strict=True):
-            is_part = isinstance(item, Mapping) and (_word(key) in _PARTS or (not depth and len(value) == 1))
-            label = str(key).replace("_", " ").strip()
-            yield from _leaves(item, name if is_part else f"{name} {label}".strip(), depth + 1)
+            is_only = not depth and len(value) == 1 and isinstance(item, Mapping)
+            label = "" if is_only or _is_part(key, item) else str(key).replace("_", " ")
+            yield from _leaves(item, f"{name} {label}".strip(), depth + 1)
     elif isinstance(value, list):
-        texts = [_plain(item) for item in value]
-        for item in [", ".join(texts)] if all(texts) else value:
+        items = [*map(_decode, value)]
+        texts = [*map(_plain, items)]
+        for item in [", ".join(texts)] if all(texts) else items:
             yield from _leaves(item, name, depth + 1)
 
 

@@ -57,13 +57,11 @@ def test_records_read_like_lines(text: str, said: list[str]) -> None:
         "\ufeff" + json.dumps({"results": HITS}),
         f"```json\n{json.dumps(HITS)}\n```",
         "\n".join(map(json.dumps, HITS)),
-        "\n".join(json.dumps([each]) for each in HITS),
         json.dumps(json.dumps(json.dumps({"results": HITS}))),
         json.dumps([json.dumps(each) for each in HITS]),
         json.dumps({"data": {"pages": {"edges": [{"cursor": "x", "node": each} for each in HITS]}}}),
         json.dumps({"data": {"issues": {"nodes": HITS}}}),
         json.dumps({"result": {"items": HITS}}),
-        json.dumps([HITS]),
         json.dumps([*HITS, None]),
         json.dumps({"7": LEAVE, "8": PAY}),
         json.dumps({"results": {"7": LEAVE, "8": PAY}}),
@@ -71,7 +69,7 @@ def test_records_read_like_lines(text: str, said: list[str]) -> None:
         json.dumps({"documents": [{"page_content": "x", "metadata": each} for each in HITS]}),
         str(HITS),
     ],
-    ids=range(16),
+    ids=range(14),
 )
 def test_each_listed_document_is_a_source_of_its_own(text: str) -> None:
     records = read_records(text)
@@ -84,7 +82,7 @@ def test_each_listed_document_is_a_source_of_its_own(text: str) -> None:
     [
         ({"results": HITS, "next_cursor": "abc"}, "next cursor: abc"),
         ({"results": HITS, "has_more": True, "total": 2}, "has more: True\ntotal: 2"),
-        ({"results": HITS, "total": 240}, "total: 240"),
+        ({"total": 240, "start_at": 0, "max_results": 10, "issues": HITS}, "total: 240"),
         ({"query": "q", "results": HITS, "facets": [{"name": "ENG", "count": 2}] * 3}, "query: q\n"),
         ({"title": "Results", "results": HITS}, "title: Results"),
         ({"pages": HITS, "users": [{"name": "Ann"}]}, "users name: Ann"),
@@ -162,6 +160,25 @@ MACRO = (
 )  # fmt: skip
 def test_values_are_shown_as_a_person_would_read_them(value: object, text: str) -> None:
     assert read_records(json.dumps(value))[0].text == text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"total": 2, "start_at": 0, "max_results": 10, "issues": HITS},
+        {"object": "list", "results": HITS, "next_cursor": None, "has_more": False, "type": "page", "request_id": "x"},
+        {"ok": True, "messages": HITS, "response_metadata": {"next_cursor": ""}},
+    ],
+    ids=["jira", "notion", "slack"],
+)
+def test_what_a_server_says_of_the_call_is_no_source(value: object) -> None:
+    assert titles_and_links(read_records(json.dumps(value))) == BOTH
+
+
+def test_blocks_of_a_page_are_not_prefixed_with_the_name_of_their_list() -> None:
+    block = {"object": "block", "type": "paragraph", "paragraph": {"rich_text": [{"plain_text": "90 days"}]}}
+    (record,) = read_records(json.dumps({"object": "list", "results": [block]}))
+    assert record.text.splitlines()[1:] == ["object: block", "type: paragraph", "paragraph rich text: 90 days"]
 
 
 def test_a_line_before_the_json_is_shown() -> None:
