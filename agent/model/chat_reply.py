@@ -56,6 +56,7 @@ class TagStream:
     _section: int = 0
     _untagged_from: int = 0
     _held: str = ""
+    _last: str = ""  # the character before the held text
     _pieces: list[TypedText] = field(default_factory=list)
 
     def feed(self, chunk: str) -> list[TypedText]:
@@ -64,17 +65,19 @@ class TagStream:
         typed: list[TypedText] = []
         start = 0
         for tag in _TAG.finditer(text):
-            if tag.end() - tag.start() > MAX_TAG:
+            slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
+            is_answer, before = word in "aA", text[tag.start() - 1] if tag.start() else self._last
+            is_named = before == "`" and not (slash or is_answer)  # an answer about "`<think>`"
+            if is_named or tag.end() - tag.start() > MAX_TAG:
                 continue
             self._emit(typed, text[start : tag.start()])
-            slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
-            is_dropped = self._turn(slash + ("answer" if word in "aA" else "thinking"))
+            is_dropped = self._turn(slash + ("answer" if is_answer else "thinking"))
             start = tag.end() if is_dropped else tag.start()
         # A tag contains no second bracket that opens, so only the last one of each kind matters.
         lasts = (text.rfind(opening, max(start, len(text) - MAX_TAG + 1)) for opening in "<[◁")
         hold = min((last for last in lasts if last >= 0 and _may_become_tag(text[last:])), default=len(text))
         self._emit(typed, text[start:hold])
-        self._held = text[hold:]
+        self._last, self._held = text[hold - 1] if hold else self._last, text[hold:]
         return typed
 
     def close(self) -> list[TypedText]:

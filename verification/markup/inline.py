@@ -33,7 +33,7 @@ LEAKED_NAME = (
 )
 LEAKED_TAG = re.compile(
     rf"</?(?:{LEAKED_NAME})(?:\s[^<>\n]*)?>|<\|/?[A-Za-z_]{{3,40}}\|?>|</?[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>"
-    r"|\[/?think(?:ing)?\](?!\()|◁/?\w{1,40}▷",
+    r"|(?:(?<![^\n])\[|\[/)think(?:ing)?\](?!\()|◁/?think\w{0,40}▷",
     re.IGNORECASE,
 )
 _NO_MARKUP = frozenset(string.ascii_letters + string.digits + ":/.@'\",;%?")

@@ -35,7 +35,8 @@ _CODE_TOKEN: Final = re.compile(
 )
 _SENTENCE_END: Final = re.compile(r"[.!?\]](?:\s|$)|[。！？]")
 _ENTRY: Final = re.compile(
-    r"^(?:- )?([a-z_]\w*|Thought|(?:Final )?[Aa]nswer)[ \t]*[:=](?:[ \t]*[|>][-+\d]?)?(?:(?=\s)|(?<==))", re.MULTILINE
+    r"^(?:- )?([a-z_]\w*|Thought|(?:Final )?[Aa]nswer)[ \t]*[:=](?:[ \t]*[|>][-+\d]?)?(?:(?=\s)|(?<=answer=))",
+    re.MULTILINE,
 )
 _CITED_ITEM: Final = re.compile(r"^- .*\[\d{1,9}\][.!?]?$", re.MULTILINE)
 _DOCUMENT_MARK: Final = re.compile(r"\A(?:---|\[\w+\])[ \t]*\n|\n(?:---|\.\.\.)\Z")
@@ -119,7 +120,7 @@ def _texts(text: str, *, in_fence: bool = False) -> list[str] | None:
         return []
     if fenced := _FENCED.fullmatch(text):  # an answer may be code, unless its one text is a sentence
         texts = _texts(fenced[2].strip(), in_fence=True)
-        return texts if texts and len(texts) == 1 and _is_sentence(texts[0]) else None
+        return texts if texts and len(texts) == 1 and is_sentence(texts[0]) else None
     plain = unescape(text) if text.lstrip("{[(").startswith("&") else text
     if element := _ELEMENT.fullmatch(plain):
         return [element[2]] if element[1].lower() not in HTML_TAGS | _NOT_SHOWN else None
@@ -140,7 +141,7 @@ def _shown_texts(strings: list[_Keyed]) -> list[str]:
     visible = [each for each in strings if each[1].strip() and _NOT_SHOWN.isdisjoint(each[0])]
     answers = [text for keys, text in visible if keys[-1] in _ANSWERS]
     others = [text for keys, text in visible if keys[-1] not in _ANSWERS]
-    return answers if len(answers) == 1 and not any(map(_is_sentence, others)) else [text for _, text in visible]
+    return answers if len(answers) == 1 and not any(map(is_sentence, others)) else [text for _, text in visible]
 
 
 def _read_code(text: str) -> tuple[list[_Keyed] | None, bool]:
@@ -176,7 +177,7 @@ def _wrapped_text(text: str) -> str | None:
     for token in _CODE_TOKEN.finditer(text):
         if token.start() > _MAX_LEAD or (token["prose"] and token[0] not in "<>?@&|!#\\'"):
             break
-        if token["string"] and _is_sentence(token["inner"]):
+        if token["string"] and is_sentence(token["inner"]):
             is_wrapped = is_named and _TAIL.fullmatch(text, token.end())
             return _decode(token["inner"], token["raw"] or "") if is_wrapped else None
         word = (token["inner"] or token["word"] or "").rpartition(".")[2].lstrip("$").casefold()
@@ -195,7 +196,7 @@ def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> b
     if text[0] in _PAIRS:
         return bool(strings and text[-1] in ")]}") or not text.strip("{}[] \n") or ("{" in text and ":" in text)
     in_call = any(token["sign"] in _PAIRS for token in tokens)  # but print("hello") is code
-    return any(keys[-1] in _ANSWERS or (in_call and _is_sentence(string)) for keys, string in strings)
+    return any(keys[-1] in _ANSWERS or (in_call and is_sentence(string)) for keys, string in strings)
 
 
 def _are_words(left: re.Match[str], right: re.Match[str]) -> bool:
@@ -232,8 +233,9 @@ def _entries(text: str) -> list[_Keyed] | None:
     entries: list[_Keyed] = [
         ((key,), dedent(value.strip("\n")).strip()) for key, value in zip(keys, parts[1::2], strict=True)
     ]
-    return entries if any(key in _ANSWERS and _is_sentence(text) for (key,), text in entries) else None
+    return entries if any(key in _ANSWERS and is_sentence(text) for (key,), text in entries) else None
 
 
-def _is_sentence(text: str) -> bool:
+def is_sentence(text: str) -> bool:
+    """Return True for a text with at least five words, or with the end of a sentence."""
     return len(text.split()) >= _MIN_WORDS or bool(_SENTENCE_END.search(text))

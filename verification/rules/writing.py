@@ -9,8 +9,9 @@ headings of the cited sources.
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from html import unescape
 from itertools import accumulate
 from typing import Final
 
@@ -20,10 +21,10 @@ from verification.markup.inline import HTML_TAGS, LEAKED_NAME, LEAKED_TAG
 from verification.markup.lines import CITATION
 from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import FormFault, apply_edits, segments
-from verification.markup.serialised import is_serialised, unwrap
+from verification.markup.serialised import is_sentence, is_serialised, unwrap
 from verification.rules.references import cited_sources
 from verification.text.language import compile_pattern, content_stems, detect_language, load_table, values_by_language
-from verification.types import Dialect, Reading, RuleName, Source, Violation
+from verification.types import Dialect, Reading, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
 # Repair improves these, but Slack shows them well enough: they are not violations.
@@ -37,7 +38,10 @@ _MACHINE_JSON = re.compile(
     r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"
     r"|\{\s*\"(?:thought|thinking|reasoning)\"\s*:"
 )
-_ANY_TAG = re.compile(r"<(/?)([A-Za-z][\w:-]{0,40})>")
+_ANY_TAG = re.compile(r"(?P<bracket>[<\[{◁])\s?(?P<slash>/?)\s?(?P<name>[^\W\d][\w:. -]{0,40})[>\]}▷](?!\()")
+_OPENED_TEXT = re.compile(r"\w|\s*\n")
+_MAX_LOOK = 400  # characters after a tag
+_NAME_IN_TAG = re.compile(r"(?:[<\[{]|&lt;)/?([^\W\d][\w:.-]{0,40})")
 _LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
 _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 
@@ -47,7 +51,8 @@ def well_formed(reading: Reading) -> Iterator[Violation]:
     draft, limit = reading.draft, CHUNK_LIMITS[reading.draft.dialect]
     only_there = [each for chunk in reading.chunks for each in violations(chunk, draft.dialect, limit=limit)]
     unwrapped = unwrap(draft.text)[0] if draft.repair else draft.text
-    only_there += [_violation(unwrapped, fault) for fault in _wrapping_tags(unwrapped, draft.sources)]
+    unwrapped, texts = unescape(unwrapped), [draft.question, draft.known_text, *(each.text for each in draft.sources)]
+    only_there += [_violation(unwrapped, fault) for fault in _wrapping_tags(unwrapped, texts)]
     if draft.repair and reading.chunks and not only_there:
         # Only the chunks are sent. In the model's own text a tag may leak that repair has hidden in a table.
         leaks = _leaks(draft.text) if "<" in draft.text and "|" in draft.text else ()
@@ -95,15 +100,26 @@ def _leaks(text: str) -> Iterator[FormFault]:
             yield from (FormFault(leak, *match.span()) for match in pattern.finditer(text, start, end))
 
 
-def _wrapping_tags(text: str, sources: Sequence[Source]) -> Iterator[FormFault]:
-    """Yield each tag that wraps a text, or opens the answer, as models mark thoughts; not HTML or a source's tags."""
-    ends = {match[2] for match in _ANY_TAG.finditer(text) if match[1]}
-    begin = len(text) - len(text.lstrip())
-    for kind, start, end in segments(text) if "<" in text else ():
-        for tag in _ANY_TAG.finditer(text, start, end) if kind == "text" else ():
-            wraps = tag[2] in ends or tag.start() == begin
-            if wraps and tag[2].lower() not in HTML_TAGS and not any(tag[0] in source.text for source in sources):
+def _wrapping_tags(text: str, texts: Iterable[str]) -> Iterator[FormFault]:
+    """Yield each tag around a sentence or at the beginning, as models mark thoughts; not HTML or one of ``texts``."""
+    parts = [(start, end) for kind, start, end in segments(text) if kind == "text"]
+    tags = [tag for span in parts for tag in _ANY_TAG.finditer(text, *span)]
+    known = HTML_TAGS | {name.lower() for page in texts for name in _NAME_IN_TAG.findall(page)} if tags else ()
+    opened: dict[str, re.Match[str]] = {}
+    closed = {tag["bracket"] + tag["name"] for tag in tags if tag["slash"]}
+    for tag in (each for each in tags if each["name"].lower() not in known):
+        name, is_angle = tag["bracket"] + tag["name"], tag["bracket"] == "<"
+        if not tag["slash"]:
+            opened[name] = tag
+            # A placeholder may begin a sentence: "<name> is ...".
+            begins = tag is tags[0] and is_angle and not text[: tag.start()].strip()
+            if begins and name not in closed and _OPENED_TEXT.match(text, tag.end()):
                 yield FormFault("tag", *tag.span())
+        elif name in opened or is_angle:
+            opening = opened.pop(name, None)
+            at = opening.end() if opening else 0
+            if is_sentence(_ANY_TAG.sub(" ", text[at : min(tag.start(), at + _MAX_LOOK)])):  # "<port>80</port>" is XML
+                yield from (FormFault("tag", *each.span()) for each in (opening, tag) if each)
 
 
 _MAX_MINIMUM: Final = 50

@@ -91,6 +91,8 @@ def test_nothing_but_tags_is_lost(text: str) -> None:
         ("<thinking>a</answer>b</thinking>c", [("thinking", "a"), ("thinking", "b"), ("untagged", "c")]),
         ("<answer>a<think><think>c</think>d", [("answer", "a"), ("thinking", "c"), ("answer", "d")]),
         ("<answer>x<thinking>y</answer></thinking>z", [("answer", "x"), ("thinking", "y"), ("untagged", "z")]),
+        ("<answer>a `<think>` b</answer>", [("answer", "a `<think>` b")]),
+        ("<think>a `b`</think>c", [("thinking", "a `b`"), ("untagged", "c")]),
         ("x < answer and y > z", [("untagged", "x < answer and y > z")]),
         ("<answers>", [("untagged", "<answers>")]),
         ("<answer" + " " * MAX_TAG + ">", [("untagged", "<answer" + " " * MAX_TAG + ">")]),

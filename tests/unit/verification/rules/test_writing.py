@@ -326,6 +326,10 @@ def test_text_from_ones_own_words_may_be_in_any_language() -> None:
         ("<search_quality_reflection>", "</search_quality_reflection>"),
         ("<cot>", "</cot>"),
         ("<plan>", "</plan>"),
+        ("<思考>", "</思考>"),
+        ("<inner monologue>", "</inner monologue>"),
+        ("< notes>", "</ notes>"),
+        ("&lt;cot&gt;", "&lt;/cot&gt;"),
     ],
 )
 def test_thoughts_in_any_tags_fail_an_answer(opening: str, closing: str) -> None:
@@ -335,7 +339,22 @@ def test_thoughts_in_any_tags_fail_an_answer(opening: str, closing: str) -> None
             assert "mrkdwn" in {each.rule for each in check(Draft(text=text, dialect=dialect)).errors}, text
 
 
-def test_a_placeholder_and_the_tags_of_a_source_are_no_thoughts() -> None:
-    pages = (Source(id=1, title="", text="Write <limit>600</limit> into the file."),)
-    for text in ("Replace it with <your-key> and <plan>.", "Write <limit>600</limit> into the file [1].", "`<a>x</a>`"):
-        assert "mrkdwn" not in {each.rule for each in check(Draft(text=text, sources=pages)).errors}, text
+@pytest.mark.parametrize("around", ["[cot]{}[/cot]", "{{cot}}{}{{/cot}}", "◁cot▷{}◁/cot▷", '<cot level="1">{}</cot>'])
+def test_thoughts_between_tags_in_any_brackets_fail_an_answer(around: str) -> None:
+    text = f"{around.format('They may want to know the limit')}\n\nThe limit is 600."
+    for dialect in get_args(Dialect):
+        assert "mrkdwn" in {each.rule for each in check(Draft(text=text, dialect=dialect)).errors}
+
+
+def test_placeholders_markup_and_the_tags_of_a_source_are_no_thoughts() -> None:
+    page = 'Write <limit unit="s">600</limit> into the file. The note is in &lt;note&gt;. Do [plan] and [/plan].'
+    for text in (
+        "Replace it with <your-key> and <plan>.", "<name> is the name of your team.", "<Enter> sends, <Esc>+<C> ends.",
+        "Write <limit>600 requests of each key</limit> into the file [1].", "<LIMIT> is the number of requests [1].",
+        "The note is in <note>the text of your note</note> [1].", "Between [plan] your plan for the day [/plan] [1].",
+        "`<a>x</a>`", "Set <server><host>a</host><port>80</port></server>.", "<title> and <script> go in the head.",
+        "Box<T> is a type. `</T>` closes it.", "The [thinking] phase is the first.", "See [/help] and {/if}.",
+        "<my-button>Save</my-button> is a button.", "The keys are ◁back▷ and ◁next▷.", "List<String> names",
+    ):  # fmt: skip
+        verdict = check(Draft(text=text, sources=(Source(id=1, title="", text=page),)))
+        assert "mrkdwn" not in {each.rule for each in verdict.errors}, text
