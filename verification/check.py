@@ -90,7 +90,7 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     reading, unsupported, moved = _check_against_sources(clean, text, wall)
     broken = [each for name, rule in RULES.items() for each in wall.around(name, _apply, rule, reading) or ()]
     if removed and not draft.repair:
-        detail = "The text holds control characters or halves of characters."
+        detail = "The text contains control characters or halves of characters."
         broken.append(replace(reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text."), words=""))
     violations = dict.fromkeys([*wall.failures, *broken, *unsupported])
     return Verdict(
@@ -145,7 +145,7 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     """Check the claims against the sources, and correct wrong citations if that gives a better verdict."""
     exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent with a label that says so
     basis = None if exempt else wall.around("claim_supported", read_basis, draft, text)
-    reading, findings = _read_draft(draft, text, basis, wall)
+    reading, findings = _build_reading(draft, text, basis, wall)
     # A judge finds the right source more reliably than a count of shared words.
     if basis is None or not draft.repair or draft.has_judge:
         return reading, findings, ()
@@ -153,7 +153,7 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     movable = [each for each in doubts if each.cited and ids.issuperset(each.cited)]
     moved, repairs = wall.around("claim_supported", fix_citations, basis, text, movable) or (text, ())
     if repairs:
-        other, other_findings = _read_draft(draft, moved, basis, wall)
+        other, other_findings = _build_reading(draft, moved, basis, wall)
         other_doubts = _doubtful_claims(other, other_findings)
         # Otherwise citations moved to pages with the same numbers.
         if (_count_errors(other_findings), len(other_doubts)) < (_count_errors(findings), len(doubts)):
@@ -170,7 +170,7 @@ def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 
-def _read_draft(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tuple[Reading, Violations]:
+def _build_reading(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tuple[Reading, Violations]:
     """Build the reading for the rules. After a crash they read all text as prose without claims, the strictest view."""
     # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
     known_text = "\n".join([draft.question, draft.known_text, *(source.title for source in draft.sources)])

@@ -91,8 +91,8 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         lines.append(f"Little is left: {left}. Respond with what there is.")
     if not question.addressed:
         lines.append(prompt_text("unaddressed") + (' As JSON: {"action": "no_reply"}.' if as_json else ""))
-    if context.complaint:
-        lines.append(f"Your last decision was not carried out: {context.complaint} Decide again.")
+    if context.objection:
+        lines.append(f"Your last decision was not carried out: {context.objection} Decide again.")
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
     form = (json.dumps(tool, ensure_ascii=False) for tool in tools)
     lines.append("\n".join((prompt_text("decide_json"), *form)) if as_json else prompt_text("decide"))

@@ -96,13 +96,13 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideContext(TurnContext):
-    """Everything that a decision may depend on. ``complaint`` says what was wrong with the last decision."""
+    """Everything that a decision may depend on. ``objection`` says what was wrong with the last decision."""
 
     plan: Plan | None
     tools: tuple[ToolSpec, ...]
     budget: Budget
     used: Usage
-    complaint: str = ""
+    objection: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

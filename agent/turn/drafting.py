@@ -53,13 +53,13 @@ class Attempt:
 
     draft: Draft
     verdict: Verdict
-    cleared: bool = False  # it passed every rule, before the judge
+    passed_rules: bool = False  # before the judge
     whole: bool = True  # False if the model was stopped at the first fault, so the rest of the draft is unknown
 
     def better_than(self, other: Attempt) -> bool:
         """Compare drafts: those that passed the rules first, then those read to the end, then by verdict."""
-        if (self.cleared, self.whole) != (other.cleared, other.whole):
-            return (self.cleared, self.whole) > (other.cleared, other.whole)
+        if (self.passed_rules, self.whole) != (other.passed_rules, other.whole):
+            return (self.passed_rules, self.whole) > (other.passed_rules, other.whole)
         return is_better(self.verdict, other.verdict)
 
 
@@ -166,7 +166,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
         draft_length=Length(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
-    return Attempt(draft=draft, verdict=verdict, cleared=ruled.passed, whole=not progress.live.is_cut_short)
+    return Attempt(draft=draft, verdict=verdict, passed_rules=ruled.passed, whole=not progress.live.is_cut_short)
 
 
 async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:

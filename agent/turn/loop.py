@@ -44,7 +44,7 @@ from agent.turn.replies import budget_notice, model_failure
 
 log = structlog.get_logger()
 
-MAX_COMPLAINTS = 1
+MAX_OBJECTIONS = 1
 """An unusable decision is returned to the model once, then counts as a failed step."""
 TOOL_TIMEOUT_S = 30.0
 MAX_RESULT_CHARS = 16_000  # maximum characters of a result for the model
@@ -150,9 +150,9 @@ async def _decide(progress: Progress) -> Action:
     reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
         return Respond()
-    complaint = ""
-    for _ in range(MAX_COMPLAINTS + 1):
-        action, complaint = await _decide_once(progress, complaint)
+    objection = ""
+    for _ in range(MAX_OBJECTIONS + 1):
+        action, objection = await _decide_once(progress, objection)
         if action is not None:
             return action
     log.warning("control_output_malformed", thread=str(progress.question.thread))
@@ -163,7 +163,7 @@ async def _decide(progress: Progress) -> Action:
     return Respond()
 
 
-async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | None, str]:
+async def _decide_once(progress: Progress, objection: str) -> tuple[Action | None, str]:
     progress.emit(ModelStart(phase="decide", model=progress.model.name))
     state = progress.state
     context = DecideContext(
@@ -177,7 +177,7 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
         tools=tuple(tool.spec for tool in progress.tools.values()),
         budget=progress.budget,
         used=progress.used,
-        complaint=complaint,
+        objection=objection,
         left_out=progress.left_out,
     )
     try:
@@ -194,7 +194,7 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
 
 
 def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
-    """Return the action, or a complaint. Text for a person must pass the rules on formatting and safety."""
+    """Return the action, or an objection. Text for a person must pass the rules on formatting and safety."""
     if isinstance(action, NoReply) and progress.question.addressed:
         return None, "The last message is for you. 'no_reply' is not possible."
     if _repeats_last_step(progress, action):

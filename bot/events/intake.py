@@ -294,7 +294,7 @@ class Intake:
             thread,
             incoming.to_json(),
             fuller=is_fuller,
-            said=incoming.event_ts or incoming.ts,
+            slack_ts=incoming.event_ts or incoming.ts,
             event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
             hold_s=TWIN_WAIT_S if place in self._twins and not files_known else 0.0,
         )

@@ -44,7 +44,7 @@ MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
 _MILLISECONDS = re.compile("[0-9]{1,15}")
-_SAID = re.compile(r"\d{10}\.\d{6}")
+_SLACK_TS = re.compile(r"\d{10}\.\d{6}")
 
 
 def load_script(redis: Redis, name: str) -> AsyncScript:
@@ -182,21 +182,21 @@ class Mailbox:
         body: str,
         *,
         event_ids: Sequence[str],
-        said: str = "",
+        slack_ts: str = "",
         hold_s: float = 0.0,
         fuller: bool = False,
     ) -> bool:
         """Store a message. Return False if any of ``event_ids`` was seen in the last 24 h, so it is already stored.
 
-        In either case all of ``event_ids`` count as seen afterwards. ``said`` (Slack's ts) puts the message before
-        later ones. No worker claims it for ``hold_s``, unless a ``fuller`` event about the same message arrives: its
+        In either case all of ``event_ids`` count as seen afterwards. ``slack_ts`` puts the message before later
+        ones. No worker claims it for ``hold_s``, unless a ``fuller`` event about the same message arrives: its
         body then replaces the stored one.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is not a duplicate
         # Half an emoji in a cut text has no UTF-8 form. If it were refused, Slack would send it again and again.
         text = body.encode("utf-8", "replace")
         unique = uuid.uuid4().hex
-        message_id = f"{said}/{unique[:12]}" if _SAID.fullmatch(said) else unique
+        message_id = f"{slack_ts}/{unique[:12]}" if _SLACK_TS.fullmatch(slack_ts) else unique
         how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
         arguments = [thread, message_id, text, *how, *ids]
         stored = await self._wakeup.ring_if_asked(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
@@ -234,7 +234,7 @@ class Mailbox:
             raise missed
         return claimed
 
-    async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
+    async def renew_leases(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
         """Renew these leases in Redis and locally. Those that Redis refuses are lost. Each shard is independent."""
         missed: RedisError | None = None
         by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}

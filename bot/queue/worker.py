@@ -162,7 +162,7 @@ class Worker:
         lease_s = self.mailbox.lease_s
         async with asyncio.TaskGroup() as service:
             helpers = [
-                service.create_task(_repeat(self._beat, lease_s / 4), name="worker:beat"),
+                service.create_task(_repeat(self._renew_leases, lease_s / 4), name="worker:leases"),
                 service.create_task(_repeat(self._listen, 0.0), name="worker:listen"),
                 service.create_task(_repeat(self._sweep_once, self.sweep_s), name="worker:sweep"),
             ]
@@ -309,11 +309,11 @@ class Worker:
                 line("turn_ended", **log_fields(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
-    async def _beat(self) -> float:
+    async def _renew_leases(self) -> float:
         """Renew all leases, four times per lease length. Retry a failure sooner."""
         turns, pause_s = list(self._running), self.mailbox.lease_s / 4
         try:
-            await self.mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
+            await self.mailbox.renew_leases([(turn.claimed, turn.lease) for turn in turns])
         except RedisError as error:
             log.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
             pause_s /= 4

@@ -337,9 +337,11 @@ class TeamServices:
         """Store a message whose lease is lost, if Redis was emptied: otherwise its event ids are known for a day."""
         claimed, event_ids = job.claimed, job.incoming.event_ids
         if event_ids and claimed.waited_s < SEEN_TTL_S / 2:
-            said = claimed.id.partition("/")[0]
+            slack_ts = claimed.id.partition("/")[0]
             with suppress(RedisError):
-                if await self.stores.mailbox.enqueue(claimed.thread, claimed.body, event_ids=event_ids, said=said):
+                if await self.stores.mailbox.enqueue(
+                    claimed.thread, claimed.body, event_ids=event_ids, slack_ts=slack_ts
+                ):
                     log.warning("question_stored_again", message_id=claimed.id)
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:

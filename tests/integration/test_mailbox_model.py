@@ -117,7 +117,7 @@ class MailboxMachine(RuleBasedStateMachine):
     def enqueue(self, thread: str, ids: list[str], said: str) -> None:
         self.sent += 1
         body = f"message {self.sent}"
-        stored = self.wait(self.mailbox.enqueue(thread, body, event_ids=ids, said=said))
+        stored = self.wait(self.mailbox.enqueue(thread, body, event_ids=ids, slack_ts=said))
         assert stored == (not self.known.intersection(ids))
         self.known.update(ids)
         if stored:
@@ -204,7 +204,7 @@ class MailboxMachine(RuleBasedStateMachine):
         m = self.model[thread]
         assert m.holder is not None
         lease = Lease(now())
-        self.wait(self.mailbox.beat([(m.holder, lease)]))
+        self.wait(self.mailbox.renew_leases([(m.holder, lease)]))
         assert lease.is_held()
         assert lease.is_held()
         m.lapsed = False
@@ -226,7 +226,7 @@ class MailboxMachine(RuleBasedStateMachine):
         old = data.draw(st.sampled_from(self.former))
         lease = Lease(old.leased_until)
         assert not self.wait(self.mailbox.finish(old, verb))
-        self.wait(self.mailbox.beat([(old, lease)]))
+        self.wait(self.mailbox.renew_leases([(old, lease)]))
         assert not lease.is_held()
         assert not lease.is_held()
         with pytest.raises(LeaseLost):

@@ -79,7 +79,7 @@ async def test_every_acknowledged_question_survives_a_fail_over_and_is_handled_o
 async def _beats(mailbox: Mailbox, held: list[Claimed]) -> bool:
     try:
         leases = [Lease(now()) for _ in held]
-        await mailbox.beat(zip(held, leases, strict=True))
+        await mailbox.renew_leases(zip(held, leases, strict=True))
         return all(lease.is_held() for lease in leases)
     except RedisError:
         return False

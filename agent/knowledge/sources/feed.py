@@ -90,7 +90,7 @@ class FeedSource(DocumentSource):
             except OSError as error:
                 raise ReadError(reason=f"cannot be read ({error.strerror})") from error
             return
-        with tempfile.TemporaryFile() as known, tempfile.TemporaryFile() as complaints:
+        with tempfile.TemporaryFile() as known, tempfile.TemporaryFile() as errors:
             known.writelines(orjson.dumps({"key": k, "revision": r}) + b"\n" for k, r in revisions.items())
             known.seek(0)
             try:
@@ -100,7 +100,7 @@ class FeedSource(DocumentSource):
                     env=dict(self.environment),
                     stdin=known,
                     stdout=subprocess.PIPE,
-                    stderr=complaints,
+                    stderr=errors,
                     start_new_session=True,
                 )
             except OSError as error:
@@ -117,7 +117,7 @@ class FeedSource(DocumentSource):
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)  # with all its children
             if code:
-                raise ReadError(reason=f"ended with exit code {code}{_last_line(complaints)}; its documents stay")
+                raise ReadError(reason=f"ended with exit code {code}{_last_line(errors)}; its documents stay")
 
     def _document(self, fields: dict[str, Any], line: bytes, folder: Path, run: IndexRun) -> Readable | None:
         """Return the document of one line. A line that cannot be used is added to ``run.failed``."""
@@ -205,9 +205,9 @@ def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tupl
     return data, changed
 
 
-def _last_line(complaints: IO[bytes]) -> str:
+def _last_line(errors: IO[bytes]) -> str:
     """Return the last line of the program's error output, to append to a reason."""
-    complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _CHUNK_BYTES))
-    lines = complaints.read().decode("utf-8", "replace").split("\n")
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - _CHUNK_BYTES))
+    lines = errors.read().decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f" ({last[:200]})" if last else ""

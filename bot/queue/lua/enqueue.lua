@@ -30,10 +30,10 @@ end
 if known then return ARGV[7] ~= '' and take_its_place() or 0 end
 
 -- A message that was written earlier goes before later ones that wait, but never before a head that was tried.
-local said, before = string.match(ARGV[2], '^(%S+)/'), nil
+local slack_ts, before = string.match(ARGV[2], '^(%S+)/'), nil
 for place = redis.call('LLEN', mailbox) - 1, redis.call('EXISTS', p .. ':head:' .. thread), -1 do
   local other = redis.call('LINDEX', mailbox, place)
-  if not said or (string.match(other, '^([%d.]+)/') or '') <= said then break end
+  if not slack_ts or (string.match(other, '^([%d.]+)/') or '') <= slack_ts then break end
   before = other
 end
 local entry = ARGV[2] .. ' ' .. string.format('%d', now) .. ' ' .. ARGV[3]

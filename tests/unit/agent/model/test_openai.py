@@ -167,7 +167,7 @@ async def test_prose_from_a_server_that_does_call_tools_is_malformed() -> None:
         await model.decide(DECIDE)
         with pytest.raises(ModelError, match="MalformedControlError"):
             await model.decide(DECIDE)
-        await model.decide(replace(DECIDE, complaint="No function was called."))
+        await model.decide(replace(DECIDE, objection="No function was called."))
     assert all("tools" in request for request in server.requests)
     assert "No function was called." in server.requests[2]["messages"][1]["content"]
 

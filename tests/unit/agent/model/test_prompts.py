@@ -49,7 +49,7 @@ DECIDE = DecideContext(
     mission="Find the limit", question=QUESTION, history=HISTORY, answers={}, results=RESULTS, sources=SOURCES,
     plan=Plan(id="p", steps=(Step(description="look", status="done"), Step(description="tell", acceptance="a number"))),
     tools=(ToolSpec(name="search", description="Find."),), budget=Budget(model_calls=12),
-    used=Usage(model_calls=10), complaint="Bad.",
+    used=Usage(model_calls=10), objection="Bad.",
 )  # fmt: skip
 
 
@@ -123,13 +123,13 @@ def test_citation_numbers_are_removed_from_earlier_answers() -> None:
         assert "U9: What does [3] say?" in messages[1]["content"]
 
 
-def test_the_decision_prompt_has_the_plan_the_complaint_and_the_budget() -> None:
+def test_the_decision_prompt_has_the_plan_the_objection_and_the_budget() -> None:
     system, user = (message["content"] for message in control_messages(DECIDE, as_json=False))
     assert "1. [done] look\n2. [open] tell (done when: a number)" in user
     assert "was not carried out: Bad." in user
     assert "Little is left: 2 model calls" in user
     assert "tool_call" not in system + user
-    as_json = control_messages(replace(DECIDE, plan=None, complaint="", used=Usage()), as_json=True)
+    as_json = control_messages(replace(DECIDE, plan=None, objection="", used=Usage()), as_json=True)
     assert '{"name": "search", "description": "Find.", "input": {}}' in as_json[1]["content"]
     assert "Little is left" not in as_json[1]["content"]
 

@@ -175,7 +175,7 @@ async def test_a_malformed_decision_is_returned_once_and_then_counts_as_a_failed
     model = ScriptedModel([GOOD], decisions=[error, error, Respond()])
     outcome = await Story(model).ask()
     assert isinstance(outcome, Answered)
-    assert [context.complaint for context in model.decided] == ["", "no action named 'dance'"]
+    assert [context.objection for context in model.decided] == ["", "no action named 'dance'"]
 
 
 async def test_tools_of_one_step_run_and_a_broken_one_gives_a_result() -> None:
@@ -332,13 +332,13 @@ async def test_no_reply_posts_nothing_and_keeps_the_conversation_as_it_was() -> 
 async def test_a_message_for_orion_always_gets_a_reply() -> None:
     story = Story(ScriptedModel([GOOD], decisions=[NoReply(), Respond()]))
     assert isinstance(await story.ask(), Answered)
-    assert "no_reply" in story.model.decided[1].complaint
+    assert "no_reply" in story.model.decided[1].objection
 
 
 async def test_a_clarifying_question_with_a_broadcast_is_refused_and_returned_to_the_model() -> None:
     story = Story(ScriptedModel([GOOD], decisions=[AskUser(question="<!channel> which?", key="k"), Respond()]))
     assert isinstance(await story.ask(), Answered)
-    assert story.model.decided[1].complaint.startswith("This would notify people whom the question did not name: ")
+    assert story.model.decided[1].objection.startswith("This would notify people whom the question did not name: ")
 
 
 async def test_a_message_not_addressed_to_orion_gets_an_answer_or_nothing() -> None:
@@ -404,7 +404,7 @@ async def test_a_step_without_effect_is_refused_before_the_answer_is_written() -
     tool = PassageTool(LIMITS)
     assert isinstance(await Story(model, tool).ask(), Answered)
     assert (len(model.decided), len(tool.asked)) == (3, 2)  # the first search, once more, and no third time
-    assert "repeats the last step" in model.decided[2].complaint
+    assert "repeats the last step" in model.decided[2].objection
     model = ScriptedModel([GOOD], decisions=[FinishStep(step=1, result="done")])
     assert isinstance(await Story(model).ask(), Answered)
     assert len(model.decided) == 3

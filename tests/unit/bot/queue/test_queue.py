@@ -94,7 +94,7 @@ async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_cli
     with pytest.raises(LeaseLost):
         lease.require()
     await let_lease_run_out(redis_client, mailbox)
-    await mailbox.beat([(claimed, lease)])
+    await mailbox.renew_leases([(claimed, lease)])
     lease.require()
     assert 14 < lease.until - now() <= 15
     assert await mailbox.claim("w2", 1) == []
@@ -125,7 +125,7 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     claimed = [*await box.claim("w", 10), *await box.claim("w", 100)]
     assert sorted(c.thread for c in claimed) == sorted(threads)
     leases = [Lease(0) for _ in claimed]
-    await box.beat(zip(claimed, leases, strict=True))
+    await box.renew_leases(zip(claimed, leases, strict=True))
     assert all(lease.is_held() for lease in leases)
     assert await box.depth() == Depth(messages=30, leased=30, dead=0)
     assert all([await box.finish(c, "dead", reason="r") for c in claimed])
@@ -137,11 +137,11 @@ async def test_a_message_written_earlier_goes_before_those_that_wait(mailbox: Ma
     """Slack resends an event that was not accepted, and a later question of its thread may wait already."""
     said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
     for name in ("second", "third", "first"):
-        await mailbox.enqueue("t", name, event_ids=[name], said=said[name])
+        await mailbox.enqueue("t", name, event_ids=[name], slack_ts=said[name])
     assert (await claim_one(mailbox)).body == "first"
-    await mailbox.enqueue("t", "too late", event_ids=["x"], said="1600000000.000000")
+    await mailbox.enqueue("t", "too late", event_ids=["x"], slack_ts="1600000000.000000")
     for number, odd in enumerate(["", "soon", "1 2", "1700000000"]):  # no time of Slack's: at the end
-        await mailbox.enqueue("t", f"odd {number}", event_ids=[str(number)], said=odd)
+        await mailbox.enqueue("t", f"odd {number}", event_ids=[str(number)], slack_ts=odd)
     bodies = [one.body for one in await mailbox.list_messages("t")]
     assert bodies == ["first", "too late", "second", "third", *(f"odd {number}" for number in range(4))]
 
