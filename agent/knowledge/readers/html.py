@@ -80,7 +80,7 @@ _EMPTY_ELEMENT: Final = re.compile(
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
 _MAX_ROWS: Final = 100  # maximum rows that one cell covers
-_HEADER: Final = re.compile(r"^(\|(?:.*\|)?[ \t]*\|.*)\n(\|[ :|-]+\|)\n(\|.*)$", re.MULTILINE)  # with an empty cell
+_HEADER: Final = re.compile(r"^(\|.*)\n(\|[ :|-]+\|)\n(\|.*)$", re.MULTILINE)
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _FIELDS: Final = {
     **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),

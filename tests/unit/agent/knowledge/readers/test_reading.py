@@ -380,12 +380,13 @@ def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::"]
+    "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::", "|"]
 )
-def test_markdown_of_one_repeated_mark_is_read_quickly(mark: str) -> None:
+@pytest.mark.parametrize("name", ["a.mdx", "a.html"])
+def test_a_page_of_one_repeated_mark_is_read_quickly(name: str, mark: str) -> None:
     begun = time.process_time()
     for end in ("", "</span>", "</h1>", "-->"):
-        read("a.mdx", "Text. " + mark * (50_000 // len(mark)) + end * (50_000 // (len(end) or 1)))
+        read(name, "Text.\n\n" + mark * (50_000 // len(mark)) + end * (50_000 // (len(end) or 1)))
     assert time.process_time() - begun < 5, (
         "each takes a tenth of a second; a second search after each mark takes minutes"
     )
