@@ -56,7 +56,7 @@ class SdkClient:
             verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
             timeout=timeout,
             event_hooks={"response": [reply_limit(MAX_REPLY)]},
-            follow_redirects=False,  # another server would get the prompt, and a key in a header of its own
+            follow_redirects=False,  # another server would get the prompt, and a key that is sent in a custom header
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
         )
         common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "default_headers": headers, "http_client": http}

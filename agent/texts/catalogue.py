@@ -4,7 +4,7 @@ No text may contain an exception's words, a prompt or a key. Each says what happ
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,11 @@ def say(key: str, language: str | None, **gaps: str) -> str:
     """Return the text in that language, or in English if the language has no file, with its placeholders filled."""
     text = texts(language if language in LANGUAGES else "en")[key]
     return text.format(**gaps) if gaps else text
+
+
+def join_names(names: Iterable[str], language: str | None) -> str:
+    """Return the names in one text, with the comma of the language."""
+    return ("、" if language in {"ja", "zh"} else ", ").join(names)
 
 
 def translate_status(text: str, language: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused
-from agent.texts.catalogue import own_message, texts
+from agent.texts.catalogue import join_names, own_message, texts
 from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE, NO_DOCUMENTS
 from agent.turn.progress import Progress
 from verification.judgement import is_unconfirmed
@@ -80,17 +80,18 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
     failed = [claim for claim in claims if any(e.start < claim.end and claim.start < e.end for e in errors)]
     ids = dict.fromkeys(number for claim in failed for number in claim.cited)
     titles = {escape(safe_title(source), quote=False): None for source in progress.sources if source.id in ids}
-    named = ", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED])
+    quoted = [progress.say("quoted_title", title=title) for title in [*titles][:_MAX_NAMED]]
+    named = join_names(quoted, progress.question.reply_language)
     note = progress.say("partial_about" if named else "partial_rest", titles=named)
     return " ".join(filter(None, (note, away_note(progress))))
 
 
 def away_note(progress: Progress) -> str:
-    """Return a sentence that names the places that could not be looked into, or an empty text."""
+    """Return a sentence that names the places that could not be searched, or an empty text."""
     known = texts("en")
     keys = {place: f"away_{place}" for place in progress.places_away}
     names = [progress.say(key) if key in known else place for place, key in keys.items()]
-    return progress.say("service_away", names=", ".join(names)) if names else ""
+    return progress.say("service_away", names=join_names(names, progress.question.reply_language)) if names else ""
 
 
 def refusal(progress: Progress, reason: str) -> Refused | Failed:

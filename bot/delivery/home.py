@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from agent.json_data import objects, string
 from agent.knowledge.types import Document
-from agent.texts.catalogue import say, truncate
+from agent.texts.catalogue import join_names, say, truncate
 from bot.channel_settings import ChannelSettings
 from bot.delivery.blocks import MAX_TEXT_LENGTH, button, escape, join_lines, link, section, short_id, with_age
 from bot.delivery.dialogs import REASONS, AnswerList, channel_blocks
@@ -118,7 +118,7 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     for record in figures.disliked:
         # Show each chosen complaint once. `orion report` shows the comments.
         chosen = {reason for complaint in objects(record, "complaints") for reason in complaint.get("reasons", [])}
-        named = ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
+        named = join_names([say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen], language)
         (quotes if string(record, "model") in QUOTING else disliked).append(_record_line(record, named))
     failures = [_record_line(record, string(record, "outcome")) for record in figures.failures] or nothing
     unread = [f"• {escape(line)}" for line in figures.unread[:_MAX_UNREAD]]

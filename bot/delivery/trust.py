@@ -181,8 +181,8 @@ def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
     retried = drafts > 1 and string(record, "outcome") == "answered"
     lines = [say("trust_drafts", language, n=str(drafts))] if retried else []
     if (model := string(record, "model")) not in QUOTING:
-        lines.append(f"{say('trust_model', language)}: {escape(model)}")
+        lines.append(say("trust_model", language, model=escape(model)))
     if turn := string(record, "turn_id"):
-        lines.append(f"{say('trust_id', language)}: {escape(short_id(turn))}")
+        lines.append(say("trust_id", language, id=escape(short_id(turn))))
     if lines:
         yield context([" · ".join(lines)])

@@ -6,7 +6,7 @@ from datetime import date
 from itertools import islice
 from typing import Final
 
-from agent.texts.catalogue import say, truncate
+from agent.texts.catalogue import join_names, say, truncate
 from bot.delivery.blocks import button, context, escape, join_lines, link, section, with_age
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
@@ -39,7 +39,7 @@ def report_blocks(report: Report, today: date, language: str | None = None, *, c
     ]
     disliked = []
     for asked in report.disliked:
-        reasons = ", ".join(say(f"wrong_{reason}", language) for reason in asked.reasons)
+        reasons = join_names([say(f"wrong_{reason}", language) for reason in asked.reasons], language)
         said = escape(truncate(asked.said, _MAX_QUESTION_CHARS))
         disliked.append("• " + " · ".join(filter(None, (_question_link(asked), reasons, said))))
     overdue = [

@@ -64,7 +64,7 @@ class SemanticRanker:
         return vector
 
     def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int, seen: Condition) -> Sequence[Ranked]:
-        """Return the best ``most`` of the ``seen`` passages, by words and by similarity in meaning."""
+        """Return at most ``most`` of the ``seen`` passages, best first, ranked by words and by meaning."""
         near, usual = self.store.nearness(vector, [number for number, _ in by_words], most, seen)
         return fuse_scores(by_words, near, usual)[:most]
 

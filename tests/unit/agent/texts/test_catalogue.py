@@ -4,7 +4,7 @@ import re
 from string import Formatter
 from typing import get_args
 
-from agent.texts.catalogue import LANGUAGES, LOADING, say, texts, translate_status
+from agent.texts.catalogue import LANGUAGES, LOADING, join_names, say, texts, translate_status
 from agent.thread.conversation import FileTrouble
 from bot.answers import Fault
 from bot.delivery.answer_key import Badge
@@ -82,3 +82,8 @@ def test_other_languages_get_english_texts() -> None:
     assert say("muted", "nl") == say("muted", None) == say("muted", "en")
     assert translate_status("is thinking…", "de") == "denkt nach…"
     assert translate_status("a step's own title", "de") == "a step's own title"
+
+
+def test_names_are_joined_with_the_comma_of_the_language() -> None:
+    joined = {join_names(["A", "B"], language) for language in ("de", "ja", None)}
+    assert joined == {"A, B", "A、B"}
