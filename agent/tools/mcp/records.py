@@ -15,6 +15,7 @@ from typing import Any, Final
 from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.document import ReadLimits
 from agent.knowledge.readers.reading import FORMATS_BY_TYPE, date_of
+from agent.knowledge.readers.text import replace_closed
 from agent.knowledge.types import ReadError
 
 MAX_DEPTH: Final = 12
@@ -60,16 +61,16 @@ _HTML: Final = re.compile(
     r"(?:<\?xml[^>]*>\s*)?<(?:!doctype html|(?:html|head|body|p|div|h[1-6]|ul|ol|table|span|br|ac:[\w-]+)\b)",
     re.IGNORECASE,
 )
-_HTML_TITLE: Final = re.compile(r"<(?:title|h1)[^>]*>([^<]+)<", re.IGNORECASE)
+_HTML_TITLE: Final = re.compile(r"<(?:title|h1)[^<>]*>([^<]+)<", re.IGNORECASE)
 _MAX_HTML_CHARS: Final = 500_000
 _WORD: Final = re.compile(r"\w+")
 # Confluence's own elements, which HTML does not know.
+_CODE_DATA: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _STORAGE: Final = (
-    (re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL), lambda code: html.escape(code[1])),
     (re.compile(r'<ac:parameter ac:name="title">([^<]*)</ac:parameter>'), r" \1 "),
-    (re.compile(r"<ac:(parameter|task-id)\b[^>]*>[^<]*</ac:\1>"), ""),
+    (re.compile(r"<ac:(parameter|task-id)\b[^<>]*>[^<]*</ac:\1>"), ""),
     (re.compile(r"</ac:task-status>"), ": "),
-    (re.compile(r'<ri:page\b[^>]*ri:content-title="([^"]*)"[^>]*>'), r"\1"),
+    (re.compile(r'<ri:page\b[^<>]{0,300}?ri:content-title="([^"<>]*)"[^<>]{0,300}>'), r"\1"),
 )
 # The words of HTTP and of its libraries for a failure.
 _CODE: Final = r"(?:\(|\b(?:http(?:/[\d.]+)?|status|code|error)[^\w\n]{0,3}(?:(?:code|error)[^\w\n]{0,3})?)"
@@ -286,7 +287,7 @@ def _readable(text: str) -> str:
         return "[data, not shown]"
     if not _HTML.match(text) or len(text) > _MAX_HTML_CHARS:
         return html.unescape(_FOUND_WORD.sub("", text))
-    page = text
+    page = replace_closed(_CODE_DATA, lambda code: html.escape(code[1]), text, "]]>")
     for pattern, replacement in _STORAGE:
         page = pattern.sub(replacement, page)
     with suppress(ReadError):
@@ -362,8 +363,7 @@ def refusal_in(failure: str) -> str:
 
 def _failure_in_text(text: str) -> str:
     if _HTML.match(text):  # the page of a proxy, or a login form
-        title = _HTML_TITLE.search(text)
-        is_form, text = 'type="password"' in text, _to_title(title[1] if title else "")
+        is_form, text = 'type="password"' in text, _to_title("".join(_HTML_TITLE.findall(text)[:1]))
         if is_form or _LOG_IN.match(text):
             return f"Login required: {text}"
     elif len(text) > MAX_FAILURE_CHARS:

@@ -1,6 +1,7 @@
 """Results of MCP servers: JSON in any dress becomes records with title, link and date, and failures are recognized."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -298,3 +299,10 @@ def test_a_records_own_fields_name_it_before_nested_ones() -> None:
     (first,) = read_records(json.dumps({"total": 1, "issues": [issue]}))
     assert (first.title, first.url, first.updated_at) == (issue["summary"], issue["browse_url"], "2026-10-20T09:30:00")
     assert read_records(json.dumps(page))[0].title == "Pay"
+
+
+@pytest.mark.parametrize("mark", ["<![CDATA[", "<ri:page ", '<ri:page ri:content-title="', "<h1 "])
+def test_a_page_of_one_repeated_mark_is_read_quickly(mark: str) -> None:
+    begun = time.process_time()
+    read_records("<p>" + mark * (300_000 // len(mark)))
+    assert time.process_time() - begun < 5, "a search for the end after each mark takes half a minute"
