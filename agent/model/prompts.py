@@ -8,7 +8,7 @@ Outside text is put between marker lines with the turn's fence word, which does 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, tzinfo
 from functools import cache
@@ -41,6 +41,7 @@ MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result that has no sources
 FEW_CALLS: Final = 3  # with this many calls or fewer left, the model is told to finish
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
 _INSTRUCTIONS: Final = ("system", "example")
+_FOUND: Final = "its sources are above."
 _GENERATED: Final = "text that llm_generate wrote in this turn; not a source, its facts need one"
 
 
@@ -74,6 +75,8 @@ def private_texts() -> tuple[str, ...]:
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
     """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
     question, talk = context.question, context.history[-MAX_DECIDE_MESSAGES:]
+    if any(source.origin == "thread" for source in context.sources):  # it holds what people said to each other
+        talk = (*(m for m in talk[:-MAX_MESSAGES] if m.role == "assistant" or m.addressed), *talk[-MAX_MESSAGES:])
     parts = [
         *_source_parts(context),  # in full here too: the next call has the same prefix (decision 33)
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
@@ -146,7 +149,7 @@ def judge_messages(context: JudgeContext) -> list[ChatMessage]:
         for source in context.sources
     ]
     parts += [_date_line(context.today)] if context.today else []
-    parts += [f"What the person said before:\n{_bar_lines(context.said)}"] if context.said.strip() else []
+    parts += [f"What was said before:\n{_bar_lines(context.said)}"] if context.said.strip() else []
     parts += [f"The question:\n{_bar_lines(context.question)}", f"The answer:\n{_bar_lines(context.answer)}"]
     for number, claim in enumerate(context.claims, 1):
         cited = "".join(f"[{each}]" for each in claim.cited) or "nothing"
@@ -204,7 +207,8 @@ def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) ->
             titles, texts = tuple(filter(None, (s.title for s in each.sources))), [s.text for s in each.sources]
             written = each.content.splitlines()
             notes = [line for line in written if not (line.startswith(titles) or any(line in text for text in texts))]
-            text = " ".join(("its sources are above.", *notes, *each.hints))
+            lead = "it found nothing that is not listed above already." if each.found_nothing_new else _FOUND
+            text = " ".join((lead, *notes, *each.hints))
         lines.append(f"{call}: {truncate(text, longest)}")
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
@@ -213,16 +217,24 @@ def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) ->
 
 
 def _conversation_parts(context: TurnContext, history: Sequence[ThreadMessage], longest: int) -> Iterable[Part]:
-    lines, names = [], context.question.names
-    for message in history:
+    talk = conversation_text(history, context.question.names, longest)
+    mission = context.mission if context.mission != context.question.text else ""
+    answers = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
+    labels = ("mission", "conversation so far", "the person's answers to questions")
+    yield from (part for part in zip(labels, (mission, talk, answers), strict=True) if part[1])
+
+
+def conversation_text(
+    messages: Iterable[ThreadMessage], names: Mapping[str, str], longest: int = MAX_WRITE_MESSAGE_CHARS
+) -> str:
+    """Return the messages, each after the name of its author."""
+    lines = []
+    for message in messages:
         # A model copies what it sees, such as mrkdwn and the numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else names.get(message.user, message.user) or "person"
         lines.append(f"{name}: {truncate(said, longest)}")
-    mission = context.mission if context.mission != context.question.text else ""
-    answers = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
-    talk, labels = "\n".join(lines), ("mission", "conversation so far", "the person's answers to questions")
-    yield from (part for part in zip(labels, (mission, talk, answers), strict=True) if part[1])
+    return "\n".join(lines)
 
 
 def _one_line(text: str) -> str:  # a title must stay on its marker line and must not end it

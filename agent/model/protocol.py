@@ -178,7 +178,7 @@ class JudgeContext:
     answer: str
     claims: tuple[Claim, ...]
     sources: tuple[Source, ...]
-    said: str = ""  # the person's text before the question
+    said: str = ""  # before the question: by the person, and the last question to Orion with its answer
     today: date | None = None  # the day of the question, if known
 
 

@@ -98,7 +98,7 @@ class AttemptJudge:
                 answer=verdict.text,
                 claims=claims,
                 sources=self.draft.sources,
-                said=self.draft.known_text,
+                said=self.progress.said_before(),
                 today=self.progress.question.date_asked(),
             )
             opinion = await self._request(context)

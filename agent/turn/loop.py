@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import structlog
 
@@ -46,6 +47,7 @@ log = structlog.get_logger()
 
 MAX_OBJECTIONS = 1
 """An unusable decision is returned to the model once, then counts as a failed step."""
+_READ_AGAIN: Final = ("document", "thread")  # they may have changed
 TOOL_TIMEOUT_S = 30.0
 MAX_RESULT_CHARS = 16_000  # maximum characters of a result for the model
 
@@ -113,9 +115,9 @@ async def _work(progress: Progress) -> TurnOutcome:
     await _search_first(progress)
     progress.add_thread_messages()
     # Attached files are sources; a long one is read off the event loop. Keep earlier sources from tools and files,
-    # which cannot be found again. A document can, and may have changed.
+    # which cannot be found again.
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
-    for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
+    for source in (*attached, *(source for source in progress.state.sources if source.origin not in _READ_AGAIN)):
         progress.add_source(source)
     async with speculative_draft(progress):
         outcome: TurnOutcome | None = None

@@ -18,7 +18,7 @@ from urllib.parse import urldefrag
 import structlog
 
 from agent.budget import Budget, Usage
-from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts
+from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, conversation_text, private_texts
 from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, WriteContext, WriteStream
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, is_from_own_words, may_see, viewers_of
@@ -129,7 +129,8 @@ class Progress:
 
     def add_result(self, result: ToolResult) -> None:
         """Keep a tool's result and number its sources."""
-        self.results.append(result)
+        is_old = bool(result.sources) and all(map(self._has, result.sources))
+        self.results.append(replace(result, found_nothing_new=is_old))
         for source in result.sources:
             self.add_source(source)
 
@@ -140,13 +141,16 @@ class Progress:
         if not may_see(source.audience, viewers_of(self.question)):
             log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
-        page = urldefrag(source.url).url  # the fragment points to the passage that a search found
-        if any(urldefrag(known.url).url == page and known.text == source.text for known in self.sources):
+        if self._has(source):
             return
         if len(self.sources) >= MAX_SOURCES:
             self.left_out += 1
             return
         self.sources.append(replace(source, id=len(self.sources) + 1))
+
+    def _has(self, source: Source) -> bool:
+        page = urldefrag(source.url).url  # the fragment points to the passage that a search found
+        return any(urldefrag(known.url).url == page and known.text == source.text for known in self.sources)
 
     def add_thread_messages(self) -> None:
         """Add the messages between people in the thread as a source."""
@@ -207,6 +211,14 @@ class Progress:
             unsourced=not own and not self.sources,
             has_judge=self.judge is not None and bool(self.sources) and not own,
         )
+
+    def said_before(self) -> str:
+        """Return the asker's messages, and the last question that Orion answered with its answer, for the judge."""
+        history, user = self.state.history, self.question.user
+        last = max((n for n, message in enumerate(history) if message.role == "assistant"), default=-1)
+        messages = [m for n, m in enumerate(history) if last - 1 <= n <= last or (m.role, m.user) == ("user", user)]
+        talk = conversation_text(messages, self.question.names)
+        return "\n".join(filter(None, (talk, *self.state.answers.values())))
 
     def record_model_call(self, end: ModelEnd) -> None:
         """Count the usage of a model call (at least one call, or none without a model), and emit its end."""

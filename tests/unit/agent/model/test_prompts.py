@@ -90,6 +90,18 @@ def test_sources_of_a_search_are_not_shown_twice() -> None:
     assert '✓ search {"query": "limit ü"}: its sources are above. Found as well, but too long' in user
     assert "limits.md" not in user
     assert "3 more passages were found than there is room for." in user
+    again = write_messages(replace(WRITE, results=(replace(found, found_nothing_new=True),)))[1]["content"]
+    assert '"limit ü"}: it found nothing that is not listed above already. Found as well' in again
+
+
+def test_what_people_said_to_each_other_is_not_sent_twice() -> None:
+    between = tuple(replace(message, addressed=False) for message in HISTORY)
+    thread = Source(id=3, title="Earlier in this thread", text="U9: line 0", origin="thread")
+    asked = ThreadMessage(role="user", text="And Orion?", user="U9")
+    talk = replace(DECIDE, history=(asked, *between), sources=(*SOURCES, thread))
+    user = control_messages(talk, as_json=False)[1]["content"]
+    assert (user.count("U9: line 0"), user.count("line 6"), user.count("And Orion?")) == (1, 1, 1)
+    assert user.count("Orion: line 1") == 1
 
 
 def test_feedback_comes_after_the_draft_it_is_about() -> None:
@@ -110,6 +122,7 @@ def test_a_model_that_reasons_by_itself_is_not_told_to_think() -> None:
 def test_without_sources_the_model_is_asked_for_general_knowledge() -> None:
     user = write_messages(replace(WRITE, sources=()))[1]["content"]
     assert "There are no sources" in user
+    assert "which sources" not in user
 
 
 def test_citation_numbers_are_removed_from_earlier_answers() -> None:

@@ -18,6 +18,8 @@ from agent.model.openai import OpenAIModel
 from agent.model.protocol import ServerAddress
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome
 from agent.texts.catalogue import say
+from agent.thread.conversation import ThreadMessage
+from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, ModelStart, Verification
 from bot.documents.open import corpus_of
 from bot.settings import load_settings
@@ -82,6 +84,7 @@ async def turn(
     budget: Budget | None = None,
     judged: bool = True,
     tool: PassageTool | None = None,
+    state: ThreadState | None = None,
 ) -> Told:
     listener = Listener()
     script = judgements if callable(judgements) else [*judgements]
@@ -91,7 +94,9 @@ async def turn(
             search = [tool or PassageTool(LIMITS)]
             limits = budget or Budget()
             by = judge if judged else None
-            outcome, _ = await take_turn(model, asked, tools=search, budget=limits, emit=listener, judge=by)
+            outcome, _ = await take_turn(
+                model, asked, tools=search, state=state, budget=limits, emit=listener, judge=by
+            )
         requests = [r for r, phase in zip(server.requests, server.phases(), strict=True) if phase == "judge"]
     return Told(outcome=outcome, server=server, listener=listener, judge_requests=requests)
 
@@ -110,6 +115,26 @@ async def test_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     assert f"claim 2, cites [1]:\n| {MORE}\n" in prompt
     assert prompt.endswith("Judge claims 1 to 2.")
     assert f":\n| {SURE}\n\n" not in prompt  # a quotation is not a claim here
+
+
+async def test_the_judge_sees_the_question_that_a_follow_up_of_another_person_continues() -> None:
+    history = (
+        ThreadMessage(role="user", text="What may a user send?", user="U8", ts="1.1"),
+        ThreadMessage(role="assistant", text="Each user may send 700 requests a minute [1]."),
+        ThreadMessage(role="user", text="Users are slow.", user="U7", ts="1.2", addressed=False),
+        ThreadMessage(role="user", text="I like keys.", user="U1", ts="1.3", addressed=False),
+    )
+    copied = "Each key may send 700 requests a minute [1]."
+    follow_up = await turn(
+        [answers(DOUBTFUL)], [verdicts(None)], asked="And a key?", state=ThreadState(history=history)
+    )
+    before = "| U8: What may a user send?\n| Orion: Each user may send 700 requests a minute.\n| U1: I like keys."
+    (request,) = follow_up.judge_requests
+    assert f"\n\nWhat was said before:\n{before}\n\nThe question:\n| And a key?" in request["messages"][1]["content"]
+    # The answer to the other person does not confirm its number.
+    told = await turn([answers(copied)], [verdicts(None)], asked="And a key?", state=ThreadState(history=history))
+    assert not isinstance(told.outcome, Answered)
+    assert told.judge_requests == []
 
 
 async def test_without_open_claims_or_a_judge_no_call_is_made() -> None:

@@ -201,7 +201,7 @@ async def test_sources_are_numbered_once_and_files_and_thread_are_sources() -> N
     story = Story(
         model,
         PassageTool(LIMITS, REFUNDS, replace(LIMITS, url=f"{LIMITS.url}#burst")),
-        state=ThreadState(history=(said,)),
+        state=ThreadState(history=(said,), sources=(replace(LIMITS, origin="thread"),)),
     )
     await story.ask(asked)
     assert [(source.id, source.origin) for source in model.written[0].sources] == [
