@@ -78,7 +78,8 @@ class ReadOnTool:
         texts = [string(text) for text in map(_text_of, read.contents) if text]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
-        return pages.add(read_results(texts), [name], title=pages.links[name] or name, origin=origin)
+        records = await asyncio.to_thread(read_results, texts)
+        return pages.add(records, [name], title=pages.links.get(name) or name, origin=origin)
 
 
 @dataclass(frozen=True, slots=True)
