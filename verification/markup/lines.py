@@ -6,11 +6,11 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 
 import html
 import re
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from verification.markup.scanner import Fence, fences, segments
+from verification.markup.scanner import QUOTE, Fence, fences, segments
 from verification.types import Source
 
 Kind = Literal["text", "heading", "item", "row", "head", "rule", "frame", "fence", "blank"]
@@ -240,45 +240,77 @@ def drawn_rows(body: str) -> list[list[str]]:
     return [[cell.strip() for cell in f"{line} ".split(" | ")] for line in (header, *rows)]
 
 
-_WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
+_WRAPPED_CHARS: Final = 50  # a shorter line may end by itself
 _MAX_WRAPPED_WIDTH: Final = 100  # of wrapped text
-_OPEN_LABEL: Final = re.compile(r"\[[^\[\]]{1,300}\Z")  # of a link that was wrapped
 _CODE_INDENT: Final = 4
-_LABEL_END: Final = re.compile(r"[^\[\]]{1,300}\](?:\(|\[)")
-_ENDED: Final = re.compile(r"(?:[.!?:;|。！？…][\"'”’)\]*_]*| {2}|\\)\Z")
-_BEGUN: Final = re.compile(rf"{ITEM.pattern}|\s*(?:[#|>]|<\w|`{{3}}|~{{3}}|-{{3}}|={{3}}|\*\*|__)")
+_ENDED: Final = re.compile(r"[.!?:;|。！？…][\"'”’)\]*_]*\Z")
+_CODE_FENCE: Final = re.compile(r"[ \t]*(?:`{3}|~{3})")
+_ALONE: Final = re.compile(rf"\s*(?:\Z|#{{1,6}}\s|\||-{{3}}|={{3}}|\[[^\[\]]+\]:\s)|{_CODE_FENCE.pattern}")
+_BEGUN: Final = re.compile(  # an item, HTML, or "Label:"
+    rf"{ITEM.pattern}|\s*<(?!https?:|mailto:)[\w/!]"
+    r"|\s*[*_]{0,2}[A-Z][\w./-]*(?: [\w./-]+){0,2}:[*_]{0,2}(?:\s|\Z)"
+)
+_CODE_LINE: Final = re.compile(r" = |(?:[{}(\[=]|\);|\):)$|^[^-+*\d\s][^\n]*\n(?: {2}|\t)", re.MULTILINE)
+_LINK: Final = re.compile(r"(?<![\w\]])\[[^\[\]]{1,300}\]\(\S")
 
 
 def source_lines(source: Source) -> tuple[str, ...]:
-    """The numbered lines of a source as a judge sees them, without empty lines."""
+    """The numbered lines of a source as a judge sees them, without empty lines. A wrapped paragraph is one line."""
     # A page's date may support a claim, so the judge must be able to name its line.
     dated = f", updated {source.updated_at}" if source.updated_at else ""
-    lines, is_code, above = [" ".join(f"{source.title}{dated}".split())], False, ""
-    for _, block in groupby(source.text.splitlines(), key=lambda line: not line.strip()):
-        together = [*block]
-        width = max(map(len, together))
-        for line in together:
-            words = line.strip()
-            if not is_code and _is_wrapped(lines[-1], above, line, width):
-                lines[-1] += f" {words}"
-            elif words:
-                lines.append(line)
-            is_code ^= words.startswith(("```", "~~~"))
-            above = line
-    return tuple(lines)
+    lines, paragraph, is_code = [" ".join(f"{source.title}{dated}".split())], list[tuple[str, str]](), False
+    for line in source.text.splitlines():
+        quote = QUOTE.match(line)
+        words = line[quote.end() :] if quote else line
+        is_alone = is_code or bool(_ALONE.match(words))
+        if is_alone or _BEGUN.match(words) or (quote and not (paragraph and QUOTE.match(paragraph[0][0]))):
+            lines += _unwrap(paragraph)
+            paragraph = []
+        if words.strip():
+            paragraph.append((line, words))
+        if is_alone:
+            lines += _unwrap(paragraph)
+            paragraph = []
+        is_code ^= bool(_CODE_FENCE.match(words))
+    return (*lines, *_unwrap(paragraph))
 
 
-def _is_wrapped(item: str, above: str, line: str, width: int) -> bool:
-    """Return True if a line continues ``item``, whose last line is the one ``above`` in a block of this width."""
-    if _BEGUN.match(line):
+def _unwrap(paragraph: Sequence[tuple[str, str]]) -> list[str]:
+    """Join the lines of a paragraph, each with and without marks of quotes, if it was wrapped: CommonMark, 6.7."""
+    joined: list[str] = []
+    is_wrapped = _is_wrapped([words for _, words in paragraph])
+    marker = ITEM.match(paragraph[0][1]) if paragraph else None
+    above = "  "
+    for line, words in paragraph:
+        start = words.lstrip()
+        # CommonMark, 5.2: the text of an item is indented as far as its first line
+        in_item = marker is not None and 0 <= len(words) - len(start) - marker.end() < _CODE_INDENT
+        goes_on = is_wrapped and (start[0].islower() or not _ENDED.search(above))
+        if (in_item or goes_on) and not above.endswith(("  ", "\\")):  # not a line break that is meant
+            joined[-1] += f" {start.rstrip()}"
+        else:
+            joined.append(line)
+        above = words
+    return joined
+
+
+def _is_wrapped(paragraph: Sequence[str]) -> bool:
+    """Return True if the lines are one text that was wrapped, and not a list of names, an address, or a log."""
+    if len(paragraph) <= 1:
         return False
-    words = line.strip()
-    # A sentence that was wrapped for paper.
-    is_full = width <= _MAX_WRAPPED_WIDTH and len(above) + len(words.partition(" ")[0]) >= width
-    if len(above) >= _WRAPPED_CHARS and (words[:1].islower() or (is_full and not _ENDED.search(above))):
-        return True
-    if not above.strip() or above.endswith(("  ", "\\")):  # a line break that is meant
+    starts = {line.split()[0] for line in paragraph}
+    text = "\n".join(paragraph)
+    if (len(starts) == 1 and not text.lstrip()[:1].islower()) or _CODE_LINE.search(text):  # a log or a program
         return False
-    marker = ITEM.match(item)  # CommonMark, 5.2: the text of an item is indented as far as its first line
-    in_item = marker is not None and 0 <= len(line) - len(line.lstrip()) - marker.end() < _CODE_INDENT
-    return in_item or bool(_OPEN_LABEL.search(item) and _LABEL_END.match(line))
+    breaks = [(above, line.split()) for above, line in pairwise(paragraph)]
+    width = max(map(len, paragraph))
+    unended = [(above, words) for above, words in breaks if not _ENDED.search(above)]
+    return (
+        bool(_LINK.search(text))
+        or any(len(above) >= _WRAPPED_CHARS and words[0][0].islower() for above, words in breaks)
+        or (
+            unended != []
+            and width <= _MAX_WRAPPED_WIDTH
+            and all(len(above) >= max(_WRAPPED_CHARS, width - len(words[0])) for above, words in unended)
+        )
+    )

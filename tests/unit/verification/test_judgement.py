@@ -1,5 +1,8 @@
 """A judge's opinions applied to a verdict: it fails closed."""
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,45 +60,48 @@ def test_lines_of_a_source_are_numbered_after_its_title_and_date() -> None:
     assert source_lines(SOURCES[1])[0] == "Door, updated 2026-01-02"
 
 
-def test_a_hard_wrapped_sentence_is_one_line_and_a_list_is_not() -> None:
-    wrapped = (
-        "a) Fire it slowly to the temperature that the cones of the kiln show,\nwhich takes a night.\nb) Let it cool."
-    )
-    assert source_lines(Source(id=1, title="Kiln", text=wrapped))[1:] == (
-        "a) Fire it slowly to the temperature that the cones of the kiln show, which takes a night.",
-        "b) Let it cool.",
-    )
-    paper = (
-        "From the airport of the north, a cab to the office costs\n$20. It is the way for all who come late.\n"
-        "Trains run from four in the morning to midnight, the last\nGreen Line train leaves the airport at 23:40."
-    )
-    assert source_lines(Source(id=1, title="Ways", text=paper))[1:] == (
-        "From the airport of the north, a cab to the office costs $20. It is the way for all who come late.",
-        "Trains run from four in the morning to midnight, the last Green Line train leaves the airport at 23:40.",
-    )
-    log = "2026-11-27 08:00:01 INFO the service of the north has started\n2026-11-27 08:00:02 INFO it waits"
-    assert len(source_lines(Source(id=1, title="Log", text=f"{log}\n{'x' * 120}"))) == 4
-    items = (
-        "1. Choose [Kiln\n   doors](https://x.example/d).\n   - Door A\n\n     The red one.\n"
-        "2. Tick [ ] or [x\n- y](https://x.example/y)\n"
-        "3. Wait\n   one day,\n   Monday too.  \n   Ask Ann.\n\n   And Bo.\n"
-        "4. Run\n       make\n\n(a\nlone line)\nSee [the\nplan](p.md)"
-    )
-    assert source_lines(Source(id=1, title="Items", text=items))[1:] == (
-        "1. Choose [Kiln doors](https://x.example/d).",
-        "   - Door A",
-        "     The red one.",
-        "2. Tick [ ] or [x",
-        "- y](https://x.example/y)",
-        "3. Wait one day, Monday too.",
-        "   Ask Ann.",
-        "   And Bo.",
-        "4. Run",
-        "       make",
-        "(a",
-        "lone line)",
-        "See [the plan](p.md)",
-    )
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a) Fire it slowly to the temperature that the cones of the kiln show,~which takes a night.\nb) Let it cool.",
+        "A cab from the airport of the north to the office costs~$20. It is the way for all who come late.",
+        "Trains run from four in the morning to midnight, the last~Green Line train leaves the airport at 23:40.",
+        "> Kilns are for those who have a need that cannot be met with ovens, most~> pots are baked in~> Ovens.\n> - A",
+        "Please contact the Help~Desk~and they will open the door of the kiln for you by hand, with a~password.",
+        "<p>The kiln sleeps in the snow at the end of a long road,~and a~Door keeps\\\nit warm.",
+        "There is a~[kiln](https://x.example/k) here.",
+        "Label: the door of the kiln in the north, and in the south~as well",
+        "When the cones of the kiln in the north have fallen, please~ask~(well)~**Ann** Lee~in~#kiln or~<https://x.example/k>",
+        "1. Choose [Kiln~   doors](https://x.example/d).\n   - Door A\n\n     The red one.",
+        "2. Tick [ ] or [x\n- y](https://x.example/y)\n3. Wait~   one day,~   Monday too.  \n   Ask Ann.\n\n   And Bo.",
+        "4. Run\n       make\n\n(a\nlone line)\n\nSee [the~plan](p.md)",
+    ],
+)
+def test_a_wrapped_paragraph_quote_or_item_is_one_line(text: str) -> None:
+    """A "~" is a line break that the judge does not see."""
+    lines = re.sub(r"~[ >]*", " ", text).replace("  \n", "\n").replace("\n\n", "\n").split("\n")
+    assert list(source_lines(Source(id=1, title="Kiln", text=text.replace("~", "\n")))[1:]) == lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kiln Works\n12 Main Street\nNorthfield",
+        "Name: Ann Lee, who keeps the kiln of the northern works, and\nPhone: 12 34",
+        "The kiln sleeps in the snow at the end of the road,  \nand nobody wakes it\\\nbefore the morning comes.",
+        f"2026-11-27 08:00:01 INFO the kiln of the north has started\n2026-11-27 08:00:02 INFO it waits\n{'x' * 120}",
+        "2026-11-27 08:00:01 INFO the kiln of the north starts\n2026-11-27 08:00:02 INFO the kiln of the north waits",
+        "def fire(kiln: Kiln, cones: Sequence[Cone], *, slowly: bool) -> None:\n    kiln.close()\n    kiln.heat(cones)",
+        "kiln = open_kiln(with_door=True, in_the_north=True, and_south=False)\nprint(kiln)",
+        "```\nThe output of a program that runs for all of the night, and\nends in the morning\n```\nThe end",
+        "| Kiln | Door |\n|---|---|\n| the kiln of the north, with two doors | red |\nand so on",
+        "## The kiln that is in the north of the works, and its door\nis red",
+        "who: is the kiln open today?\nlol\nno\nok",
+        "[kiln]: https://x.example/k\n[door]: https://x.example/d",
+    ],
+)
+def test_lines_that_are_meant_stay_lines(text: str) -> None:
+    assert list(source_lines(Source(id=1, title="Kiln", text=text))[1:]) == text.split("\n")
 
 
 def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
