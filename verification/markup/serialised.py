@@ -50,12 +50,9 @@ _ELEMENT: Final = re.compile(
     r"(?:<\?xml[^<>]{0,100}\?>\s*)?<([A-Za-z][\w.-]{0,30})(?:[\s=][^<>\n]{0,200})?>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?</\1>",
     re.DOTALL,
 )
-# Allowed around one text in another notation: names for an answer, these words, calls and punctuation.
-_KEYWORDS: Final = (
-    _STATEMENT
-    | {"val", "public", "static", "new", "dim", "as", "set", "string", "list", "php"}
-    | {"echo", "print", "puts", "say", "display", "msgbox"}
-)
+# Allowed around one text in another notation: names for an answer, calls, verbs, punctuation and these words.
+_MODIFIERS: Final = _STATEMENT | {"val", "public", "static", "new", "dim", "as", "set", "string", "list", "php"}
+_VERBS: Final = frozenset({"return", "echo", "print", "puts", "say", "display", "msgbox"})
 _MAX_LEAD: Final = 80  # characters before the text
 _TAIL: Final = re.compile(r"(?:\.\w{1,20}\(\))*[\s)\]}>;.,?]*")
 _FENCED: Final = re.compile(
@@ -183,8 +180,9 @@ def _wrapped_text(text: str) -> str | None:
         word = (token["inner"] or token["word"] or "").rpartition(".")[2].lstrip("$").casefold()
         if not any(map(str.isalnum, word)):
             continue
-        is_named = word in _ANSWERS | _KEYWORDS or text.startswith(("(", "!(", "[", "{"), token.end())
-        if not is_named:
+        is_call = token[0] in _VERBS or text.startswith(("(", "!(", "[", "{"), token.end())
+        is_named = is_named or is_call or word in _ANSWERS
+        if not is_call and word not in _ANSWERS | _MODIFIERS:
             break
     return None
 

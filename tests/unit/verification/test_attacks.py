@@ -127,6 +127,7 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
      *(f'{start}"It is open on every day of the week [1].")' for start in (
          "No (", "No (the old page says ", "Nein (laut Seite ", "> (", "New rule (see ", "Not yet. Answer (now ")),
      'No ["It is open on every day of the week [1]."]', 'The old rule = "It is open on every day of the week [1]."',
+     *(f'{start} "It is open on every day of the week."' for start in ("New:", "List:", "Say", "New list (as set):")),
      "output=json prints the result as JSON, and is the default [1].",
      'wrote "It is open on every day of the week [1]."', 'the answer is "it is open on every day of the week [1]."',
      'The page says "it is open on every day of the week [1]."', '[1] says "it is open on every day of the week."',

@@ -11,6 +11,7 @@ from verification.claims.small_talk import states_nothing
 from verification.incremental import complete_blocks
 from verification.markup.chunks import split_chunks
 from verification.markup.mrkdwn import repair
+from verification.markup.serialised import unwrap
 from verification.rules.writing import violations
 from verification.text.disguise import readings
 from verification.types import Draft, Source
@@ -42,7 +43,8 @@ NOISE: dict[Callable[[str], object], tuple[int, list[str]]] = {
     check_answer: (
         3_000,
         [*"*<`[](_\\あ一", "[1]", "> ", "| ", "a ", "1. ", "\n", "- x\n", "a.", "@here ", "xoxb-", "https://", "eyJ",
-         "[[", "](", "1 ", "1:", "--", "A ", "\ud800", '"a b c ', "X_", "/a", "\u00a0", "Say [1].\n```\na = 1\n```\n"],
+         "[[", "](", "1 ", "1:", "--", "A ", "\ud800", '"a b c ', "X_", "/a", "\u00a0", "Say [1].\n```\na = 1\n```\n",
+         "<a>x</a>", "[a]x[/a]", "spring to summer "],
     ),
     check_against_itself: (
         1_500,
@@ -52,6 +54,7 @@ NOISE: dict[Callable[[str], object], tuple[int, list[str]]] = {
     lambda noise: violations(repair(noise)[0]): (
         5_000, ["*", "<", "`", "[", ">", "](", "[a](", "<b>", "a**b", "_a__b", "&", "\\", "| ", "> "],
     ),
+    lambda noise: unwrap(f'print "{noise}" zz'): (10_000, ["\\", '\\"', "a. "]),
     draw: (2_000, ["x"]),
     claims: (10_000, ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "]),
     states_nothing: (10_000, ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you "]),
