@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from agent.knowledge.readers.document import HEADING_ATTRIBUTES, ReadDocument, one_line
+from agent.knowledge.readers.document import BLOCKS, HEADING_ATTRIBUTES, ReadDocument, one_line
 from agent.knowledge.types import PATH
 from agent.texts.catalogue import truncate
 
@@ -28,7 +28,6 @@ _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]{0,3}\s*$|[。！�
 _UNSEEN: Final = re.compile(r"\s*<(?:!--|script|style)", re.IGNORECASE)
 _ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _CELL_BORDER: Final = re.compile(r"(?<!\\)\|")
-_BLOCKS: Final = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 _INLINE: Final = MarkdownIt("commonmark")
 
 
@@ -90,7 +89,7 @@ def _paragraphs(lines: Sequence[str]) -> _Section:
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    tokens = _BLOCKS.parse(text)
+    tokens = BLOCKS.parse(text)
     trail: dict[int, str] = {}
     seen: Counter[str] = Counter()
     anchor = ""

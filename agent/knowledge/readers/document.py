@@ -15,6 +15,8 @@ from io import BytesIO
 from typing import Final, Literal, TypeVar
 from xml.etree import ElementTree as ET
 
+from markdown_it import MarkdownIt
+
 from agent.knowledge.types import ReadError
 
 Form = Literal["markdown", "text"]
@@ -48,6 +50,8 @@ _SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸
 _SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
 _NOTE_MARK: Final = re.compile(r"(?<=[^\W\d_]{4})(?=[⁰¹²³⁴-⁹])")  # and not in km², H₂O
 _INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
+BLOCKS: Final = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
+_PADDING: Final = re.compile(r"(?<=\S)[ \t]{3,}(?=\|)|(?<=(?<!\\)\|)[ \t]{3,}")  # around the borders of cells
 HEADING_ATTRIBUTES: Final = re.compile(r"\s*\{:?[ ]*(?:#(?P<id>[\w-]+)|\.)[^{}\n]*\}$")  # ``## Leave {#time-off}``
 
 
@@ -154,6 +158,19 @@ def one_line(text: str) -> str:
 def table_row(cells: Iterable[str]) -> str:
     """Return cells as a row of a Markdown table."""
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def without_padding(text: str) -> str:
+    """Return Markdown without the spaces and dashes that only align the columns of its tables. Its lines stay."""
+    if not _PADDING.search(text):
+        return text
+    lines = text.split("\n")
+    for table in BLOCKS.parse(text):
+        if table.type == "table_open" and table.map:
+            begin, end = table.map
+            lines[begin:end] = [_PADDING.sub(" ", line) for line in lines[begin:end]]
+            lines[begin + 1] = re.sub("-{4,}", "---", lines[begin + 1])
+    return "\n".join(lines)
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:

@@ -25,6 +25,7 @@ from agent.knowledge.readers.document import (
     ReadDocument,
     ReadLimits,
     one_line,
+    without_padding,
 )
 from agent.knowledge.readers.text import strip_template_code
 from agent.knowledge.types import ReadError
@@ -258,6 +259,8 @@ def parse_document(
     parts, text = content.parts, content.parts[0].text
     if len(text) > limits.max_chars:
         parts, limits.cut = (replace(parts[0], text=text[: limits.max_chars]),), IN_PART
+    if known.form == "markdown":
+        parts = tuple(replace(part, text=without_padding(part.text)) for part in parts)
     headings = _HEADING.finditer(text) if known.form == "markdown" else ()
     heading = next(
         filter(

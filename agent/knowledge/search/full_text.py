@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Final
@@ -165,6 +166,8 @@ PAGE_CHARS: Final = 3_000  # a page up to this length is used whole; a section d
 REACH: Final = 8  # passages before and after a hit to consider
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 
+_TABLE_HEAD: Final = re.compile(r"[^\n|]*+\|[^\n]*+\n(?=[ \t|:]*+-)[ \t|:-]++\n")
+
 Read = Callable[[str, int, int], Sequence[FoundPassage]]
 """Reads the passages of a document from one number to another, both included."""
 
@@ -190,17 +193,26 @@ class Stretch:
 
     @property
     def text(self) -> str:
-        """Passages, each under the headings that the previous one lacks."""
-        texts, before = list[str](), self.above
+        """Passages, each under the headings that the previous one lacks. The parts of a table are one again."""
+        texts, before = [""], self.above
         for passage in self.passages:
-            first, path = passage.text.partition("\n")[0], passage.path
+            first, path = _heading_words(passage.text.partition("\n")[0]), passage.path
             known = len([*takewhile(lambda pair: pair[0] == pair[1], zip(path, before, strict=False))])
             for depth, heading in enumerate(path[known:], start=known + 1):
-                if heading not in first:
+                if _heading_words(heading) not in first:
                     texts.append(f"{'#' * depth} {heading}")
-            texts.append(passage.text)
+            head = _TABLE_HEAD.match(passage.text)
+            if head and path == before and texts[-1].rpartition("\n\n")[2].startswith(head[0]):
+                texts[-1] += passage.text[head.end() - 1 :]
+            else:
+                texts.append(passage.text)
             before = path
-        return "\n\n".join(texts)
+        return "\n\n".join(texts[1:])
+
+
+def _heading_words(line: str) -> str:
+    """Return the words of a heading, which are the same with and without its markup."""
+    return " ".join(_WORD.findall(_LINK_TARGET.sub("", unescape(line)))) or line
 
 
 def expand_hits(

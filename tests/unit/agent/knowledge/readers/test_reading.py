@@ -284,9 +284,13 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
     ("text", "shown"),
     [
         ("<table>\n<tr><th>Plan</th><th>Price</th></tr>\n<tr><td>Pro</td><td>5<sup>1</sup></td></tr>\n</table>",
-         "| Plan | Price |\n| ---- | ----- |\n| Pro  | 5¹    |"),
+         "| Plan | Price |\n| --- | --- |\n| Pro  | 5¹ |"),
         ('<table><tr><td rowspan="2">Pro</td><td>`a`</td></tr><tr><td>b</td></tr></table>',
-         "| Pro | `a` |\n| --- | --- |\n| Pro | b   |"),
+         "| Pro | `a` |\n| --- | --- |\n| Pro | b |"),
+        ("| `a \\|    b`     | c        |\n|---------|:----------:|\n|      1 | `x    y`",
+         "| `a \\|    b` | c |\n|---|:---:|\n| 1 | `x    y`"),
+        ("```\n| a     | b |\n|---|---|\n```\n\nUse a     | b.", "```\n| a     | b |\n|---|---|\n```\nUse a     | b."),
+        ("- One\n\n  | a    | b |\n  |---|---|", "- One\n  | a | b |\n  |---|---|"),
         ("<ul>\n<li>a<ul><li>b</li></ul></li>\n</ul>", "- a\n  * b"),
         ('<h2 align="center">Leave</h2>\n<p>90 days</p><p>60 days</p>', "## Leave\n 90 days  60 days"),
         ("<details>\n<summary>How long?</summary>\n\n90 days.\n\n</details>", "**How long?**\n90 days."),
@@ -306,7 +310,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("```\n!!! note\n    x\n:::note\n```", "```\n!!! note\n    x\n:::note\n```"),
         ("Title\n===\n\n    code", "Title\n===\n    code"),
     ],
-    ids=range(19),
+    ids=range(22),
 )  # fmt: skip
 def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
     lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())

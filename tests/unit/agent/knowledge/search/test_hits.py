@@ -59,6 +59,15 @@ def test_a_section_of_a_long_page_has_its_whole_path(find: Find) -> None:
     assert len(stretch.text) <= MERGED_CHARS
 
 
+def test_a_heading_with_markup_and_the_head_of_a_table_are_written_once(find: Find) -> None:
+    rows = "\n".join(f"| Plan {n} | {'A long row about it. ' * 8}|" for n in range(10))
+    table = f"| Plan | Notes |\n|---|---|\n{rows}"
+    text = f"# Plans\n\n## A\n\n{table}\n\n## 1. Fill [the *form*](https://x.example/f) out \\(soon\\)\n\nBy Friday."
+    (page,), _ = find("plan form", text)
+    assert len(page.passages) == 3
+    assert page.text == text.removeprefix("# Plans\n\n")
+
+
 def test_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None:
     small = "\n\n".join(f"## Fruit {n}\n\nOne about fruit {n}." for n in range(4))
     large = "\n\n".join(f"## Tree {n}\n\n{f'Tree {n} grows. ' * 84}" for n in range(5))
