@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, Self
 
@@ -212,14 +213,18 @@ class KnowledgeIndex(ABC):
         """Return a function that tries once to take the lock of this name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots, because of the cached property
 class SeenBy:
-    """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further."""
+    """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further.
+
+    It serves one turn: audiences that are new since its first call are not seen.
+    """
 
     _index: KnowledgeIndex
     _viewers: Viewers
     _prefixes: tuple[str, ...] = ()
 
+    @cached_property
     def _seen(self) -> Condition:
         audiences = [audience for audience in self._index.audiences() if may_see(audience, self._viewers)]
         return condition_of(audiences, self._prefixes)
@@ -230,19 +235,19 @@ class SeenBy:
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""
-        return self._index.search(query, limit=limit, vector=vector, seen=self._seen())
+        return self._index.search(query, limit=limit, vector=vector, seen=self._seen)
 
     def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a part of a document that all viewers may see."""
-        return self._index.part(document, first, last, self._seen())
+        return self._index.part(document, first, last, self._seen)
 
     def documents(self) -> tuple[Document, ...]:
         """Return the documents that all viewers may see."""
-        return self._index.documents(self._seen())
+        return self._index.documents(self._seen)
 
     def document(self, name_or_id: str) -> Document | None:
         """Return one document that all viewers may see."""
-        return self._index.document(name_or_id, self._seen())
+        return self._index.document(name_or_id, self._seen)
 
 
 KnowledgeReader = KnowledgeIndex | SeenBy

@@ -153,6 +153,16 @@ def test_a_withheld_document_is_invisible(fill_index: KnowledgeIndex) -> None:
     assert not any(view.document("Notes") for view in seen.values())
 
 
+def test_a_turn_compares_the_audiences_of_all_documents_once(
+    fill_index: KnowledgeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audiences = iter([fill_index.audiences()])  # of restricted wikis, these are megabytes
+    monkeypatch.setattr(fill_index, "audiences", audiences.__next__)
+    seen = SeenBy(fill_index, HELP)
+    assert all((seen.search("badge"), seen.documents(), seen.document("Handbook"), seen.part("handbook.md", 0, 9)))
+    assert [*audiences] == []
+
+
 def test_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp_path: Path) -> None:
     secret = tmp_path / "docs" / "secret"
     secret.mkdir(parents=True)

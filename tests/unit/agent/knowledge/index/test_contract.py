@@ -147,12 +147,12 @@ def test_an_audience_of_thousands_of_people_is_theirs_alone(index: KnowledgeInde
     (tmp_path / "badges.md").write_text("# Badges\n\nBadge 7.")
     (tmp_path / FILE_NAME).write_text(f"audience = {people}")
     assert index.index([tmp_path]).failed == ()
-    member, stranger = (SeenBy(index, Viewers(team="T", channel="D1", user=user)) for user in (people[-1], "U0NEW"))
-    assert [passage.document for passage in member.search("badge")] == ["badges.md"]
-    assert (stranger.search("badge"), stranger.documents()) == ((), ())
+    member, stranger = (Viewers(team="T", channel="D1", user=user) for user in (people[-1], "U0NEW"))
+    assert [passage.document for passage in SeenBy(index, member).search("badge")] == ["badges.md"]
+    assert (SeenBy(index, stranger).search("badge"), SeenBy(index, stranger).documents()) == ((), ())
     (tmp_path / FILE_NAME).write_text('audience = "public"')
     index.index([tmp_path])
-    assert (index.audiences(), len(stranger.documents())) == (("public",), 1)
+    assert (index.audiences(), len(SeenBy(index, stranger).documents())) == (("public",), 1)
 
 
 def test_a_name_that_is_too_long_stops_no_other_document(index: KnowledgeIndex, tmp_path: Path) -> None:
