@@ -26,15 +26,15 @@ _MAX_BODIES: Final = 25  # Confluence allows 50
 _MAX_RETRIES: Final = 8
 _MAX_BACKOFF_S: Final = 120
 _INCLUDE: Final = re.compile(r'ac:name="(?:include|excerpt-include)".*?</ac:structured-macro>', re.DOTALL)
-_INCLUDED_PAGE: Final = re.compile(r'<ri:page\b[^>]*\bri:content-title="([^"]*)"[^>]*>')
+_INCLUDED_PAGE: Final = re.compile(r'<ri:page\b[^<>]*\bri:content-title="([^"]*)"[^<>]*>')
 _INCLUDED_SPACE: Final = re.compile(r'\bri:space-key="([^"]*)"')
 # Text for things that a page shows with a script, a style or a picture.
 _SHOWN: Final = (
-    (re.compile(r'<li\b[^>]*\bclass="checked"[^>]*\bdata-inline-task-id=[^>]*>'), r"\g<0>[x] "),
-    (re.compile(r'<li\b(?![^>]*\bclass="checked")[^>]*\bdata-inline-task-id=[^>]*>'), r"\g<0>[ ] "),
-    (re.compile(r'(<div\b[^>]*\bexpand-content\b[^>]*?)\sstyle="[^"]*"'), r"\1"),
-    (re.compile(r'<span class="summary">Getting issue details\.\.\.</span>\s*<span[^>]*>STATUS</span>'), ""),
-    (re.compile(r'(<span class="aui-icon\b[^>]*>)Icon</span>'), r"\1</span>"),
+    (re.compile(r'<li\b[^<>]*\bclass="checked"[^<>]*\bdata-inline-task-id=[^<>]*>'), r"\g<0>[x] "),
+    (re.compile(r'<li\b(?![^<>]*\bclass="checked")[^<>]*\bdata-inline-task-id=[^<>]*>'), r"\g<0>[ ] "),
+    (re.compile(r'(<div\b[^<>]*\bexpand-content\b[^<>]*?)\sstyle="[^"]*"'), r"\1"),
+    (re.compile(r'<span class="summary">Getting issue details\.\.\.</span>\s*<span[^<>]*>STATUS</span>'), ""),
+    (re.compile(r'(<span class="aui-icon\b[^<>]*>)Icon</span>'), r"\1</span>"),
 )
 
 Emails = frozenset[str]

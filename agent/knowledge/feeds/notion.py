@@ -22,13 +22,21 @@ _MAX_PARTS: Final = 50  # maximum requests for one page whose text comes in part
 Audience = str | Sequence[str]
 # Notion's own markup in its Markdown, and the text that it shows.
 _SIGNS: Final = (
-    (re.compile(r'<mention-date\b[^>]*?\bstart(?:Date)?="([^"]*)"(?:[^>]*?\bend(?:Date)?="([^"]*)")?[^>]*>'), r"\1 \2"),
-    (re.compile(r"[ \t]*\{(?:(?:color|toggle|icon|underline)=\"[^\"]*\"[ \t]*)+\}(?=[ \t]*$)", re.MULTILINE), ""),
+    (
+        re.compile(r'<mention-date\b[^<>]*?\bstart(?:Date)?="([^"]*)"(?:[^<>]*?\bend(?:Date)?="([^"]*)")?[^<>]*>'),
+        r"\1 \2",
+    ),
+    (
+        re.compile(
+            r"(?<![ \t])[ \t]*\{(?:(?:color|toggle|icon|underline)=\"[^\"]*\"[ \t]*)+\}(?=[ \t]*$)", re.MULTILINE
+        ),
+        "",
+    ),
     (re.compile(r"^[ \t]*:{3,}[ \t]*(?:callout\b.*)?$", re.MULTILINE), ""),
-    (re.compile(r"<summary\b[^>]*>(.*?)</summary>", re.DOTALL), r"**\1**\n"),
-    (re.compile(r'<(page|database)\b[^>]*?\burl="([^"]*)"[^>]*>([^<]*)</\1>'), r"[\3](\2)"),
-    (re.compile(r"<(?:empty-block|table_of_contents|unknown)\b[^>]*>"), ""),
-    (re.compile(r"</?(?:callout|columns?|synced_block(?:_reference)?|details|mention-[a-z-]+|span)\b[^>]*>"), ""),
+    (re.compile(r"<summary\b[^<>]*>((?:(?!<summary).)*?)</summary>", re.DOTALL), r"**\1**\n"),
+    (re.compile(r'<(page|database)\b[^<>]*?\burl="([^"]*)"[^<>]*>([^<]*)</\1>'), r"[\3](\2)"),
+    (re.compile(r"<(?:empty-block|table_of_contents|unknown)\b[^<>]*>"), ""),
+    (re.compile(r"</?(?:callout|columns?|synced_block(?:_reference)?|details|mention-[a-z-]+|span)\b[^<>]*>"), ""),
     (re.compile(r"\\([$^])"), r"\1"),
     (re.compile(r"^\t+(?![-*+] |\d+\. )", re.MULTILINE), ""),  # a tab marks a nested block, not code
 )

@@ -72,7 +72,7 @@ _BULKY: Final = (
     (re.compile(r"<style\b.*?</style>", re.DOTALL), "</style>"),
 )
 # Emoji and other one-character pictures, which may be all that a cell contains.
-_EMOJI: Final = re.compile(r"<img\b(?=[^>]*\bclass=[\"'][^\"'>]*\bemo(?:ji|ticon)\b)[^>]*>", re.IGNORECASE)
+_EMOJI: Final = re.compile(r"<img\b(?=[^<>]*\bclass=[\"'][^\"'<>]*\bemo(?:ji|ticon)\b)[^<>]*>", re.IGNORECASE)
 _EMOJI_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)=[\"']([^\"'<>]{1,40})[\"']")
 _EMPTY_ELEMENT: Final = re.compile(
     r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE

@@ -384,7 +384,7 @@ def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::", "|"]
+    "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::", "|", "<img "]
 )
 @pytest.mark.parametrize("name", ["a.mdx", "a.html"])
 def test_a_page_of_one_repeated_mark_is_read_quickly(name: str, mark: str) -> None:
