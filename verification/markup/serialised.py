@@ -86,7 +86,7 @@ def is_serialised(text: str) -> bool:
 
 def begins_value(text: str) -> bool:
     """Return True if the text may be the beginning of a serialised value whose end is missing."""
-    return _read_code(text)[1] or bool(_ENTRY.match(text))
+    return _read_code(text)[1] or _wrapped_text(text)[1] or bool(_ENTRY.match(_DOCUMENT_MARK.sub("", text)))
 
 
 def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
@@ -127,7 +127,7 @@ def _texts(text: str, *, in_fence: bool = False) -> list[str] | None:
     strings = _entries(plain) if strings is None else strings
     if strings is not None:
         return _shown_texts(strings)
-    wrapped = None if in_fence else _wrapped_text(plain)
+    wrapped = None if in_fence else _wrapped_text(plain)[0]
     return None if wrapped is None else [wrapped]
 
 
@@ -168,15 +168,17 @@ def _read_code(text: str) -> tuple[list[_Keyed] | None, bool]:
     return (strings if not is_open and _is_code(text, tokens, strings) else None), is_open
 
 
-def _wrapped_text(text: str) -> str | None:
-    """Return the one text in quotes of a value or a statement in any other notation, or None if words are around it."""
+def _wrapped_text(text: str) -> tuple[str | None, bool]:
+    """Return the one text of a value in any other notation, None for prose, and whether the end is missing."""
     is_named = False
     for token in _CODE_TOKEN.finditer(text):
+        if is_named and token["prose"] and token[0] in "\"'`":
+            return None, True
         if token.start() > _MAX_LEAD or (token["prose"] and token[0] not in "<>?@&|!#\\'"):
             break
         if token["string"] and is_sentence(token["inner"]):
             is_wrapped = is_named and _TAIL.fullmatch(text, token.end())
-            return _decode(token["inner"], token["raw"] or "") if is_wrapped else None
+            return _decode(token["inner"], token["raw"] or "") if is_wrapped else None, False
         word = (token["inner"] or token["word"] or "").rpartition(".")[2].lstrip("$").casefold()
         if not any(map(str.isalnum, word)):
             continue
@@ -184,7 +186,7 @@ def _wrapped_text(text: str) -> str | None:
         is_named = is_named or is_call or word in _ANSWERS
         if not is_call and word not in _ANSWERS | _MODIFIERS:
             break
-    return None
+    return None, False
 
 
 def _is_code(text: str, tokens: list[re.Match[str]], strings: list[_Keyed]) -> bool:

@@ -59,6 +59,22 @@ def test_lines_that_belong_together_form_one_block() -> None:
         ("Answer(text=b'One.\n\nTwo.", []),
         ("{answer: “One.\n\nTwo.", []),
         ("confidence: high\n\nanswer: Two.", []),
+        *(
+            (f'{start}"One [1].\n\nTwo', [])
+            for start in (
+                "(answer ",
+                "((answer . ",
+                "Answer { text: ",
+                "{answer, <<",
+                "echo ",
+                "<?php return ['answer' => ",
+                "Dim answer As String = ",
+                'Map("answer" -> ',
+                "[response]\nanswer=",
+                "---\nanswer: ",
+            )
+        ),
+        *((f'{start}"One" [1].\n\nTwo', [f'{start}"One" [1].']) for start in ("Say ", "The answer is ", "No (see ")),
         ('"One" is it.\n\nTwo.', ['"One" is it.']),
         ("One.\n\n", []),
         ("One.\n\n ", []),
