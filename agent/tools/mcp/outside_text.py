@@ -5,7 +5,6 @@ Descriptions become short, on one line, labelled, without orders.
 
 import json
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -101,7 +100,7 @@ def _has_only_own_links(schema: Mapping[str, Any], text: str) -> bool:
     return True
 
 
-MAX_KNOWN: Final = 2_000  # records whose title and link are remembered
+MAX_KNOWN: Final = 2_000  # records and links of resources that are remembered
 _UNKNOWN_RESULT: Final = ("There is no such result any more.", "Call the tool again that brought it.")
 MAX_RESULTS: Final = 8  # long results that can be continued
 
@@ -111,9 +110,9 @@ class Pages:
     """The results of one server. ``links`` are the titles of resources that its results name, by their addresses."""
 
     server: McpServer
-    links: OrderedDict[str, str] = field(default_factory=OrderedDict)
-    _known: OrderedDict[str, Record] = field(default_factory=OrderedDict)
-    _results: OrderedDict[str, tuple[str, list[Record]]] = field(default_factory=OrderedDict)
+    links: dict[str, str] = field(default_factory=dict)
+    _known: dict[str, Record] = field(default_factory=dict)
+    _results: dict[str, tuple[str, Sequence[Record]]] = field(default_factory=dict)
     _count: int = 0
 
     def add(self, records: Sequence[Record], asked: Iterable[Any], *, title: str, origin: str) -> ToolResult:
@@ -126,13 +125,12 @@ class Pages:
         for record in records:
             if record.title:
                 self._known |= dict.fromkeys(map(_key, record.keys), replace(record, text=""))
-        while len(self._known) > MAX_KNOWN:
-            self._known.popitem(last=False)
         self._count += 1
         name = f"r{self._count}"
-        self._results[name] = (title, list(records))
-        if len(self._results) > MAX_RESULTS:
-            self._results.popitem(last=False)
+        self._results[name] = (title, records)
+        for memory, most in ((self.links, MAX_KNOWN), (self._known, MAX_KNOWN), (self._results, MAX_RESULTS)):
+            for oldest in [*memory][:-most]:
+                del memory[oldest]
         result = self.read_on(name, origin=origin)
         if not result.hints:  # it is complete
             del self._results[name]
