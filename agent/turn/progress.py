@@ -7,6 +7,7 @@ used before the decision is ``respond``. After any other decision it is stopped,
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from urllib.parse import urldefrag
 import structlog
 
 from agent.budget import Budget, Usage
+from agent.knowledge.types import PATH
 from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, conversation_text, private_texts
 from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, WriteContext, WriteStream
 from agent.texts.catalogue import say
@@ -104,6 +106,11 @@ class EarlyDraft:
             raise self.error
 
 
+def _lines_pattern(text: str) -> re.Pattern[str]:
+    blocks = map(re.escape, re.split(r"\n\s*\n", text.strip()))
+    return re.compile(r"(?<![^\n])" + r"\s+".join(blocks) + r"(?![^\n])")
+
+
 @dataclass(slots=True, kw_only=True)
 class Progress:
     """The turn so far."""
@@ -129,28 +136,46 @@ class Progress:
 
     def add_result(self, result: ToolResult) -> None:
         """Keep a tool's result and number its sources."""
-        is_old = bool(result.sources) and all(map(self._has, result.sources))
-        self.results.append(replace(result, found_nothing_new=is_old))
+        before = len(self.sources) + self.left_out
         for source in result.sources:
             self.add_source(source)
+        is_old = bool(result.sources) and len(self.sources) + self.left_out == before
+        self.results.append(replace(result, found_nothing_new=is_old))
 
     def add_source(self, source: Source) -> None:
-        """Number a source, unless the same text of the page has a number or a reader of the answer may not see it."""
+        """Number a source without what other sources have of its page, unless a reader of the answer may not see it."""
         if not source.text.strip():
             return
         if not may_see(source.audience, viewers_of(self.question)):
             log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
-        if self._has(source):
+        text = self._unlisted_text(source)
+        if not text:
             return
         if len(self.sources) >= MAX_SOURCES:
             self.left_out += 1
             return
-        self.sources.append(replace(source, id=len(self.sources) + 1))
+        self.sources.append(replace(source, text=text, id=len(self.sources) + 1))
 
-    def _has(self, source: Source) -> bool:
+    def _unlisted_text(self, source: Source) -> str:
+        """Return the text with references to the sources that have parts of it; empty if they have all of it."""
         page = urldefrag(source.url).url  # the fragment points to the passage that a search found
-        return any(urldefrag(known.url).url == page and known.text == source.text for known in self.sources)
+        document, text, references = source.title.partition(PATH)[0], source.text, {""}
+        for known in self.sources:
+            if urldefrag(known.url).url != page:
+                continue
+            if known.text == source.text:
+                return ""
+            if known.origin == source.origin == "document" and known.title.partition(PATH)[0] == document:
+                if _lines_pattern(source.text).search(known.text):
+                    return ""
+                if part := _lines_pattern(known.text).search(text):
+                    references.add(reference := f"[{known.title}: see above]")
+                    text = text[: part.start()] + reference + text[part.end() :]
+        is_listed = text != source.text and all(
+            line.startswith("#") or line in references for line in text.splitlines()
+        )
+        return "" if is_listed else text
 
     def add_thread_messages(self) -> None:
         """Add the messages between people in the thread as a source."""

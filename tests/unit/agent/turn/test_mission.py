@@ -337,6 +337,23 @@ def earlier(*texts: str) -> tuple[Source, ...]:
     return tuple(progress.sources)
 
 
+def test_a_document_is_listed_without_the_parts_that_are_listed_already() -> None:
+    first, second = "## A\n\nOne [a](x).\n\n- 1.5\n- two", "## C\n\nThree."
+    whole = f"# Doc\n\n## A\nOne [a](x).\n\n- 1.5\n- two\n\n\n## B\n\nThree.\n\n{second}\n"
+    piece = Source(id=0, title="Doc › A", url="https://x.example/d#a", text=first)
+    pieces = (piece, replace(piece, title="Doc › C", url="https://x.example/d#c", text=second))
+    document = replace(piece, title="Doc", url="https://x.example/d", text=whole)
+    rest = "# Doc\n\n[Doc › A: see above]\n\n\n## B\n\nThree.\n\n[Doc › C: see above]\n"
+    progress = progress_with([], [])
+    for number, found in enumerate((pieces, (document,), (document,), (replace(piece, text="- two"), pieces[1]))):
+        progress.add_result(ToolResult(sources=found))
+        assert progress.results[-1].found_nothing_new is (number > 1)
+    assert [source.text for source in progress.sources] == [first, second, rest]
+    progress.add_source(replace(document, title="Other", url="https://x.example/o", text="- two"))
+    progress.add_source(replace(piece, text="- 1"))  # a part of a line is another text
+    assert [source.text for source in progress.sources[3:]] == ["- two", "- 1"]
+
+
 def test_messages_between_people_are_one_source() -> None:
     (source,) = earlier("one", "two")
     assert (source.title, source.text) == ("Earlier in this thread", "Member U0: one\nMember U1: two")
