@@ -5,13 +5,14 @@ Repair comes first, then links and citations are normalised, and the rules check
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, TypeVar
 
 from verification.claims.claims import claims as claims_of
 from verification.evidence.evidence import SUPPORTED
+from verification.evidence.verbatim import continues_paragraph
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup.chunks import CHUNK_LIMITS, split_chunks
 from verification.markup.mrkdwn import remove_unencodable, remove_unsendable, repair
@@ -170,6 +171,17 @@ def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 
+def _may_mislead(quotation: Claim, before: str, text: str, sources: Sequence[Source]) -> bool:
+    """Return True if a quotation may be right in its words and wrong in its place (docs/decisions/0031).
+
+    It does not prove the order of steps, nor that the answer is about what its source speaks of there.
+    """
+    if _NUMBERED_STEP.match(text, text.rfind("\n", 0, quotation.start) + 1):
+        return True
+    cited = (source.text for source in sources if source.id in quotation.cited)
+    return not quotation.code and continues_paragraph(quotation.text, before, cited)
+
+
 def _build_reading(draft: Draft, text: str, basis: Basis | None, wall: _Wall) -> tuple[Reading, Violations]:
     """Build the reading for the rules. After a crash they read all text as prose without claims, the strictest view."""
     # The title of a source in an introduction ("Quoted from Expenses 2024:") states nothing new either.
@@ -181,12 +193,12 @@ def _build_reading(draft: Draft, text: str, basis: Basis | None, wall: _Wall) ->
     plain = wall.around("mrkdwn", prose, text) or text
     checked = wall.around("claim_supported", check_claims, basis, claims) if basis else None
     claims, violations = checked or (claims, ())
-    # A quotation does not prove the order of steps: of 66 planted errors the only two that passed swapped two steps.
     if basis and basis.has_judge:
+        befores = ("", *(each.text for each in claims))
         claims = tuple(
             replace(each, supported="open", settled_by="nobody")
-            if each.settled_by == "quotation" and _NUMBERED_STEP.match(text, text.rfind("\n", 0, each.start) + 1)
+            if each.settled_by == "quotation" and _may_mislead(each, before, text, draft.sources)
             else each
-            for each in claims
+            for each, before in zip(claims, befores, strict=False)
         )
     return Reading(draft=draft, text=text, chunks=chunks, prose=plain, claims=claims), violations

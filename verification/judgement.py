@@ -35,6 +35,12 @@ def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
     return tuple(claim for claim in verdict.claims if claim.supported == "open")
 
 
+def claims_to_judge(verdict: Verdict) -> tuple[Claim, ...]:
+    """The open claims, then the quotations, to whose place in the answer a judge may object. Empty if none is open."""
+    asked = open_claims(verdict)
+    return (*asked, *(claim for claim in verdict.claims if claim.settled_by == "quotation")) if asked else ()
+
+
 def claim_key(claim: Claim) -> ClaimKey:
     """Key of an opinion, which is valid for the same words that cite the same sources."""
     return claim.text, claim.cited
@@ -45,10 +51,17 @@ def apply_judgements(
 ) -> Verdict:
     """Return the verdict after the judge: each claim it was asked about is supported, refuted or unconfirmed.
 
-    The last two are errors. ``judgements`` has None for a claim that got no usable opinion.
+    The last two are errors. ``judgements`` has None for a claim that got no usable opinion. A quotation is supported
+    unless a judgement refutes it: its words are right, but the answer may be about something else.
     """
     lengths = {source.id: len(source_lines(source)) for source in sources}
-    decided = [claim for claim in open_claims(verdict) if claim_key(claim) in judgements]
+    refuted = {key for key, judgement in judgements.items() if judgement and not judgement.supported}
+    decided = [
+        claim
+        for claim in verdict.claims
+        if (claim.supported == "open" and claim_key(claim) in judgements)
+        or (claim.settled_by == "quotation" and claim_key(claim) in refuted)
+    ]
     settled = [
         _settle(claim, judgements[claim_key(claim)], lengths) if claim in decided else (claim, None)
         for claim in verdict.claims

@@ -10,7 +10,7 @@ from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.live import check_draft
 from agent.turn.progress import Progress
-from verification.judgement import apply_judgements, claim_key, open_claims
+from verification.judgement import apply_judgements, claim_key, claims_to_judge, open_claims
 from verification.rules.references import citations
 from verification.salvage import LeftOut, salvage
 from verification.text.language import detect_language
@@ -37,11 +37,12 @@ class AttemptJudge:
         # Of drafts that fail a rule, one that lacks only citations is judged: it may say that there is no answer.
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
-            claims = tuple(dict.fromkeys(filter(self._may_be_asked, open_claims(verdict))))
-            if claims or (whole and await self._may_be_no_answer(verdict)):
+            claims = tuple(dict.fromkeys(filter(self._may_be_asked, claims_to_judge(verdict))))
+            is_any_open = any(claim.supported == "open" for claim in claims)
+            if is_any_open or (whole and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
         record = self.progress.judge_record
-        keys = [key for key in map(claim_key, open_claims(verdict)) if key in record.claims]
+        keys = [key for key in map(claim_key, verdict.claims) if key in record.claims]
         opinions = {key: await record.claims[key][1] for key in keys}
         reply = record.replies.get(verdict.text.strip())
         verdict = replace(verdict, no_answer=reply == "not_in_sources", in_part=reply == "partly")

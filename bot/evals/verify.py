@@ -19,7 +19,7 @@ from bot.errors import WrongUse
 from bot.evals.files import json_of, same_file, verdict_json
 from bot.evals.rows import Given, Row, Sources, Text, by_kind, read_rows, share, sources_of, validate
 from verification.check import check
-from verification.judgement import apply_judgements, claim_key, open_claims
+from verification.judgement import apply_judgements, claim_key, claims_to_judge, open_claims
 from verification.types import Draft, Verdict
 
 # Maximum rows that wait for a judge at the same time; it takes seconds to answer.
@@ -55,7 +55,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     if judge is None or not draft.sources:  # without sources there is nothing to judge
         return await asyncio.to_thread(check, draft)
     verdict = await asyncio.to_thread(check, replace(draft, has_judge=True))
-    claims = open_claims(verdict)
+    claims = claims_to_judge(verdict)
     if not claims:
         return verdict
     context = JudgeContext(question=draft.question, answer=verdict.text, claims=claims, sources=draft.sources)

@@ -20,6 +20,9 @@ from verification.text.language import terms
 _CITED: Final = re.compile(rf"(?<!\s)\s*{CITATION.pattern}")
 _BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")
 _AFTER: Final = re.compile(r"\s*(?:\Z|\n(?![ \t]*[a-zà-ÿ])|[。！]|[.!](?=\s+[^\sa-zà-ÿ]|\s*\Z))")
+_PARAGRAPH_START: Final = re.compile(
+    r"\n[ \t]*(?=\n)|^[ \t]*(?:#{1,6}[ \t].*|\|.*|(?:[-*•+–]|\d{1,3}[.)])[ \t]+)", re.MULTILINE
+)
 _LINK: Final = re.compile(r"(?:[^\W\d_]+ ?){0,3}\((https?://[^\s()]+)\)")
 _MARKS: Final = " \t*_~"
 _END_MARKS: Final = f"{_MARKS}.。"
@@ -65,6 +68,21 @@ def is_quotation(evidence: Evidence, *, exactly: bool) -> bool:
     pages = [text_as_read(cited.passage.text) for cited in evidence.cited]
     joined = (_WRAPPED.sub(" ", page) for page in pages)  # text laid out for paper continues on the next line
     return is_verbatim_sentence(claim, joined) or _is_row_in_words(claim, pages)
+
+
+def continues_paragraph(claim: str, before: str, texts: Iterable[str]) -> bool:
+    """Return True if a quotation follows a sentence in its source that is not ``before`` it in the answer.
+
+    That sentence may say what the quotation is about: a place, a product, a case.
+    """
+    words, lead = (_plain_words(_CITED.sub("", text_as_read(each))) for each in (claim, before))
+    paragraphs = (
+        _plain_words(text_as_read(each)) for text in texts for each in _PARAGRAPH_START.split(_BREAK.sub("\n\n", text))
+    )
+    found = [each for each in paragraphs if words in each]
+    return bool(found) and not any(
+        each.startswith(words) or (lead.strip() and f"{lead}{words[1:]}" in each) for each in found
+    )
 
 
 def _is_row_in_words(claim: str, texts: Iterable[str]) -> bool:

@@ -15,6 +15,7 @@ from verification.judgement import (
     Line,
     apply_judgements,
     claim_key,
+    claims_to_judge,
     only_unconfirmed,
     open_claims,
     without_unconfirmed,
@@ -107,6 +108,17 @@ def test_lines_that_are_meant_stay_lines(text: str) -> None:
 def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
     assert [claim.text for claim in open_claims(verdict_of())] == [FAR_OFF, ALSO_FAR]
     assert open_claims(verdict_of("The door stays shut while the kiln is hot [2].")) == ()
+
+
+def test_a_quotation_passes_unless_the_judge_refutes_it() -> None:
+    verdict = verdict_of(f"The door stays shut while the kiln is hot [2]. {FAR_OFF}")
+    *_, quotation = claims_to_judge(verdict)
+    assert quotation.settled_by == "quotation"
+    far_off = {claim_key(claim): yes((1, 3)) for claim in open_claims(verdict)}
+    for opinion, passes in ((None, True), (yes((9, 9)), True), (Judgement(supported=False), False)):
+        judged = apply_judgements(verdict, {**far_off, claim_key(quotation): opinion}, SOURCES)
+        assert judged.passed is passes
+    assert claims_to_judge(verdict_of("The door stays shut while the kiln is hot [2].")) == ()
 
 
 def test_a_judgement_with_existing_lines_settles_a_claim() -> None:

@@ -113,8 +113,8 @@ async def test_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     assert prompt.startswith(f"[1.0] {LIMITS.title}\n[1.1] {LIMITS.text}\n\nToday is ")
     assert f"claim 1, cites [1]:\n| {DOUBTFUL}\n" in prompt
     assert f"claim 2, cites [1]:\n| {MORE}\n" in prompt
-    assert prompt.endswith("Judge claims 1 to 2.")
-    assert f":\n| {SURE}\n\n" not in prompt  # a quotation is not a claim here
+    assert f"claim 3, cites [1]:\n| {SURE}\n" in prompt  # a quotation stands without an opinion on it
+    assert prompt.endswith("Judge claims 1 to 3.")
 
 
 async def test_the_judge_sees_the_question_that_a_follow_up_of_another_person_continues() -> None:
@@ -148,12 +148,12 @@ async def test_without_open_claims_or_a_judge_no_call_is_made() -> None:
 
 
 async def test_the_call_is_counted_and_traced() -> None:
-    told = await turn([answers(SURE, DOUBTFUL)], [verdicts(None)])
+    told = await turn([answers(SURE, DOUBTFUL)], [verdicts(None, None)])
     starts = [e for e in told.listener.events if isinstance(e, ModelStart) and e.phase == "judge"]
     ends = [e for e in told.listener.events if isinstance(e, ModelEnd) and e.phase == "judge"]
     assert [(start.model, start.attempt) for start in starts] == [("j", 1)]
     assert [(end.output, end.error, end.usage.tokens) for end in ends] == [
-        ("1 claims: 1 supported, 0 not supported; reply: None", "", 120)
+        ("2 claims: 2 supported, 0 not supported; reply: None", "", 120)
     ]
     assert DOUBTFUL in str(ends[0].call.messages)
     (done,) = [event for event in told.listener.events if type(event).__name__ == "Done"]
@@ -212,7 +212,7 @@ async def test_a_judge_that_omits_claims_or_fails_is_logged_without_a_text() -> 
     with capture_logs() as logs:
         await turn([answers(SURE, DOUBTFUL), answers(SURE)], [FAILURES["nonsense"]])
     (entry,) = [entry for entry in logs if entry["event"] == "judge_incomplete"]
-    assert (entry["log_level"], entry["claims"], entry["judged"]) == ("warning", 1, 0)
+    assert (entry["log_level"], entry["claims"], entry["judged"]) == ("warning", 2, 0)
     with capture_logs() as logs:
         await turn([answers(SURE, DOUBTFUL), answers(SURE)], [fails(500, "boom " + DOUBTFUL)])
     (entry,) = [entry for entry in logs if entry["event"].startswith("judge_")]

@@ -1,5 +1,6 @@
 """A claim that is a whole sentence of its source needs no closer look; anything less does."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,3 +110,29 @@ def test_a_row_in_words_and_a_sentence_over_two_lines_are_quotations() -> None:
         "Keys are made for one service and one environment.",
     )
     assert "quotation" not in settled_by(*others)
+
+
+ROUTES = """## From the north
+Take the red tram. It needs an hour.
+
+Take the blue bus. It needs *ten* minutes.
+
+- Cabs wait. Pay in cash."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "quoted"),
+    [
+        ("Take the red tram [1]. It needs an hour [1].", 2),
+        ("Take the red tram [1]. It needs ten minutes [1].", 1),
+        ("It needs ten minutes [1].", 0),
+        ("- Cabs wait. [1]\n- Take the blue bus. [1]", 2),
+        ("- Cabs wait. Pay in cash. [1]", 2),
+    ],
+)
+def test_the_judge_decides_about_a_quotation_without_the_sentence_before_it(answer: str, quoted: int) -> None:
+    """A sentence may be right and its subject another: spliced quotations of two routes passed in a recorded try."""
+    claims = check(
+        Draft(text=answer, question="Which way?", sources=(Source(id=1, title="Routes", text=ROUTES),), has_judge=True)
+    ).claims
+    assert [claim.settled_by for claim in claims].count("quotation") == quoted
