@@ -47,9 +47,8 @@ _PARTS: Final = frozenset(
         *("version", "history", "lastupdated"),
     }
 )
-_FOUND_WORD: Final = re.compile(
-    r"@@@(?:end)?hl@@@|</?(?:em|mark|strong|b|hl)>"
-)  # highlighting of words that a search found
+_HIGHLIGHT: Final = re.compile(r"@@@(?:end)?hl@@@|</?(?:em|mark|strong|b|hl)>")  # of words that a search found
+_ADDRESS: Final = re.compile(r"https?://|/(?!/)")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _EPOCH: Final = re.compile(r"(\d{10})(?:\d{3}|\.\d+)?")
 _BLOB: Final = re.compile(r"(?:data:[\w/+.;=-]+,)?[A-Za-z0-9+/_=-]{500,}")
@@ -151,7 +150,7 @@ def read_records(text: str) -> list[Record]:
         title = _HTML_TITLE.search(value) if _HTML.match(value) else None
         return [Record(text=_readable(value), title=_to_title(title[1] if title else ""))]
     items, rest = _split(value)
-    base = next((each for each in _values(value, ("base", "baseurl")) if _is_address(each)), "")
+    base = next(filter(_ADDRESS.match, _values(value, ("base", "baseurl"))), "")
     known = {"False", *map(str, range(len(items) + 1))}  # the rest of a list is a record only if it says more
     if not items or any(leaf not in known and _word(name) not in _CALL for name, leaf in _leaves(rest)):
         items = [rest, *items]
@@ -229,12 +228,7 @@ def _record(value: Any, base: str) -> Record:
 
 
 def _link(value: Any, max_depth: int = 3) -> str:
-    links = (text for text in _values(value, _LINKS, max_depth) if _is_address(text) or text[:1] == "/" != text[1:2])
-    return next(links, "")
-
-
-def _is_address(text: str) -> bool:
-    return text.startswith(("https://", "http://"))
+    return next(filter(_ADDRESS.match, _values(value, _LINKS, max_depth)), "")
 
 
 def _field(value: Any, names: Sequence[str]) -> str:
@@ -286,7 +280,7 @@ def _readable(text: str) -> str:
     if _BLOB.fullmatch(text):
         return "[data, not shown]"
     if not _HTML.match(text) or len(text) > _MAX_HTML_CHARS:
-        return html.unescape(_FOUND_WORD.sub("", text))
+        return html.unescape(_HIGHLIGHT.sub("", text))
     page = replace_closed(_CODE_DATA, lambda code: html.escape(code[1]), text, "]]>")
     for pattern, replacement in _STORAGE:
         page = pattern.sub(replacement, page)
