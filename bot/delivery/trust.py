@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import chain, groupby
 from typing import Any, Final
@@ -15,6 +16,7 @@ from bot.stores.passages import MAX_PASSAGES
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
 from verification.rules.secrets import mask_secrets
+from verification.types import Source
 
 _MAX_CLAIMS: Final = 30
 _MAX_REMOVED: Final = 8
@@ -44,16 +46,17 @@ def trust_modal(
 
 
 def _record_blocks(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
-    lines = {source.id: source_line(source, today, language) for source in sources_of(record)}
+    sources = {source.id: source for source in sources_of(record)}
     claims = objects(record, "claims")[:_MAX_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
-    for checked, group in groupby(claims, lambda claim: _check_line(claim, lines, language)):
+    for checked, group in groupby(claims, lambda claim: _check_line(claim, sources, today, language)):
         shown = list(chain.from_iterable(map(_claim_block, _join_neighbours(group))))
         blocks += [*shown, context([checked])] if shown else []
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
-    if lines and not claims:
-        listed = join_lines([*lines.values()], _MAX_SECTION_LENGTH, language)
+    if sources and not claims:
+        lines = [source_line(source, today, language) for source in sources.values()]
+        listed = join_lines(lines, _MAX_SECTION_LENGTH, language)
         blocks.append(section(f"*{say('trust_sources', language)}*\n{listed}"))
     return [*blocks, *_removed_sentences(record, language), *_origin(record, language)]
 
@@ -123,13 +126,20 @@ def _without_signs(passage: str) -> str:
     return _ROW.sub(lambda found: f" {found[1].replace('|', '·')} ", passage)
 
 
-def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
-    """Name the sources of a claim's passages, or those it cites, and who checked it."""
-    named = [named_passage.get("source") for named_passage in objects(claim, "passages")] or claim.get("cited")
+def _check_line(claim: Mapping[str, Any], sources: Mapping[int, Source], today: date, language: str | None) -> str:
+    """Name the sources of a claim's passages, or those it cites, and the checker. A link leads to the first passage."""
+    passages = objects(claim, "passages")
+    named = [passage.get("source") for passage in passages] or claim.get("cited")
     numbers = dict.fromkeys(n for n in (named if isinstance(named, list) else ()) if isinstance(n, int))
+    links = {n: string(each, "url") for each in reversed(passages) if isinstance(n := each.get("source"), int)}
+    lines = (
+        source_line(replace(source, url=links.get(number) or source.url), today, language)
+        for number in numbers
+        if (source := sources.get(number))
+    )
     checker = string(claim, "settled_by")
     checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)
-    return " · ".join(filter(None, (*(lines.get(number, "") for number in numbers), checked)))
+    return " · ".join((*lines, checked))
 
 
 def _highlighted_parts(passage: str, highlights: object) -> Iterable[tuple[str, bool]]:

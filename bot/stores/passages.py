@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
@@ -31,11 +32,12 @@ _ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
 
 
 class NamedPassage(NamedTuple):
-    """Lines of a source, and the spans of words that they share with the claim (``marks`` in stored records)."""
+    """Lines of a source, the spans of words that they share with the claim (``marks`` in records), and their link."""
 
     source: int
     text: str
     highlights: tuple[Span, ...]
+    url: str = ""
 
 
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
@@ -52,20 +54,32 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
         most = max(_MAX_QUOTED_LINES, said.count("\n") + 1)
         lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()), most)]
     known = sorted({(source, line) for source, line in lines if 0 <= line < len(pages.get(source, ()))})
-    heads = {(source, line): _head_of(pages[source], line) for source, line in known}
-    above_rows = {(source, head) for (source, _), head in heads.items() if head}
+    heads = {(source, line): _head_of(pages[source], line) or _lead_of(pages[source], line) for source, line in known}
+    shown_above = {(source, head) for (source, _), head in heads.items() if head}
     runs: list[list[Line]] = []
     for source, line in known:
         text, head = pages[source][line], heads[source, line]
-        if is_delimiter(text) or (source, text) in above_rows:
+        if is_delimiter(text) or not shown_above.isdisjoint({(source, text), (source, line)}):
             continue
         before = runs[-1][-1] if runs else (-1, 0)
-        joins = source == before[0] and heads[before] == head and (head or (before[1] == line - 1 and line > 1))
-        if joins:
+        above = heads.get(before, 0)
+        is_next = before[1] == line - 1 and line > 1 and not isinstance(head or above, str)
+        if source == before[0] and ((head and head == above) or is_next):
             runs[-1].append((source, line))
         else:
             runs.append([(source, line)])
-    return [_passage(words, named, run, pages[run[0][0]], heads[run[0]]) for run in runs[:MAX_PASSAGES]]
+    by_id = {source.id: source for source in sources}
+    return [
+        _passage(words, named, run, pages[run[0][0]], heads[run[0]])._replace(url=_link_to(by_id[run[0][0]], run[0][1]))
+        for run in runs[:MAX_PASSAGES]
+    ]
+
+
+def _link_to(source: Source, line: int) -> str:
+    """Return the link to the section that a line is in."""
+    before = (replace(source, text=source.text[:offset]) for offset, _ in source.sections)
+    links = [url for part, (_, url) in zip(before, source.sections, strict=True) if len(source_lines(part)) <= line]
+    return links[-1] if links else source.url
 
 
 def _head_of(page: Sequence[str], line: int) -> str:
@@ -77,28 +91,31 @@ def _head_of(page: Sequence[str], line: int) -> str:
     return page[above - 1] if is_row else ""
 
 
-def _lead_of(page: Sequence[str], line: int) -> str:
-    """Return the line, ending with a colon, that introduces the list which a line is an item of, or ""."""
+def _lead_of(page: Sequence[str], line: int) -> int:
+    """Return the number of the line, ending with a colon, that introduces the list which a line is an item of, or 0."""
     if not (item := _ITEM.match(page[line])):
-        return ""
-    for above in page[line - 1 : 0 : -1]:
-        marked = _ITEM.match(above)
-        if marked and len(marked[1]) >= len(item[1]):
+        return 0
+    for number in range(line - 1, 0, -1):
+        above = page[number]
+        if len(above) - len(above.lstrip()) >= len(item[1]) + (not _ITEM.match(above)):  # of the same list
             continue
-        return above if above.rstrip(" *_").endswith((":", "：")) else ""
-    return ""
+        return number if above.rstrip(" *_").endswith((":", "：")) else 0
+    return 0
 
 
-def _passage(words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str], head: str) -> NamedPassage:
+def _passage(
+    words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str], head: str | int
+) -> NamedPassage:
     """Return the lines as a page shows them, rows with their head; a long row has its columns' names in it instead.
 
-    A link that the claim names is shown with its address.
+    A list item comes after the line whose number is ``head``. A link that the claim names is shown with its address.
     """
-    text = "\n".join(filter(None, (_lead_of(page, run[0][1]), *(page[line] for _, line in run))))
+    lead = [page[head]] if isinstance(head, int) and head else []
+    text = "\n".join((*lead, *(page[line] for _, line in run)))
     for address in named:
         text = text.replace(f"]({address})", f"]({address}) ({address})")
     lines = text.split("\n")
-    if head:
+    if isinstance(head, str):
         columns, *rows = ([_cell_as_read(cell) for cell in split_cells(line)] for line in (head, *lines))
         text = "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, *rows))
         facts = [list(zip_longest(columns, cells, fillvalue="")) for cells in rows]

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pydantic import TypeAdapter
+
 from agent.json_data import compact_json, compress, decompress, mapping, objects, parse_json, string
 from agent.outcome import OutcomeName, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
@@ -29,6 +31,7 @@ if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client tak
 RECORD_TTL_S: Final = 30 * 86_400  # kept as long as a thread's state
 MAX_LISTED: Final = 200  # maximum turns on a list for admins
 _FAILED: Final = frozenset({"failed", "out_of_budget"})
+_SOURCES: Final = TypeAdapter(tuple[Source, ...])
 UNANSWERED: Final = _FAILED | {"refused"}
 
 
@@ -114,7 +117,8 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
             "text": without_citations(claim.text),
             "cited": list(claim.cited),
             "passages": [
-                {"source": n, "text": text, "marks": spans} for n, text, spans in passages_of(claim, answer.sources)
+                {"source": n, "text": text, "marks": spans, "url": url}
+                for n, text, spans, url in passages_of(claim, answer.sources)
             ],
             "settled_by": claim.settled_by,
         }
@@ -166,7 +170,7 @@ def read_entry(stored: str | None) -> OutboxEntry | None:
         kept = fields["answer"]
         answer = Answer(**{
             **kept, "chunks": tuple(kept["chunks"]), "claims": (),
-            "sources": tuple(Source(**source) for source in kept["sources"]),
+            "sources": _SOURCES.validate_python(kept["sources"]),
             "repairs": tuple(Repair(**repair) for repair in kept["repairs"]),
             "violations": tuple(Violation(**violation) for violation in kept["violations"]),
         })  # fmt: skip

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -208,6 +208,16 @@ class Stretch:
                 texts.append(passage.text)
             before = path
         return "\n\n".join(texts[1:])
+
+    @property
+    def sections(self) -> tuple[tuple[int, str], ...]:
+        """The offsets in the text at which the link of the passages changes, and the links."""
+        starts, text, at = list[tuple[int, str]](), self.text, 0
+        for link, (first, *_) in groupby(self.passages, key=lambda passage: passage.url):
+            if (found := text.find(first.text, at)) >= 0:  # not a part of the table above
+                at = found
+                starts.append((at, link))
+        return tuple(starts) if len(starts) > 1 else ()
 
 
 def _heading_words(line: str) -> str:

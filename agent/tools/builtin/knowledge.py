@@ -98,7 +98,9 @@ class SearchTool(_KnowledgeTool):
             lines.append(f"Found as well, but too long to bring: {names}. get_document reads one of them.")
         return ToolResult(
             content="\n".join(lines) or "No passage has any of these words.",
-            sources=tuple(_source(each.title, each.text, each.hit) for each in stretches),
+            sources=tuple(
+                replace(_source(each.title, each.text, each.passages[0]), sections=each.sections) for each in stretches
+            ),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
 

@@ -41,29 +41,40 @@ def test_a_table_row_is_shown_with_its_header() -> None:
     assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
 
+FRIENDS = "We pay.\nYou can refer:\n* friends\n\n  of staff\n* guests\n* staff\n\nNot:\n* contractors\n\nMore text."
+
+
 @pytest.mark.parametrize(
-    ("text", "line", "lines"),
+    ("text", "named", "shown"),
     [
-        (
-            "**People you can refer:**\n\n* friends\n* former staff\n\nNot:\n* current contractors",
-            5,
-            "Not:\n* current contractors",
-        ),
-        (
-            "People you can refer:\n- friends\n  - from school\n- former staff",
-            4,
-            "People you can refer:\n- former staff",
-        ),
-        ("People you can refer:\n1. friends of:\n   1. staff\n   2. guests", 4, "1. friends of:\n   2. guests"),
-        ("We pay a bonus.\n- friends\n- former staff", 3, "- former staff"),
-        ("Refer:\n- friends\n- former staff\n\nMore text.", 4, "More text."),
+        (FRIENDS, [8], ["Not:\n* contractors"]),
+        (FRIENDS, [2, 6], ["You can refer:\n* staff"]),
+        (FRIENDS, [2, 3, 6], ["You can refer:\n* friends\n* staff"]),
+        (FRIENDS, [3, 4], ["You can refer:\n* friends\n  of staff"]),
+        (FRIENDS, [3, 5, 8], ["You can refer:\n* friends\n* guests", "Not:\n* contractors"]),
+        (FRIENDS, [2], ["You can refer:"]),
+        (FRIENDS, [9], ["More text."]),
+        ("You can refer:\n- friends\n  - from school\n- staff", [4], ["You can refer:\n- staff"]),
+        ("You can refer:\n1. friends of:\n   1. staff\n   2. guests", [4], ["1. friends of:\n   2. guests"]),
+        ("We pay a bonus.\n- friends\n- former staff", [3], ["- former staff"]),
     ],
-    ids=["second list", "after a nested list", "nested", "no lead-in", "no item"],
 )
-def test_a_list_item_is_shown_with_the_line_that_introduces_its_list(text: str, line: int, lines: str) -> None:
-    one = claim("They count [1].", cited=(1,), lines=((1, line),))
-    (passage,) = passages_of(one, (Source(id=1, title="Referrals", text=text),))
-    assert passage.text == lines
+def test_list_items_are_shown_once_after_the_line_that_introduces_their_list(
+    text: str, named: list[int], shown: list[str]
+) -> None:
+    one = claim("They count [1].", cited=(1,), lines=tuple((1, line) for line in named))
+    assert [passage.text for passage in passages_of(one, (Source(id=1, title="Referrals", text=text),))] == shown
+
+
+def test_a_passage_links_to_its_section() -> None:
+    text, sections = (
+        "## Wifi\n\nFree.\n\n## Laundry\n\nPaid.",
+        ((0, "https://x.example/p#a"), (16, "https://x.example/p#b")),
+    )
+    page = Source(id=1, title="Hotels", url="https://x.example/p", text=text, sections=sections)
+    one = claim("It counts [1].", cited=(1,), lines=((1, 2), (1, 4)))
+    assert [passage.url for passage in passages_of(one, (page,))] == [url for _, url in sections]
+    assert passages_of(one, (replace(page, sections=()),))[0].url == page.url
 
 
 LEVEL_HEAD = "| Category | Writer (L1) | Editor (L2) | Chief (L3) |"

@@ -37,7 +37,7 @@ def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
         folder.mkdir()
         for number, text in enumerate(texts):
             (folder / f"{number}.md").write_text(text, encoding="utf-8")
-        index.index([folder])
+        index.index([folder], docs_url="https://docs.example")
         return expand_hits(index.search(query, limit=8), index.part, tokens=tokens)
 
     return search
@@ -47,6 +47,12 @@ def test_a_short_page_is_returned_whole_with_its_headings(find: Find) -> None:
     (page,), left_out = find("enterprise requests", PLANS)
     assert (page.title, left_out) == ("Plans", ())
     assert page.text == PLANS.strip()
+    starts = [(page.text[offset:].split("\n")[0], link) for offset, link in page.sections]
+    assert starts == [
+        ("# Plans", "https://docs.example/0.md#plans"),
+        ("### Limits", "https://docs.example/0.md#limits"),
+        ("### Limits", "https://docs.example/0.md#limits-1"),
+    ]
 
 
 def test_a_section_of_a_long_page_has_its_whole_path(find: Find) -> None:
