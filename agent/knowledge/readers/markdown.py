@@ -47,6 +47,7 @@ _HIDING_STYLE: Final = re.compile(
     r"|\b(?:font-?size|opacity)\s*:\s*[\"']?0*\.?0*(?![\d.])",
     re.IGNORECASE,
 )
+_CODE_INDENT: Final = 4
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n|\Z")
 # Code of static site generators, which a reader of the page never sees, each with its closing characters.
 # A bare ``{{ name }}`` may be in a text about templates.
@@ -169,7 +170,8 @@ def _without_hidden(text: str) -> str:
         begin, end = tag.start(), closed
         if begin < at or not (tag["sign"] or _is_hidden(tag)):
             continue
-        if end < 0 and tag["indent"] is not None and tag["tag"] not in {"p", "P"}:
+        is_block = tag["indent"] is not None and len(tag["indent"].expandtabs(4)) < _CODE_INDENT
+        if end < 0 and is_block and tag["tag"] not in {"p", "P"}:
             end = len(text)
         elif end < 0 and not tag["sign"] and tag["tag"].lower() not in _NEVER_SHOWN:  # the paragraph closes it
             end = next(_BLANK_LINE.finditer(text, begin)).start()

@@ -369,11 +369,12 @@ def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, tit
         ("<table><tr hidden><td>SECRET</td></tr><tr><td>A b</td></tr></table>", "| A b | | --- |"),
         ('A b\n\n[//]: # (SECRET\nSECRET)\n\n[note]: <> "SECRET"', "A b"),
         ("A `<div hidden>` b </div>", "A `<div hidden>` b"),
+        ("A\n\n    <!--\n\n    <script>\n\nb", "A <!-- <script> b"),
         ('<div role="tabpanel" hidden>A b</div>', "A b"),
         ('<div style="display:block" data-x=" hidden ">A b</div>', "A b"),
         ("<template #title>A b</template>", "<template #title>A b</template>"),
     ],
-    ids=range(17),
+    ids=range(18),
 )  # fmt: skip
 def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
     for suffix in ("md", "mdx"):
