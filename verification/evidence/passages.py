@@ -14,7 +14,7 @@ from itertools import chain
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
-from verification.markup.lines import CITATION
+from verification.markup.lines import ANY_CITATION
 from verification.text.language import Term, detect_language, folded_words, normalise_text, stem_list, terms
 from verification.values.dates import MONTHS, WEEKDAYS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, match_identifiers
@@ -213,7 +213,7 @@ def analyse(text: str, language: str | None = None) -> Passage:
     """Return the text without citations as a passage. ``language`` None: detect it."""
     text = clean_text(text)
     if "[" in text:
-        text = CITATION.sub(lambda match: " " * len(match.group()), text)
+        text = ANY_CITATION.sub(lambda match: " " * len(match.group()), text)
     return Passage(text=text, given_language=language)
 
 

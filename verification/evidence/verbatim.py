@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 from verification.evidence.evidence import Evidence
 from verification.evidence.passages import analyse, is_false_boundary
 from verification.markup.inline import HTML_TAGS
-from verification.markup.lines import CITATION, is_delimiter, split_cells
+from verification.markup.lines import ANY_CITATION, is_delimiter, split_cells
 from verification.text.language import terms
 
-_CITED: Final = re.compile(rf"(?<!\s)\s*{CITATION.pattern}")
+_CITED: Final = re.compile(rf"(?<!\s)\s*{ANY_CITATION.pattern}")
 _BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")
 _AFTER: Final = re.compile(r"\s*(?:\Z|\n(?![ \t]*[a-zà-ÿ])|[。！]|[.!](?=\s+[^\sa-zà-ÿ]|\s*\Z))")
 _PARAGRAPH_START: Final = re.compile(

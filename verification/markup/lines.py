@@ -21,7 +21,8 @@ _HEADING: Final = re.compile(r"#{1,6}\s+\S.*|\*{1,2}[^*\n]{1,200}\*{1,2}:?")
 _ROW: Final = re.compile(r"\|.*\|")
 # Match against a stripped line: white space at its ends would make this quadratic.
 _RULE: Final = re.compile(r"[-|+─│═┼:=_* \t]{3,}")
-CITATION: Final = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
+ANY_CITATION: Final = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\]")  # also one that is a link
+CITATION: Final = re.compile(rf"{ANY_CITATION.pattern}(?!\()")
 _RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
 _MAX_RANGE: Final = 30
 _MAX_DIGITS: Final = 12  # maximum digits, because Python's int() is quadratic

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from verification.markup.lines import CITATION
+from verification.markup.lines import ANY_CITATION
 from verification.markup.links import links, normalise_url
 from verification.rules.secrets import mask_secrets
 from verification.text.disguise import readings
@@ -163,7 +163,7 @@ def _repeated_orders(reading: Reading, hostile: list[Order]) -> Iterator[tuple[i
         plain = _plain(match[0])
         demands = len(plain) >= _MIN_LETTERS and compile_pattern(_WEAK).search(match[0])
         is_near = demands and any(fuzz.ratio(plain, order) >= _MIN_SIMILARITY for order in wanted)
-        if is_near or _is_strong(CITATION.sub("", match[0]).strip()):
+        if is_near or _is_strong(ANY_CITATION.sub("", match[0]).strip()):
             yield _span(match)
 
 
@@ -173,7 +173,7 @@ def _span(match: re.Match[str]) -> tuple[int, int]:
 
 def _plain(text: str) -> str:
     """The case-folded words without citations, because a sentence may begin with the citation of the one before."""
-    return " ".join(_WORD.findall(CITATION.sub("", text).casefold()))
+    return " ".join(_WORD.findall(ANY_CITATION.sub("", text).casefold()))
 
 
 def _payload_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:

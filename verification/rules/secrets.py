@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import unquote
 
-from verification.markup.lines import CITATION
 from verification.rules.references import cited_sources
 from verification.text.disguise import fold_letters
 from verification.text.language import load_table
@@ -79,6 +78,7 @@ _RUN_LENGTH: Final = 50
 _HIDING: Final = re.compile("[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 _UNBROKEN: Final = re.compile(r"[A-Za-z0-9_.+/=~-]{20}")
 _SPACE_AND_MARKUP: Final = re.compile(r"[\s*_`~>#\"'“”]+")
+_CITED: Final = re.compile(r"\[[\d\s,;–-]{1,40}\](?:\s?\([^()\s]*\))?")  # in any spelling
 _MIN_PASSWORD: Final = 6
 _MIN_KEY: Final = 16
 _HEX: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
@@ -217,7 +217,7 @@ def _table_spans(text: str) -> Iterator[tuple[int, int]]:
             tests = {column: _is_password if _PASSWORD_COLUMN.fullmatch(head) else _is_key for column, head in heads}
         end = row.end()
         for column, cell in cells:
-            value = CITATION.sub("", cell[0]).strip()
+            value = _CITED.sub("", cell[0]).strip()
             if column in tests and len(value) >= _MIN_PASSWORD and " " not in value and tests[column](value):
                 yield row.start() + cell.start(), row.start() + cell.end()
 

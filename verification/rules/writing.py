@@ -18,7 +18,7 @@ from typing import Final
 from verification.markup.blocks import survey
 from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.inline import HTML_TAGS, LEAKED_NAME, LEAKED_TAG
-from verification.markup.lines import CITATION
+from verification.markup.lines import ANY_CITATION
 from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import FormFault, apply_edits, segments
 from verification.markup.serialised import is_sentence, is_serialised, unwrap
@@ -171,7 +171,7 @@ def coherent(reading: Reading) -> Iterator[Violation]:
     yield from _repetitions(reading)
     prose, question = reading.prose.rstrip(), reading.draft.question
     last = prose.rsplit("\n", 1)[-1]
-    plain = CITATION.sub("", last).rstrip().rstrip("*_~").rstrip()
+    plain = ANY_CITATION.sub("", last).rstrip().rstrip("*_~").rstrip()
     open_end = len(plain) > 1 and compile_pattern(_OPEN_END).search(plain[-_MIN_LETTERS:])
     if open_end and not reading.text.rstrip().endswith("`"):  # a word or sign after which more must follow
         span, remedy = (len(prose) - len(last), len(prose)), "Finish the sentence, or end before it."
@@ -191,7 +191,7 @@ def _repetitions(reading: Reading) -> Iterator[Violation]:
     seen: set[str] = set()
     figures: dict[str, set[str]] = defaultdict(set)
     for claim in reading.claims:
-        text, span = CITATION.sub("", claim.text), (claim.start, claim.end)
+        text, span = ANY_CITATION.sub("", claim.text), (claim.start, claim.end)
         words = " ".join(_WORD.findall(text.casefold()))
         if len(words) >= _MIN_LETTERS and words in seen:
             yield reading.warning("coherent", span, "This sentence has been said before.", "Say it once.")

@@ -206,10 +206,11 @@ def test_a_simple_password_in_a_cited_example_is_not_a_secret(password: str, sou
     assert ("no_secrets" in {each.rule for each in check(Draft(text=answer, sources=sources)).errors}) == is_secret
 
 
+@pytest.mark.parametrize("cited", ["[1]", "[1, 2]", "[1 2]", "[1–2]", "[1,2,]", "[1](https://docs.acme.test/r)"])
 @pytest.mark.parametrize("head", ["Password", "Passwort", "API token", "*Secret*"])
-def test_a_column_of_secrets_is_found(head: str) -> None:
+def test_a_column_of_secrets_is_found(head: str, cited: str) -> None:
     value = "9f8e7d6c5b4a39281706f5e4" if "token" in head.lower() or "secret" in head.lower() else "Winter" + "2026!"
-    verdict = check(Draft(text=f"| User | {head} |\n|---|---|\n| admin | {value} [1] |", question="What is it?"))
+    verdict = check(Draft(text=f"| User | {head} |\n|---|---|\n| admin | {value} {cited} |", question="What is it?"))
     assert "no_secrets" in {each.rule for each in verdict.errors}
 
 
