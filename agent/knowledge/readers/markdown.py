@@ -43,8 +43,8 @@ _NEVER_SHOWN: Final = frozenset(
     {"script", "style", "template", "noscript", "svg", "iframe", "video", "audio", "head", "title"}
 )
 _HIDING_STYLE: Final = re.compile(
-    r"\bdisplay\s*:\s*[\"']?none\b|\bvisibility\s*:\s*[\"']?(?:hidden|collapse)\b"
-    r"|\b(?:font-?size|opacity)\s*:\s*[\"']?0*\.?0*(?![\d.])",
+    r"(?<![\w-])(?:(?:display\s*:\s*[\"']?none|visibility\s*:\s*[\"']?(?:hidden|collapse))\b"
+    r"|(?:font-?size|opacity)\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.]))",
     re.IGNORECASE,
 )
 _CODE_INDENT: Final = 4

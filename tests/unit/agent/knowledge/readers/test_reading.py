@@ -372,9 +372,10 @@ def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, tit
         ("A\n\n    <!--\n\n    <script>\n\nb", "A <!-- <script> b"),
         ('<div role="tabpanel" hidden>A b</div>', "A b"),
         ('<div style="display:block" data-x=" hidden ">A b</div>', "A b"),
+        ("<b style='font-size: small; opacity: .5'>A</b> <i style='opacity: inherit; fill-opacity: 0'>b</i>", "A b"),
         ("<template #title>A b</template>", "<template #title>A b</template>"),
     ],
-    ids=range(18),
+    ids=range(19),
 )  # fmt: skip
 def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
     for suffix in ("md", "mdx"):
