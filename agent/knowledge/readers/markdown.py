@@ -183,8 +183,9 @@ def _without_hidden(text: str) -> str:
 
 def _is_hidden(tag: re.Match[str]) -> bool:
     attributes = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(tag["attributes"])}
-    if tag["tag"].lower() in _NEVER_SHOWN:  # a Vue template fills a slot of the page
-        return not any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
+    if tag["tag"].lower() in _NEVER_SHOWN:  # but a Vue template fills a slot, and <Title> is a component of MDX
+        is_component = tag["tag"].istitle() and tag["tag"] not in {"Script", "Style"}
+        return not is_component and not any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
     if "tabpanel" in attributes.get("role", ""):  # a reader chooses the tab
         return False
     is_hidden_field = tag["tag"].lower() == "input" and "hidden" in attributes.get("type", "").lower()

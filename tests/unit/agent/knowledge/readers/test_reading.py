@@ -462,5 +462,5 @@ def test_text_between_two_rules_is_no_front_matter() -> None:
 
 def test_component_shows_its_words_and_no_code() -> None:
     text = '<Card\n  title="Team plan"\n  onClick={() => go()}\n  description={"40 seats"}\n>\nBody\n</Card>\n'
-    text += "export const meta = {\n  size: 3,\n}\n\nEnd.\n"
+    text += "export const meta = {\n  size: 3,\n}\n\n<Title>End.</Title>\n"
     assert read("a.mdx", text).text == "Team plan: 40 seats \n\n\n\n\nBody\n\n\n\n\n\nEnd.\n"
