@@ -11,7 +11,7 @@ outbox is posted as long as the lease lasts. A turn that did not end is still in
 """
 
 import asyncio
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,7 +39,15 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import mark_of, read_facts
 from bot.stores.turn_records import OutboxEntry, read_entry
 from bot.turn.job import Job, TeamServices, load_chat_context, load_earlier
-from bot.turn.recovery import MODEL_AWAY, delete_plan, end_streams, give_back_with_status, open_stream, retry_delay_s
+from bot.turn.recovery import (
+    MODEL_AWAY,
+    delete_plan,
+    end_streams,
+    give_back_with_status,
+    open_stream,
+    retry_delay_s,
+    send_stream,
+)
 from bot.turn.status import NOTICE_AGAIN_S, THINKING, Pace, WorkingStatus
 from verification.text.language import detect_language
 
@@ -260,7 +268,7 @@ class Answering:
                 await delete_plan(self.at, job, before)
             streams, mailbox = self.at.streams, self.at.stores.mailbox
             stream = open_stream(streams, mailbox, job, before, status) if streams else None
-            async with stream.sending() if stream else nullcontext():
+            async with send_stream(self.at, job, stream):
                 return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
 
     def _status(self, job: Job) -> WorkingStatus:

@@ -333,8 +333,11 @@ class TeamServices:
         recheck = Recheck(place=job.place, question_ts=job.incoming.ts)
         await recheck.add_once(self.stores.mailbox, job.claimed)
 
-    async def store_again(self, job: Job) -> None:
-        """Store a message whose lease is lost, if Redis was emptied: otherwise its event ids are known for a day."""
+    async def store_again(self, job: Job) -> bool:
+        """Store a message whose lease is lost, and return True, if Redis was emptied.
+
+        Otherwise its event ids are known for a day.
+        """
         claimed, event_ids = job.claimed, job.incoming.event_ids
         if event_ids and claimed.waited_s < SEEN_TTL_S / 2:
             slack_ts = claimed.id.partition("/")[0]
@@ -343,6 +346,8 @@ class TeamServices:
                     claimed.thread, claimed.body, event_ids=event_ids, slack_ts=slack_ts
                 ):
                     log.warning("question_stored_again", message_id=claimed.id)
+                    return True
+        return False
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
         """Post a text that only the author sees. Return the failure if Slack did not accept it."""

@@ -9,9 +9,10 @@ as ``TurnTimeouts`` allows since the service first failed for it.
 post without a reply late. So a recheck looks into the thread several times within a minute.
 """
 
+import asyncio
 import time
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -24,10 +25,10 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, StreamMarks, Streams
-from bot.queue.claim import OK, Claimed, Ending, Lease, give_back
+from bot.queue.claim import OK, Claimed, Ending, Lease, LeaseLost, give_back
 from bot.queue.queue import Mailbox
 from bot.slack.agent_session import end_session
-from bot.slack.history import StreamedMessage, age_s
+from bot.slack.history import Posted, StreamedMessage, age_s
 from bot.slack.message import Incoming, turn_id_for
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
 from bot.stores.stores import Stores, mark_of
@@ -83,6 +84,23 @@ def open_stream(
         # Slack removes the status when the stream appears, so it is sent again.
         marks=StreamMarks(mailbox, job.claimed, job.turn_id, begun=status.changed),
     )
+
+
+@asynccontextmanager
+async def send_stream(at: TeamServices, job: Job, stream: AnswerStream | None) -> AsyncIterator[None]:
+    """Send the stream's changes during the block. Delete it if Redis is emptied: the next try does not know it."""
+    async with stream.sending() if stream else nullcontext():
+        try:
+            yield
+        except (asyncio.CancelledError, LeaseLost) as error:
+            is_lost = isinstance(error, LeaseLost) or not job.lease.is_held()
+            if stream and is_lost and await at.store_again(job):
+                await stream.stop_sending()
+                if ts := stream.streamed.ts:
+                    posted, key = Posted(ts=ts, stream=True), replace(job.answer_key(), lease_check=no_lease)
+                    with suppress(DeliveryFailed):
+                        await at.delivery.delete_post(job.place, posted, key, keep_ended=True)
+            raise
 
 
 async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:

@@ -6,29 +6,35 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from tests.support.openai_server import says
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, posts, running, settings_in, text_of, whispers
-from tests.support.scripted_orion import DRAFTS, LIMIT, quiet, with_model
+from tests.support.scripted_orion import LIMIT, quiet, with_server
 from tests.support.waiting import wait_until
 
+SENTENCE = "Each API key may make 600 requests a minute [1]."
+LONG = f"<thinking>It is [1].</thinking><answer>{SENTENCE}\n\n{SENTENCE}\n\n{SENTENCE}</answer>"
 
+
+@pytest.mark.parametrize("streams", [False, True])
 async def test_a_question_in_work_when_redis_is_emptied_is_answered_once(
-    tmp_path: Path, redis_url: str, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, redis_url: str, redis_client: Redis, monkeypatch: pytest.MonkeyPatch, *, streams: bool
 ) -> None:
     monkeypatch.setattr("bot.turn.recovery.RECHECK_AT_S", (0.0,))
     gate = asyncio.Event()
-    async with with_model(tmp_path, redis_url, drafts=lambda _: says(DRAFTS["good"], before_end=gate)) as (
-        setting,
-        server,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        await server.wait_for_requests(2)
-        await redis_client.flushall()
-        gate.set()
-        answer = await setting.answer_to(ts)
-        assert "600 requests" in text_of(answer)
-        await wait_until(lambda: quiet(setting), "nothing is left to do")
-        assert [post["ts"] for post in posts(setting.workspace, CHANNEL)] == [answer["ts"]]
+    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=lambda _: says(LONG, before_end=gate)) as server:
+        settings = with_server(tmp_path, redis_url, server).model_copy(update={"streams": streams})
+        async with running(settings) as setting:
+            ts = setting.ask(f"{MENTION} {LIMIT}")
+            await server.wait_for_requests(2)
+            calls = setting.workspace.calls
+            if streams:
+                await setting.workspace.wait_for(lambda: any(call.method == "chat.appendStream" for call in calls))
+            await redis_client.flushall()
+            gate.set()
+            answer = await setting.answer_to(ts)
+            assert "600 requests" in text_of(answer)
+            await wait_until(lambda: quiet(setting), "nothing is left to do")
+            assert [post["ts"] for post in posts(setting.workspace, CHANNEL)] == [answer["ts"]]
 
 
 async def test_a_question_that_a_backup_brings_back_is_not_answered_again(
