@@ -86,10 +86,13 @@ def search_query(question: str, history: tuple[ThreadMessage, ...]) -> str:
     return " ".join(filter(None, (question.strip(), " ".join(earlier_subjects(question, history)))))
 
 
-def earlier_subjects(question: str, history: tuple[ThreadMessage, ...]) -> list[str]:
-    """Return the subject words of earlier questions, going back as long as a question has only few."""
+def earlier_subjects(question: str, history: tuple[ThreadMessage, ...], *, of_any: bool = False) -> list[str]:
+    """Return the subject words of earlier questions, going back as long as a question has only few.
+
+    A question with more words has a subject of its own and gets none, unless those ``of_any`` question are wanted.
+    """
     own = {token.casefold() for token in subject_tokens(question)}
-    if len(own) > MAX_FEW_WORDS:
+    if len(own) > MAX_FEW_WORDS and not of_any:
         return []
     asked = [m.text for m in history if m.role == "user" and m.addressed and not small_talk_reply(m.text)]
     if asked and asked[-1].strip() == question.strip():

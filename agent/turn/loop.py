@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -18,7 +18,7 @@ from agent.files import add_unread_notes, file_sources
 from agent.model.prompts import decision_message
 from agent.model.protocol import RETRYABLE, DecideContext, Judge, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, OutOfBudget, Refused, Silent, TurnOutcome
-from agent.quoting.small_talk import search_query
+from agent.quoting.small_talk import earlier_subjects, search_query
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import Question, ThreadMessage
 from agent.thread.state import (
@@ -48,6 +48,7 @@ log = structlog.get_logger()
 MAX_OBJECTIONS = 1
 """An unusable decision is returned to the model once, then counts as a failed step."""
 _READ_AGAIN: Final = ("document", "thread")  # they may have changed
+FOLLOW_UP_LIMIT: Final = 6  # passages of each of the two first searches for a follow-up, half of a search's
 TOOL_TIMEOUT_S = 30.0
 MAX_RESULT_CHARS = 16_000  # maximum characters of a result for the model
 
@@ -141,9 +142,15 @@ async def _search_first(progress: Progress) -> None:
     if not any(message.role == "user" and message.addressed for message in history):
         # A first mention in a thread ("can you answer this?") is about a question that people asked there.
         history = tuple(replace(message, addressed=True) for message in history)
-    query = search_query(progress.question.text, history)
-    if "search" in progress.tools and query.strip():
-        await _call_all(progress, (ToolCall(call_id="first-search", tool="search", input={"query": query}),))
+    text = progress.question.text.strip()
+    query, subjects = search_query(text, history), " ".join(earlier_subjects(text, history, of_any=True))
+    inputs: list[dict[str, Any]] = [{"query": query}]
+    if query == text and subjects and not progress.model.quotes_only:
+        # It may continue the last question ("and who signs that off in the end?") or be about something else.
+        inputs = [{"query": each, "limit": FOLLOW_UP_LIMIT} for each in (text, f"{text} {subjects}")]
+    if "search" in progress.tools and query:
+        calls = (ToolCall(call_id=f"first-search-{n}", tool="search", input=each) for n, each in enumerate(inputs, 1))
+        await _call_all(progress, tuple(calls))
 
 
 async def _decide(progress: Progress) -> Action:

@@ -14,6 +14,7 @@ from agent.thread.conversation import AttachedFile, Question, ThreadMessage
 from agent.thread.state import Plan, StateNotSaved, ThreadState, state_before_last_question
 from agent.tools.tool import Tool
 from agent.turn.events import Emit, StateUpdated, Verification
+from agent.turn.loop import FOLLOW_UP_LIMIT
 from agent.turn.progress import Policy, Save
 from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question, take_turn
 
@@ -55,6 +56,20 @@ async def test_an_easy_question_costs_one_decision_and_one_write() -> None:
     assert (answer.text, answer.verified) == ("Each key may send 120 requests a minute [1].", True)
     assert [source.title for source in answer.sources] == ["API › Limits"]
     assert (len(model.decided), len(model.written), answer.attempts) == (1, 1, 1)
+
+
+async def test_a_follow_up_is_searched_alone_and_with_the_subject_of_the_last_question() -> None:
+    tool = PassageTool(LIMITS)
+    story = Story(ScriptedModel([GOOD]), tool)
+    first, long = "How many requests may a key send?", "ok good. and who approves a raise in the end, just my manager?"
+    for text in (first, long, "And users?", "thanks"):
+        await story.ask(text)
+    assert tool.asked == [
+        {"query": first},
+        {"query": long, "limit": FOLLOW_UP_LIMIT},
+        {"query": f"{long} requests key send", "limit": FOLLOW_UP_LIMIT},
+        {"query": "And users? good approves raise end manager"},
+    ]
 
 
 async def test_events_of_a_turn_come_in_order() -> None:
