@@ -33,7 +33,7 @@ class TurnFigures:
     """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` says why it failed.
 
     ``errors`` are the numbers of error-level violations per attempt, in order; ``failed_rules`` their rules, once per
-    attempt. ``repaired`` is set if the text that counted was repaired. ``usage`` counts calls and tokens. ``channel``
+    attempt. ``repaired`` is set if the text that counted had a fault. ``usage`` counts calls and tokens. ``channel``
     is an id or ``direct``; ``tokens`` are each model's: prompt, cached part of the prompt, completion.
     """
 

@@ -80,10 +80,18 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """One kind of formatting fault that was repaired, and how often. ``kind`` is a short name such as ``bold``."""
+    """One kind of formatting that was repaired, and how often. ``kind`` is a short name such as ``bold``."""
 
     kind: str
     count: int = 1
+
+    @property
+    def is_fault(self) -> bool:
+        """True unless standard Markdown, which models are asked for, was rendered for Slack."""
+        return self.kind in {
+            "citation", "citation_source", "control", "footnote", "html", "image", "line end", "link_as_code", "quote",
+            "serialised",
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 import structlog
@@ -174,7 +175,7 @@ class TurnObserver:
             reason=reason_of(outcome),
             errors=tuple(len(rules) for rules in errors),
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
-            repaired=bool(outcome.answer.repairs),
+            repaired=any(repair.is_fault for repair in outcome.answer.repairs),
             latency_ms=seconds * 1000,
             # Direct chats are counted together.
             channel="direct" if channel.startswith("D") else channel,
@@ -202,7 +203,7 @@ class TurnObserver:
                     metrics.attempts.observe(attempt)
                 for violation in verdict.violations:
                     metrics.violations.labels(violation.rule, violation.severity).inc()
-                for repair in verdict.repairs:
+                for repair in filter(attrgetter("is_fault"), verdict.repairs):
                     metrics.repairs.labels(repair.kind).inc(repair.count)
             case Done(usage=usage):  # includes usage without an event, because a tool may have called the model too
                 self._add_tokens(usage, None, usage.tokens - self._reported)
@@ -262,7 +263,7 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
                 {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail}
                 for v in verdict.violations
             ]
-            repairs = {repair.kind: repair.count for repair in verdict.repairs}
+            repairs = {repair.kind: repair.count for repair in verdict.repairs if repair.is_fault}
             about: dict[str, Any] = {"text": verdict.text, "passed": verdict.passed, "repairs": repairs}
             trace.attempt(TracedAttempt(number=number, draft=draft, issues=issues, **about))
         case _:

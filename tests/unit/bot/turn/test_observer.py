@@ -9,12 +9,13 @@ from agent.budget import ModelCall, Usage
 from agent.outcome import Answered
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import Question, ThreadKey
-from agent.turn.events import ModelEnd, ModelStart
+from agent.turn.events import ModelEnd, ModelStart, Verification
 from bot.documents.open import corpus_of
 from bot.turn.engine import open_engine
 from bot.turn.observer import open_observers
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.orion_running import settings_in
+from verification.types import Repair, Verdict
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
 MESSAGE = {"role": "system", "content": "Answer from [1]."}
@@ -35,11 +36,18 @@ async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path:
         ):
             listen(ModelStart(phase="write", model="m", attempt=1))
             listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, call=CALL))
+            repairs = (Repair(kind="bold"), Repair(kind="html"))
+            listen(Verification(attempt=1, draft="120", verdict=Verdict(passed=True, text="120", repairs=repairs)))
         write = next(span for span in receiver.spans if span.name == "write")
         assert write.trace_id == "0" * 31 + "7"
         assert (write["input"], write["output"], write["model.name"]) == ([MESSAGE], "120 [1]", "m")
         page = all_.metrics.render()[0].decode()
         assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page
+        assert [line for line in page.splitlines() if line.startswith("orion_repairs_total")] == [
+            'orion_repairs_total{kind="html"} 1.0'
+        ]
+        guardrail = next(span for span in receiver.spans if span.name == "verify")
+        assert guardrail["metadata.repairs"] == {"html": 1}
 
 
 async def test_the_total_includes_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:

@@ -51,6 +51,22 @@ def test_repaired_text_satisfies_the_form_rules(draft: str, dialect: Dialect) ->
     assert [found for found in violations(text, dialect, limit=0) if "json" not in found.detail] == []
 
 
+@pytest.mark.parametrize(
+    ("draft", "is_fault"),
+    [
+        ("# Kiln\n\n**Bold**, ~~not~~ *so*: [a](https://x.example/a) & `` b ``\n\n* x\n* [ ] y\n\n---", False),
+        ("| a | b |\n|---|---|\n| 1 | 2 |\n\n```py\na\n```\n\n2 < 3\\* &nbsp; [a][b]\n\n[b]: https://x.example", False),
+        ("<b>Bold</b>", True),
+        ("**a**\n\n> b", True),
+        ("![a](https://x.example/a.png)", True),
+    ],
+)
+def test_standard_markdown_is_rendered_and_is_no_fault(draft: str, is_fault: bool) -> None:  # noqa: FBT001
+    repairs = repair(draft)[1]
+    assert repairs
+    assert any(each.is_fault for each in repairs) is is_fault
+
+
 @LAW
 @given(draft=DRAFTS, dialect=DIALECTS)
 def test_repair_keeps_words_and_numbers(draft: str, dialect: Dialect) -> None:
