@@ -7,7 +7,7 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 import html
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, Literal, NamedTuple
 
 from verification.markup.scanner import QUOTE, Fence, fences, segments
@@ -259,28 +259,26 @@ def source_lines(source: Source) -> tuple[str, ...]:
     """The numbered lines of a source as a judge sees them, without empty lines. A wrapped paragraph is one line."""
     # A page's date may support a claim, so the judge must be able to name its line.
     dated = f", updated {source.updated_at}" if source.updated_at else ""
-    lines, paragraph, is_code = [" ".join(f"{source.title}{dated}".split())], list[tuple[str, str]](), False
+    paragraphs: list[list[tuple[str, str]]] = []
+    is_code, is_alone = False, True
     for line in source.text.splitlines():
         quote = QUOTE.match(line)
         words = line[quote.end() :] if quote else line
+        is_open = not (is_alone or is_code or _BEGUN.match(words) or (quote and not QUOTE.match(paragraphs[-1][0][0])))
         is_alone = is_code or bool(_ALONE.match(words))
-        if is_alone or _BEGUN.match(words) or (quote and not (paragraph and QUOTE.match(paragraph[0][0]))):
-            lines += _unwrap(paragraph)
-            paragraph = []
-        if words.strip():
-            paragraph.append((line, words))
-        if is_alone:
-            lines += _unwrap(paragraph)
-            paragraph = []
         is_code ^= bool(_CODE_FENCE.match(words))
-    return (*lines, *_unwrap(paragraph))
+        if words.strip():
+            paragraphs += [] if is_open and not is_alone else [[]]
+            paragraphs[-1].append((line, words))
+    title = " ".join(f"{source.title}{dated}".split())
+    return (title, *chain.from_iterable(map(_unwrap, paragraphs)))
 
 
 def _unwrap(paragraph: Sequence[tuple[str, str]]) -> list[str]:
     """Join the lines of a paragraph, each with and without marks of quotes, if it was wrapped: CommonMark, 6.7."""
     joined: list[str] = []
     is_wrapped = _is_wrapped([words for _, words in paragraph])
-    marker = ITEM.match(paragraph[0][1]) if paragraph else None
+    marker = ITEM.match(paragraph[0][1])
     above = "  "
     for line, words in paragraph:
         start = words.lstrip()
