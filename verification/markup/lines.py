@@ -7,7 +7,7 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 import html
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 from verification.markup.scanner import QUOTE, Fence, fences, segments
@@ -295,21 +295,11 @@ def _unwrap(paragraph: Sequence[tuple[str, str]]) -> list[str]:
 
 def _is_wrapped(paragraph: Sequence[str]) -> bool:
     """Return True if the lines are one text that was wrapped, and not a list of names, an address, or a log."""
-    if len(paragraph) <= 1:
+    starts, text = [line.split()[0] for line in paragraph], "\n".join(paragraph)
+    if (len(set(starts)) == 1 and not starts[0][0].islower()) or _CODE_LINE.search(text):  # a log or a program
         return False
-    starts = {line.split()[0] for line in paragraph}
-    text = "\n".join(paragraph)
-    if (len(starts) == 1 and not text.lstrip()[:1].islower()) or _CODE_LINE.search(text):  # a log or a program
-        return False
-    breaks = [(above, line.split()) for above, line in pairwise(paragraph)]
-    width = max(map(len, paragraph))
-    unended = [(above, words) for above, words in breaks if not _ENDED.search(above)]
-    return (
-        bool(_LINK.search(text))
-        or any(len(above) >= _WRAPPED_CHARS and words[0][0].islower() for above, words in breaks)
-        or (
-            unended != []
-            and width <= _MAX_WRAPPED_WIDTH
-            and all(len(above) >= max(_WRAPPED_CHARS, width - len(words[0])) for above, words in unended)
-        )
-    )
+    width, breaks = max(map(len, paragraph)), [*zip(paragraph, starts[1:], strict=False)]
+    has_clause = any(len(above) >= _WRAPPED_CHARS and word[0].islower() for above, word in breaks)
+    fill = [len(above) >= max(_WRAPPED_CHARS, width - len(word)) for above, word in breaks if not _ENDED.search(above)]
+    is_full = width <= _MAX_WRAPPED_WIDTH and bool(fill) and all(fill)
+    return is_full or has_clause or bool(_LINK.search(text))
