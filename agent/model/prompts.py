@@ -41,7 +41,6 @@ MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result that has no sources
 FEW_CALLS: Final = 3  # with this many calls or fewer left, the model is told to finish
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
 _INSTRUCTIONS: Final = ("system", "example")
-_FOUND: Final = "its sources are above."
 _GENERATED: Final = "text that llm_generate wrote in this turn; not a source, its facts need one"
 
 
@@ -207,8 +206,8 @@ def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) ->
             titles, texts = tuple(filter(None, (s.title for s in each.sources))), [s.text for s in each.sources]
             written = each.content.splitlines()
             notes = [line for line in written if not (line.startswith(titles) or any(line in text for text in texts))]
-            lead = "it found nothing that is not listed above already." if each.found_nothing_new else _FOUND
-            text = " ".join((lead, *notes, *each.hints))
+            found = "it found nothing that is not listed" if each.found_nothing_new else "its sources are"
+            text = " ".join((f"{found} above.", *notes, *each.hints))
         lines.append(f"{call}: {truncate(text, longest)}")
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")

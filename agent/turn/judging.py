@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from agent.model.prompts import conversation_text
 from agent.model.protocol import JudgeContext, ModelError, Opinion
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
@@ -93,14 +94,17 @@ class AttemptJudge:
         for claim in claims:
             record.claims[claim_key(claim)] = (self.number, loop.create_future())
         opinion = Opinion()  # without a reply from the judge, no claim is confirmed
+        history, question = self.progress.state.history, self.progress.question
+        last = max((n for n, message in enumerate(history) if message.role == "assistant"), default=-1)
+        said = [m for n, m in enumerate(history) if last - 1 <= n <= last or m.user == question.user]
         try:
             context = JudgeContext(
                 question=self.draft.question,
                 answer=verdict.text,
                 claims=claims,
                 sources=self.draft.sources,
-                said=self.progress.said_before(),
-                today=self.progress.question.date_asked(),
+                said=conversation_text(said, question.names),
+                today=question.date_asked(),
             )
             opinion = await self._request(context)
             record.replies[verdict.text.strip()] = opinion.reply  # asked once per text, as for a claim

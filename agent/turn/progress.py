@@ -20,7 +20,7 @@ import structlog
 
 from agent.budget import Budget, Usage
 from agent.knowledge.types import PATH
-from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, conversation_text, private_texts
+from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts
 from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, WriteContext, WriteStream
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, is_from_own_words, may_see, viewers_of
@@ -236,14 +236,6 @@ class Progress:
             unsourced=not own and not self.sources,
             has_judge=self.judge is not None and bool(self.sources) and not own,
         )
-
-    def said_before(self) -> str:
-        """Return the asker's messages, and the last question that Orion answered with its answer, for the judge."""
-        history, user = self.state.history, self.question.user
-        last = max((n for n, message in enumerate(history) if message.role == "assistant"), default=-1)
-        messages = [m for n, m in enumerate(history) if last - 1 <= n <= last or (m.role, m.user) == ("user", user)]
-        talk = conversation_text(messages, self.question.names)
-        return "\n".join(filter(None, (talk, *self.state.answers.values())))
 
     def record_model_call(self, end: ModelEnd) -> None:
         """Count the usage of a model call (at least one call, or none without a model), and emit its end."""

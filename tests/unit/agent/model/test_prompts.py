@@ -91,7 +91,7 @@ def test_sources_of_a_search_are_not_shown_twice() -> None:
     assert "limits.md" not in user
     assert "3 more passages were found than there is room for." in user
     again = write_messages(replace(WRITE, results=(replace(found, found_nothing_new=True),)))[1]["content"]
-    assert '"limit ü"}: it found nothing that is not listed above already. Found as well' in again
+    assert '"limit ü"}: it found nothing that is not listed above. Found as well' in again
 
 
 def test_what_people_said_to_each_other_is_not_sent_twice() -> None:
