@@ -104,7 +104,7 @@ class SourceState:
 
     ``part`` names the part of the source that was read. ``read`` counts the examined documents, ``size`` their bytes,
     ``failures`` the unreadable ones; ``failed`` pairs the first of them with reasons. ``skipped`` counts files that
-    were not examined, by suffix.
+    were not examined, by suffix. ``tried`` is 0 while the source is read for the first time.
     """
 
     tried: float

@@ -60,6 +60,7 @@ class ToolResult:
     generated: str = ""  # that model's text: the writer reads all of it, as text that is not a source
     place: str = ""
     away: bool = False  # the tool could not look into its ``place``
+    documents_so_far: int | None = None  # number of documents while Orion is still reading them
     found_nothing_new: bool = False  # the turn has all of its sources already
 
 

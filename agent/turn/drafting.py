@@ -189,8 +189,9 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
     draft, claims = best.draft, bool(best.verdict.claims)
     away = away_note(progress)
     if verdict.no_answer:
-        if DOCUMENTS in progress.places_away and not progress.live.shown_draft:
-            return knowledge_failure(progress)
+        is_final = DOCUMENTS not in progress.places_away and progress.documents_so_far is None
+        if not (is_final or progress.live.shown_draft):
+            return refusal(progress, "not_in_sources")
         text = to_answer(progress, verdict, attempts=attempts, note=away)
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)

@@ -25,6 +25,7 @@ from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, Wri
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, is_from_own_words, may_see, viewers_of
 from agent.thread.state import StateNotSaved, ThreadState
+from agent.tools.builtin.knowledge import SEARCH
 from agent.tools.tool import Tool, ToolResult, error_of
 from agent.turn.events import Emit, ModelEnd, ModelStart, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
@@ -200,6 +201,11 @@ class Progress:
         seen = {result.place for result in self.results if result.ok}
         away = dict.fromkeys(result.place for result in self.results if result.away and result.place)
         return [place for place in away if place not in seen]
+
+    @property
+    def documents_so_far(self) -> int | None:
+        """Number of documents if the latest search ran while Orion was still reading them."""
+        return next((each.documents_so_far for each in reversed(self.results) if each.tool == SEARCH), None)
 
     def write_context(self) -> WriteContext:
         """Return the context for the first draft of an answer."""

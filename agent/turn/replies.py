@@ -87,17 +87,23 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
 
 
 def away_note(progress: Progress) -> str:
-    """Return a sentence that names the places that could not be searched, or an empty text."""
+    """Return sentences about the places that could not be searched and the documents not read yet, or an empty text."""
     known = texts("en")
     keys = {place: f"away_{place}" for place in progress.places_away}
     names = [progress.say(key) if key in known else place for place, key in keys.items()]
-    return progress.say("service_away", names=join_names(names, progress.question.reply_language)) if names else ""
+    away = progress.say("service_away", names=join_names(names, progress.question.reply_language)) if names else ""
+    so_far = progress.documents_so_far
+    reading = "" if so_far is None else progress.say("still_reading", n=f"{so_far:,}")
+    return " ".join(filter(None, (away, reading)))
 
 
 def refusal(progress: Progress, reason: str) -> Refused | Failed:
-    """Return the message that the documents have no answer, with the closest ones, that there are none, or are away."""
+    """Return the message that the documents have no answer, with the closest ones, are not read yet, none, or away."""
     if DOCUMENTS in progress.places_away:
         return knowledge_failure(progress)
+    if progress.documents_so_far is not None:
+        text = progress.say("not_found_yet", note=away_note(progress))
+        return Refused(answer=own_message(text), reason="still_reading")
     if not progress.sources and any(result.content == NO_DOCUMENTS for result in progress.results):
         text = "\n".join(filter(None, [progress.say("no_documents"), away_note(progress)]))
         return Refused(answer=own_message(text), reason=reason)

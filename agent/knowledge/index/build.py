@@ -60,6 +60,8 @@ class IndexBuilder:
         """Index everything under these folders and sources, and remove all other documents."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
+        to_read = {*folders, *(name for name, source in others.items() if not isinstance(source, DeferredSource))}
+        tables.put_states(self._session, dict.fromkeys(to_read - self._states.keys(), SourceState(tried=0.0)))
         with self._reader:
             in_folders = Folders([*folders.values()], self._run)
             for name, folder in folders.items():

@@ -163,6 +163,13 @@ class KnowledgeIndex(ABC):
         with self.session() as session:
             return tables.states(session)
 
+    def documents_so_far(self) -> int | None:
+        """Return the number of documents while a source is read for the first time; None when all have been read."""
+        with self.session() as session:
+            if all(state.tried for state in tables.states(session).values()):
+                return None
+            return int(session.execute("SELECT count(*) FROM documents").fetchone()[0])
+
     @contextmanager
     def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
         """Hold the lock of this name during the block; yield False if another keeps it for ``wait_s`` seconds."""
@@ -232,6 +239,10 @@ class SeenBy:
     async def embed_question(self, query: str) -> Any:
         """Return the question's vector for ``search``."""
         return await self._index.embed_question(query)
+
+    def documents_so_far(self) -> int | None:
+        """Return the number of all documents while a source is read for the first time."""
+        return self._index.documents_so_far()
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""

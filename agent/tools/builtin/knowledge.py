@@ -77,12 +77,14 @@ class SearchTool(_KnowledgeTool):
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
+            # Ask before the search: what is read in between is then reported as missing, not the other way round.
+            so_far = await asyncio.to_thread(self.index.documents_so_far)
             hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
             stretches, left_out = await asyncio.to_thread(
                 expand_hits, hits[:limit], self.index.part, tokens=self.source_tokens
             )
             if not hits and not await asyncio.to_thread(self.index.documents):
-                return ToolResult(content=NO_DOCUMENTS)
+                return ToolResult(content=NO_DOCUMENTS, documents_so_far=so_far)
         lines = []
         for each in stretches:
             hit = each.hit
@@ -102,6 +104,7 @@ class SearchTool(_KnowledgeTool):
                 replace(_source(each.title, each.text, each.passages[0]), sections=each.sections) for each in stretches
             ),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
+            documents_so_far=so_far,
         )
 
 

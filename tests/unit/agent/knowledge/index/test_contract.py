@@ -121,8 +121,9 @@ def test_a_killed_builder_leaves_its_batches_and_no_lock(index: KnowledgeIndex, 
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
     with other_process(BUILDER, place, docs) as builder:
         builder.kill()
-    assert len(index.documents()) == 64
+    assert len(index.documents()) == index.documents_so_far() == 64
     assert index.index([docs]) == IndexReport(added=38, unchanged=64)
+    assert index.documents_so_far() is None
     assert index.search("Number 199")[0].document == "n199.md"
 
 
