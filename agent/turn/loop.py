@@ -1,4 +1,4 @@
-"""One turn: take in the message, search once, decide until an answer can be written, then write and verify it.
+"""One turn: take in the message, search, decide until an answer can be written, then write and verify it.
 
 A turn always ends in an outcome; only a cancellation, a bug or an exception of ``save`` or of the stage
 (``RedisError``, ``LeaseLost``) is raised.
