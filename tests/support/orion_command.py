@@ -5,6 +5,7 @@ The environment is only what a test gives, the folder a temporary one, and loggi
 
 import json
 import logging
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,8 @@ def open_terminal(folder: Path, captured: pytest.CaptureFixture[str], patch: pyt
         patch.delenv(name, raising=False)
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    # What a thread of an earlier test still logs is not a command's output.
+    structlog.configure(logger_factory=lambda *_: structlog.WriteLogger(sys.stderr))
     try:
         yield Terminal(folder, captured, patch)
     finally:
