@@ -3,7 +3,7 @@
 An audience is ``public``, or a list of entries with commas between: the id of a channel (everyone in it), a person, a
 user group or a workspace, or an e-mail address. An id after a workspace and a slash (``T1/C1``) counts only in that
 workspace. Entries joined by ``+`` must all apply. A source may be used in a place if everyone who can see the place may
-see the source: the place's own channel or workspace is listed, or, in a direct chat, the one person, one of their
+see the source: the place's own channel or workspace is listed, or, in a direct message, the one person, one of their
 groups or channels, or their address. Anything not listed is denied. ``requests.toml`` has the words of special
 requests.
 """
@@ -28,7 +28,7 @@ _EARLIEST: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadKey:
-    """One conversation: a thread, or a direct chat (``thread_ts`` is then the channel's own id)."""
+    """One conversation: a thread, or direct messages without one (``thread_ts`` is then the channel's own id)."""
 
     team: str
     channel: str
@@ -75,7 +75,7 @@ class Question:
     files: tuple[AttachedFile, ...] = ()
     mentioned: frozenset[str] = frozenset()  # ids of the people it mentions, without Orion
     addressed: bool = True  # False: it does not mention Orion and may be meant for other people
-    memberships: frozenset[str] = frozenset()  # in a direct chat: groups, channels and address of the asker
+    memberships: frozenset[str] = frozenset()  # in a direct message: groups, channels and address of the asker
     tz: str = ""  # time zone of the asker, as an IANA name
     names: Mapping[str, str] = field(default_factory=dict)  # of people in the conversation, by id
     instruction: str = ""  # an admin's request for answers in this channel
@@ -200,7 +200,7 @@ class Viewers:
 
     team: str
     channel: str
-    user: str = ""  # in a direct chat
+    user: str = ""  # in a direct message
     memberships: frozenset[str] = frozenset()  # ids of their groups and channels, and their e-mail address
 
 

@@ -24,7 +24,7 @@ from bot.events.intake import DELETED
 from bot.queue.claim import Cancellation, now
 from bot.queue.queue import Mailbox, load_script, split_entry
 from bot.slack.message import Incoming
-from bot.stores.stores import DirectChats, Served
+from bot.stores.stores import DirectMessages, Served
 
 log = structlog.get_logger()
 
@@ -96,7 +96,7 @@ class Forgetting:
         chats: set[str] = set()
         async for key in self._keys():
             if key.kind in _TEXTS and mention.search(await self._text(key)):
-                if key.kind == "state" and ":D" in key.about:  # a direct chat's id begins with D
+                if key.kind == "state" and ":D" in key.about:  # a direct message's id begins with D
                     chats.add(key.about)
                 await self._forget(key)
             elif key.kind in {"person", "told"} and user in key.about.split(":"):
@@ -133,7 +133,7 @@ class Forgetting:
             raise WrongUse(_BAD_THREAD)
         root = _ROOT.search(link["q"] or "")
         ts = root["ts"] if root else f"{link['s']}.{link['us']}"
-        # A link does not contain the team, and a direct chat is one conversation for all of its messages.
+        # A link does not contain the team, and all direct messages with a person are one conversation.
         ends = (f":{link['channel']}:{ts}", f":{link['channel']}:{link['channel']}")
         known = {":".join(key.about.split(":")[:3]) async for key in self._keys() if key.kind in {*_KINDS, "mb"}}
         return sorted(thread for thread in known if thread.endswith(ends))
@@ -170,11 +170,11 @@ class Forgetting:
         self.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
 
     async def _thread(self, thread: str, *, whole_chat: bool = False) -> None:
-        """Delete all keys of a thread; with ``whole_chat`` also those of its direct chat."""
+        """Delete all keys of a thread; with ``whole_chat`` also all direct messages with that person."""
         team, channel, ts = thread.split(":", 2)
         place = ThreadKey(team=team, channel=channel, thread_ts=ts)
         served = Served(self.redis, prefix=self.prefix)
-        await DirectChats(self.redis, prefix=self.prefix).forget(place, chat=whole_chat)
+        await DirectMessages(self.redis, prefix=self.prefix).forget(place, chat=whole_chat)
         self.counts["notes about threads"] += int(await self.redis.zrem(served.key("served"), thread))
         if whole_chat:
             await served.forget(replace(place, thread_ts=channel))

@@ -1,6 +1,6 @@
 """`orion mcp`: the agent, the search and the verifier as an MCP server, for editors and other agents.
 
-A caller is a person of the workspace, with the same access rules, budgets and audiences as in a direct chat, or the
+A caller is a person of the workspace, with the same access rules, budgets and audiences as in a direct message, or the
 public, who see only public documents.
 """
 
@@ -141,7 +141,7 @@ class McpAgent:
             yield question, turn_id, await stack.enter_async_context(self.budgets.count_turn(incoming))
 
     async def _incoming(self, user: str, text: str) -> Incoming:
-        """Return the call as a message: in the person's direct chat, or for the public in a channel without members."""
+        """Return the call as a message: a direct message, or for the public in a channel without members."""
         team = "mcp"
         if self.memberships:
             try:

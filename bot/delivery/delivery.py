@@ -214,7 +214,7 @@ class Delivery:
         await self.calls.call_once("chat.postEphemeral", {**_address(place), **content})
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
-        """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts."""
+        """Send a person one of Orion's own messages. Return the channel of their direct messages, and its ts."""
         # The person pressed a button, and would not understand the silence after a rate limit.
         body = {"channel": user, "text": text, **_NO_PREVIEWS}
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
@@ -232,7 +232,7 @@ class Delivery:
         await self.calls.call_once("views.publish", {"user_id": user, "view": view})
 
     async def suggest_prompts(self, channel: str, prompts: Sequence[Mapping[str, str]]) -> None:
-        """Suggest first questions in a direct chat. Sent without thread_ts, which would make the call fail silently."""
+        """Suggest first questions in direct messages. With a thread_ts the call would fail silently."""
         body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in prompts]}
         await self.calls.call_once("assistant.threads.setSuggestedPrompts", body)
 
@@ -352,7 +352,7 @@ def _limit_pause_s(failure: Exception) -> float | bool:
 
 
 def _address(place: ThreadKey) -> dict[str, Any]:
-    """Return the address of a message. A direct chat without threads has no thread_ts."""
+    """Return the address of a message. Direct messages without threads have no thread_ts."""
     return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
 
 

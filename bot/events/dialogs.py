@@ -250,7 +250,7 @@ async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, draft: Save
 
 
 async def _notify(delivery: Delivery, place: ThreadKey, user: str, text: str) -> None:
-    """Tell one person in the thread, or in their direct chat if that is impossible there."""
+    """Tell one person in the thread, or in a direct message if that is impossible."""
     if place.channel:
         with suppress(DeliveryFailed):
             await delivery.post_ephemeral(place, user, text)

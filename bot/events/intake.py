@@ -222,7 +222,7 @@ def _kind(reading: _Reading) -> Kind:
 
 
 def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:
-    """Return the thread of a message, or the one that it opens. In a direct chat each message also opens one."""
+    """Return the thread of a message, or the one that it opens. Each direct message also opens one."""
     thread_ts = string(message, "thread_ts") or string(event, "thread_ts")
     ts = thread_ts or string(message, "ts") or string(event, "event_ts")
     return ThreadKey(team="", channel=string(event, "channel"), thread_ts=ts)
@@ -304,7 +304,7 @@ class Intake:
         async with stores.redis.pipeline(transaction=False) as pipe:
             if incoming.addressed != "overheard":
                 stores.served.record(pipe, incoming.thread, incoming.ts)
-            stores.direct_chats.record(pipe, incoming.thread, incoming.ts)
+            stores.direct_messages.record(pipe, incoming.thread, incoming.ts)
             stores.thread_modes.record_message(pipe, incoming, new=new)
             await pipe.execute()
         return new

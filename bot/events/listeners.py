@@ -220,7 +220,7 @@ class Listeners:
             self.services.observers.slack_event(what)
 
     async def on_try(self, click: Click) -> None:
-        """Handle a button in App Home: ask its question in the direct chat. Without a question Orion says hello."""
+        """Handle a button in App Home: ask its question as a direct message. Without a question Orion says hello."""
 
         async def ask(delivery: Delivery) -> None:
             refusal, question = await click.refusal(), click.value
@@ -254,7 +254,7 @@ class Listeners:
             click.after_ack(welcome)
 
     async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:
-        """Show App Home, or the suggested prompts of the direct chat, to people with access."""
+        """Show App Home, or the suggested prompts in direct messages, to people with access."""
         click, tab = read_click(self.services, body, context), string(body, "event", "tab")
 
         async def show(delivery: Delivery) -> None:

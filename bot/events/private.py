@@ -30,7 +30,7 @@ class PrivateAsking:
     services: Services
 
     async def on_ask(self, click: Click) -> None:
-        """Ask the message's question in the person's direct chat."""
+        """Ask the message's question in a direct message to the person."""
         shortcut, attached = read_shortcut(click.body), attached_files(shared_files(mapping(click.body, "message")))
 
         async def ask(delivery: Delivery) -> None:
@@ -90,7 +90,7 @@ class PrivateAsking:
         """Return a text naming the sources that not everyone in the place may see; empty if all may."""
         sources, viewers = sources_of(record), Viewers(team=place.team, channel=place.channel)
         visible = await self.services.visibility.visible_sources(sources, viewers)
-        # Words from the direct chat must stay there, although such a source is stored as public.
+        # Words from direct messages must stay there, although such a source is stored as public.
         open_ids = {source.id for source in visible if source.origin != "thread"}
         hidden = [f"• {escape(source.title)}" for source in sources if source.id not in open_ids]
         return "\n".join([say("share_hidden", language), *hidden]) if hidden else ""
@@ -100,7 +100,7 @@ class PrivateAsking:
     ) -> str:
         """Post the answer, once. Return why it failed, or an empty text."""
         turn_id, sources = string(record, "turn_id"), tuple(sources_of(record))
-        asked_ts = string(record, "thread").rpartition(":")[2]  # the question opened its thread in the direct chat
+        asked_ts = string(record, "thread").rpartition(":")[2]  # the question opened its thread
         if not await self.services.records.claim_share(turn_id):
             return ""
         checkers = {string(one, "settled_by") for one in objects(record, "claims")}

@@ -131,7 +131,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> Ending:
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     direct = incoming.thread.channel.startswith("D")
     subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal  # once a day
-    if direct:  # in a direct chat silence looks like a failure, so send one notice per thread
+    if direct:  # after a direct message silence looks like a failure, so send one notice per thread
         subject = f"{refusal}:{incoming.thread.thread_ts}"
     # Never reply to a person who did not address Orion.
     if incoming.addressed != "follow_up" and not incoming.through_app:

@@ -55,8 +55,8 @@ async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, acces
     """Stop before the ack if the person certainly has access. Otherwise store the stop. Raises ``RedisError``."""
     if await stores.cancellations.was_handled(incoming):
         return
-    # At the top of a direct chat the word opens its own thread, but it means the one before.
-    before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts) if incoming.text else None
+    # As a direct message outside a thread the word opens its own thread, but it means the one before.
+    before = await stores.direct_messages.previous_thread(incoming.thread, incoming.ts) if incoming.text else None
     stop = replace(incoming, thread=before or incoming.thread)
     if not (await _may_stop(stop, stores, access) and await cancel_thread(stop, stores, cancel)):
         # It has its own mailbox, because after the turn that it should stop it would come too late.

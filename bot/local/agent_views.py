@@ -46,7 +46,7 @@ class AgentThreads:
     status_seconds: float
     statuses: dict[ThreadId, Status] = field(default_factory=dict)
     sessions: dict[ThreadId, AgentSession] = field(default_factory=dict)
-    prompts: dict[str, Json] = field(default_factory=dict)  # suggested prompts and their title, by direct chat
+    prompts: dict[str, Json] = field(default_factory=dict)  # suggested prompts and their title, by channel
 
     def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
         """Show a status, or remove it if ``text`` is empty."""
@@ -69,7 +69,7 @@ class AgentThreads:
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)
 
     def suggest(self, channel: str, title: str, prompts: list[Json]) -> None:
-        """Offer prompts in a direct chat."""
+        """Offer prompts in direct messages."""
         self.prompts[channel] = {"title": title, "prompts": prompts}
         self.feed.publish("prompts", channel=channel, **self.prompts[channel])
 

@@ -48,7 +48,7 @@ class WorkspaceState:
 
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
     turn_record: TurnRecord | None = None
-    examples: Sequence[str] = ()  # questions offered in the empty direct chat
+    examples: Sequence[str] = ()  # questions offered before the first direct message
     shortcuts: Sequence[Json] = ()  # the message shortcuts of the app's manifest
     roster: Roster = field(default_factory=sample_roster)
     strictness: Strictness = field(default_factory=Strictness)
@@ -195,7 +195,7 @@ def load(workspace: WorkspaceState, file: Path) -> None:
         return
     for member in workspace.roster.members.values():
         if not member.is_bot:
-            workspace.roster.direct_chat(member.id)  # chats are created on first use
+            workspace.roster.direct_message(member.id)  # chats are created on first use
     for message in messages:
         if message.channel in workspace.roster.channels:
             workspace.log.add(message)

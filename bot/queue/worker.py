@@ -226,7 +226,7 @@ class Worker:
         """Return True if running turns still use all of the processor after a short wait.
 
         To claim more turns then would finish none of them sooner. A message that stays in Redis can still be overtaken
-        by a direct chat or another workspace. A claimed one competes with them for the processor.
+        by a direct message or one of another workspace. A claimed one competes with them for the processor.
         """
         until = now() + MAX_BUSY_WAIT_S
         # Fewer turns than this leave processor time. To check would delay a single question by some milliseconds.

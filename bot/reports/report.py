@@ -1,7 +1,7 @@
 """One week of Orion as the readers of one place may see it, from turn records, counters, saved answers and the index.
 
 The text of a question is shown in the place where it was asked, and elsewhere only if its channel is public. Questions
-in direct chats are only counted.
+in direct messages are only counted.
 """
 
 import asyncio

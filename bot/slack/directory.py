@@ -257,7 +257,7 @@ class Memberships:
     _asked_at: float = field(default=float("-inf"))
 
     async def of(self, question: Question) -> frozenset[str]:
-        """Return the asker's memberships in a direct chat; none if Slack does not reply."""
+        """Return the asker's memberships for a direct message; none if Slack does not reply."""
         if not question.thread.channel.startswith("D") or not await self._are_needed():
             return frozenset()
         team, user = question.thread.team, question.user

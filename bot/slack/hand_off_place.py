@@ -37,7 +37,7 @@ class HandOffPlace:
 
     async def label(self, thread: ThreadKey, language: str | None = None) -> str:
         """Return the name of the place to show before the click; empty if people cannot be asked from this thread."""
-        if not self.name or (self.is_group and thread.channel.startswith("D")):  # no one else is in a direct chat
+        if not self.name or (self.is_group and thread.channel.startswith("D")):  # no one else sees a direct message
             return ""
         label = self.name if self.name.startswith("#") else ""
         try:

@@ -67,7 +67,7 @@ class Conversation:
 
 
 def is_direct(place: ThreadKey) -> bool:
-    """Return whether the place is a direct chat without a thread."""
+    """Return whether the place is direct messages without a thread."""
     return place.thread_ts == place.channel
 
 
@@ -125,7 +125,7 @@ class ThreadReader:
     ) -> list[Mapping[str, Any]]:
         """Read the messages from ``oldest`` (a ts) on, oldest first, and a thread's first message."""
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}  # own posts have metadata
-        return await self._read(place, bounds, enough, urgency)  # only the latest pages of a direct chat
+        return await self._read(place, bounds, enough, urgency)  # only the latest pages of direct messages
 
     async def find_posts(
         self, place: ThreadKey, question_ts: str, streamed: StreamedMessage = NOT_STREAMED
@@ -166,7 +166,7 @@ class ThreadReader:
     async def _read(
         self, place: ThreadKey, bounds: Mapping[str, Any], enough: int, urgency: Urgency = "asked"
     ) -> list[Mapping[str, Any]]:
-        """Read all pages of a thread, or the latest of a direct chat. Return the messages oldest first."""
+        """Read all pages of a thread, or the latest of direct messages. Return the messages oldest first."""
         direct, cursor = is_direct(place), ""
         method = "conversations.history" if direct else "conversations.replies"
         where = {"channel": place.channel, **({} if direct else {"ts": place.thread_ts}), **bounds}

@@ -27,11 +27,11 @@ from bot.stores.turn_records import read_entry
 STRANGER_TTL_S: Final = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
 LOOKUP_TTL_S: Final = 86_400
 MAX_CONTEXT_AGE_S: Final = 1_800
-DIRECT_CHAT_TTL_S: Final = 86_400
+DIRECT_MESSAGE_TTL_S: Final = 86_400
 SERVED_TTL_S: Final = 30 * 86_400
 MAX_SERVED: Final = 5_000
 CANCELLATION_TTL_S: Final = 86_400
-# Kinds of message that engage Orion. An edit counts only with a mention: it must not unmute a direct chat.
+# Kinds of message that engage Orion. An edit counts only with a mention: it must not unmute direct messages.
 _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
     "mention": ("question", "help", "edit", "unmute"),
     "direct": ("question", "help", "unmute"),
@@ -62,7 +62,7 @@ class ThreadModes(Records):
             stored, stranger, _, since = await pipe.execute()
         if stored:
             return "muted" if stored == "muted" else "engaged"
-        # A direct chat without threads has no ts, so its start is unknown.
+        # Direct messages without threads have no ts, so its start is unknown.
         is_older = thread.thread_ts.replace(".", "", 1).isdecimal() and float(thread.thread_ts) < parse_number(since)
         return "lost" if not stranger and is_older else "unknown"
 
@@ -113,16 +113,16 @@ class ThreadModes(Records):
         await self.redis.set(self.key("standing_at", thread, ts), thread_mode, ex=LOOKUP_TTL_S)
 
 
-class DirectChats(Records):
-    """The threads of each direct chat (``direct``) by the time of their last message, kept for a day."""
+class DirectMessages(Records):
+    """The threads of direct messages with each person (``direct``), by the time of their last message, for a day."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
-        """Record the message ``ts`` of this thread; ignored outside direct chats."""
+        """Record the message ``ts`` of this thread; ignored outside direct messages."""
         if thread.channel.startswith("D"):
             key = self.key("direct", thread.team, thread.channel)
             pipe.zadd(key, {thread.thread_ts: float(ts)})
-            pipe.zremrangebyscore(key, 0, float(ts) - DIRECT_CHAT_TTL_S)
-            pipe.expire(key, DIRECT_CHAT_TTL_S)
+            pipe.zremrangebyscore(key, 0, float(ts) - DIRECT_MESSAGE_TTL_S)
+            pipe.expire(key, DIRECT_MESSAGE_TTL_S)
 
     async def previous_thread(self, thread: ThreadKey, ts: str) -> ThreadKey | None:
         """Return the thread used last, less than half an hour before ``ts`` opened this one; else None."""
@@ -133,16 +133,16 @@ class DirectChats(Records):
         return replace(thread, thread_ts=str(threads[0])) if threads else None
 
     async def forget(self, thread: ThreadKey, *, chat: bool) -> None:
-        """Forget this thread; with ``chat``, all threads of its direct chat."""
+        """Forget this thread; with ``chat``, all direct messages with that person."""
         key = self.key("direct", thread.team, thread.channel)
         await (self.redis.delete(key) if chat else self.redis.zrem(key, thread.thread_ts))
 
 
 class Served(Records):
-    """The latest threads and direct chats in which Orion was asked something (``served``), by time."""
+    """The latest places (``served``) in which Orion was asked something, by time."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
-        """Record where a question was asked. If message ``ts`` opens a thread in a direct chat, record the chat."""
+        """Record where a question was asked. If a direct message ``ts`` opens a thread, record its channel."""
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
         pipe.zadd(self.key("served"), {str(thread): self.clock()})
@@ -214,7 +214,7 @@ class Stores:
         self.threads = ThreadStore(redis, prefix=prefix)
         self.thread_modes = ThreadModes(redis, prefix=prefix)
         self.cancellations = Cancellations(redis, prefix=prefix)
-        self.direct_chats = DirectChats(redis, prefix=prefix)
+        self.direct_messages = DirectMessages(redis, prefix=prefix)
         self.served = Served(redis, prefix=prefix)
         self.listening = Listening(redis, prefix=prefix)
         self.pausing = Pausing(redis, prefix=prefix)

@@ -108,7 +108,7 @@ class Answering:
     async def notify_given_up(self, job: Job, reason: str) -> None:
         """Tell the person that their message was given up, with an id from the log, unless it has an answer.
 
-        If Orion cannot post in the thread, it writes in their direct chat, without quoting the question. Raises
+        If Orion cannot post in the thread, it sends them a direct message, without quoting the question. Raises
         ``DeliveryFailed`` if Slack is down.
         """
         incoming, delivery = job.incoming, self.at.delivery
@@ -242,7 +242,7 @@ class Answering:
         async with self._status(job).updating() as status:
             quotes = self.at.engine.model.quotes_only
             # Without a model, context would only repeat the previous thread's passages. A shared answer must not use
-            # what was said earlier in the direct chat.
+            # what was said in direct messages before.
             context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.at.stores)
             job = replace(job, context=context)
             earlier = await load_earlier(job.incoming, state, self.at.delivery.reader, job.facts.conversation)
@@ -274,8 +274,8 @@ class Answering:
     def _status(self, job: Job) -> WorkingStatus:
         """Return the status.
 
-        It begins at once in a direct chat, whose session needs it, and if the place in the queue may be shown. The
-        question that opened a direct chat's thread becomes its title in the person's list of conversations.
+        It begins at once for a direct message, whose session needs it, and if the place in the queue may be shown. The
+        direct message that opened the thread becomes its title in the person's list of conversations.
         """
         waited, direct = bool(job.waiting_since), job.place.channel.startswith("D")
         is_shown = job.facts.has_notice or job.claimed.waited_s > NOTICE_AGAIN_S

@@ -71,12 +71,12 @@ async def load_earlier(
     some apps).
     """
     place = incoming.thread
-    opens, in_chat = place.thread_ts == incoming.ts, place.channel.startswith("D")
+    opens, is_direct = place.thread_ts == incoming.ts, place.channel.startswith("D")
     # If Slack delivers a question late, an earlier turn may have read it as part of the thread.
     remembered = tuple(message for message in state.history if message.ts != incoming.ts)
     # A thread whose questions were all stopped has no answer and was not read completely.
     answered = any(message.role == "assistant" for message in remembered)
-    knows = answered and (incoming.kind == "edit" or incoming.addressed != "mention" or in_chat)
+    knows = answered and (incoming.kind == "edit" or incoming.addressed != "mention" or is_direct)
     if opens or knows:
         unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
         return EarlierThread(state=replace(state, history=remembered), first=unread)
@@ -114,8 +114,8 @@ def read_stored_conversation(stored: str | None) -> Conversation | None:
 
 
 async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[ThreadMessage, ...]:
-    """Load the latest exchange of a direct chat before a message that opens a new thread, if it is recent."""
-    before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts)
+    """Load the person's last exchange in direct messages before one that opens a new thread, if it is recent."""
+    before = await stores.direct_messages.previous_thread(incoming.thread, incoming.ts)
     history = (await stores.threads.load(before)).history if before else ()
     question_indexes = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
     return history[question_indexes[-1] :] if question_indexes else ()
@@ -185,7 +185,7 @@ MAX_GATE_WAIT_S: Final = 15.0
 class Job:
     """One claimed message. ``facts`` are as old as the claim. ``channel_language`` is set for its channel.
 
-    ``context`` is the latest exchange of the same direct chat before this message opened a new thread. ``read`` is the
+    ``context`` is the last exchange in direct messages before this one opened a new thread. ``read`` is the
     conversation from Slack, which is stored if the message has to be given back.
     """
 

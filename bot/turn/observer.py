@@ -177,7 +177,7 @@ class TurnObserver:
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
             repaired=any(repair.is_fault for repair in outcome.answer.repairs),
             latency_ms=seconds * 1000,
-            # Direct chats are counted together.
+            # Direct messages are counted together.
             channel="direct" if channel.startswith("D") else channel,
             tokens={name: (n.prompt_tokens, n.cached_tokens, n.completion_tokens) for name, n in self._tokens.items()},
             usage=self.recorder.usage,

@@ -362,7 +362,7 @@ async def test_a_person_without_access_sees_nothing_after_any_click(user: str, t
         await wait_until(
             lambda: "views.publish" in {call.method for call in workspace.calls[before:]}, "Slack was asked"
         )
-        workspace.post(user, roster.direct_chat(user).id, "How many seats has the walrus plan?")
+        workspace.post(user, roster.direct_message(user).id, "How many seats has the walrus plan?")
         shown = {"views.publish", "views.open", "chat.postMessage", "chat.postEphemeral"}
         await wait_until(lambda: shown <= {call.method for call in workspace.calls[before:]}, "each was answered")
         await wait_until(lambda: idle(setting), "all are seen to")

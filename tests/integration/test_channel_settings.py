@@ -70,7 +70,7 @@ async def test_documents_instruction_and_language_apply_only_in_their_channel(tm
         (OTHER, "missing_scope", True),
     ],
 )
-async def test_a_person_belongs_to_their_groups_channels_and_address_in_a_direct_chat(
+async def test_a_person_belongs_to_their_groups_channels_and_address_in_a_direct_message(
     audience: str, error: str, *, seen: bool, tmp_path: Path, redis_url: str
 ) -> None:
     docs = write_docs(tmp_path / "docs", f'"{audience}"')

@@ -21,7 +21,7 @@ from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.queue.dead_letters import DeadLetters
 from bot.slack.message import Incoming, turn_id_for
 from bot.stores.limits import Listening, Pausing
-from bot.stores.stores import Cancellations, DirectChats, ThreadModes
+from bot.stores.stores import Cancellations, DirectMessages, ThreadModes
 from bot.stores.turn_records import TurnRecords
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, idle, running, settings_in, text_of
 from tests.support.waiting import wait_until
@@ -213,7 +213,7 @@ OTHER_KEYS: dict[str, tuple[str, Callable[[Redis], Awaitable[object]]]] = {
     f"orion:standing_at:{THREAD}:2.0": ("string", lambda redis: ThreadModes(redis).load_lookup(THREAD, "2.0")),
     f"orion:handed:{THREAD}": ("string", lambda redis: ThreadModes(redis).claim_first_reply(THREAD, "U")),
     "orion:direct:T:D1": (
-        "zset", lambda redis: DirectChats(redis).previous_thread(replace(THREAD, thread_ts="2.0"), "2.0")
+        "zset", lambda redis: DirectMessages(redis).previous_thread(replace(THREAD, thread_ts="2.0"), "2.0")
     ),
     "orion:heard:e": ("string", lambda redis: Cancellations(redis).was_handled(MESSAGE)),
     "orion:listening:muted:T:C1": ("string", lambda redis: Listening(redis).may_speak("T", "C1")),

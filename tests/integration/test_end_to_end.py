@@ -128,7 +128,7 @@ def turn_id(answer: dict[str, object]) -> str:
     return str(metadata["event_payload"]["turn_id"])
 
 
-async def test_muted_direct_chat_says_how_to_unmute(setting: Setting) -> None:
+async def test_muted_direct_message_says_how_to_unmute(setting: Setting) -> None:
     root = setting.ask(LIMIT, channel=DIRECT)
     await setting.answer_to(root, channel=DIRECT)
     muted = await setting.answer_to(setting.ask("mute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)

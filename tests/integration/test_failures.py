@@ -168,7 +168,7 @@ async def ask_directly(scene: Scene) -> str:
 
 
 async def answer_once_and_stop_redis(scene: Scene) -> None:
-    """The direct chat is one that Orion serves; then Redis dies."""
+    """Orion serves the direct messages; then Redis dies."""
     first = await ask_directly(scene)
     await scene.setting.answer_to(first, channel=DIRECT)
     await redis_dies(scene)
@@ -421,7 +421,7 @@ async def test_each_failure_has_the_result_in_the_table(
     for name in re.findall(r"`([^`]+)`", row.operator):
         assert name in found.log or name in found.metrics, f"{name} is neither logged nor counted"
     said = re.findall(r'"([^"]+)"', row.person)
-    place = found.direct if "direct chat" in row.person else found.answers
+    place = found.direct if "direct message" in row.person else found.answers
     for words in said:
         assert words in text_of(place[0])
     assert len(found.answers) == {"answered once": 1, "told once": 1, "dead letter": 0}[row.question]
@@ -431,4 +431,4 @@ async def test_each_failure_has_the_result_in_the_table(
     if row.question == "told once":
         turn_id = found.answers[0]["metadata"]["event_payload"]["turn_id"]
         assert turn_id[:12] in text_of(found.answers[0]), "a failure has an id that the log knows"
-    assert len(found.direct) == ("direct chat" in row.person)
+    assert len(found.direct) == ("direct message" in row.person)

@@ -234,7 +234,7 @@ async def test_an_answer_that_cannot_be_withdrawn_is_left_to_the_admins(tmp_path
         assert [incoming.reason for incoming in await dead_letters(setting.orion.mailbox, 10)] == ["is_archived"]
 
 
-async def test_a_question_in_a_direct_chat_stays_one_when_it_gets_replies(tmp_path: Path, redis_url: str) -> None:
+async def test_a_question_in_a_direct_message_stays_one_when_it_gets_replies(tmp_path: Path, redis_url: str) -> None:
     drafts = [says(DRAFTS["good"]), says("<answer>It is 600 a minute [1].</answer>")]
     async with with_model(tmp_path, redis_url, drafts=drafts) as (setting, _):
         ts = setting.ask(LIMIT, channel=DIRECT)

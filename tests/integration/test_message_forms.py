@@ -27,7 +27,7 @@ async def test_the_words_of_every_form_reach_the_model(tmp_path: Path, redis_url
 
 
 def say(at: Setting, chat: str, message: dict[str, object]) -> str:
-    """Write the message in a direct chat of its own: Slack takes one post a second in each; return its ``ts``."""
+    """Send the message to Orion as a direct message: Slack takes one post a second in each; return its ``ts``."""
     here = at.workspace.workspace
     here.roster.channels[chat] = Channel(id=chat, name="", kind="im", members={VISITOR, BOT_USER})
     fields = {"text": "", "thread_ts": "", **json.loads(json.dumps(message).replace(ORION, BOT_USER))}

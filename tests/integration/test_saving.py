@@ -155,7 +155,7 @@ async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path:
         await twice(lambda: workspace.click_view(home_id, "orion_answer_approve", user=ANN))
         (answer,) = await load_saved(setting, tmp_path)
         assert answer.name == "People partner"
-        chat = workspace.workspace.roster.direct_chat(BOB).id
+        chat = workspace.workspace.roster.direct_message(BOB).id
         await workspace.wait_for(lambda: "approved" in text_of({"text": str(workspace.messages(chat))}))
         home = await workspace.wait_for(lambda: home_with(setting, ANN, "orion_answer_edit"))
         assert any(QUESTION in str(block.get("text")) for block in home["blocks"]), "each entry shows its question"

@@ -61,7 +61,7 @@ class Member:
 
 @dataclass(slots=True, kw_only=True)
 class Channel:
-    """A channel, private channel (``group``) or direct chat (``im``, ``mpim``)."""
+    """A channel, private channel (``group``) or one of direct messages (``im``, ``mpim``)."""
 
     id: str
     name: str
@@ -106,19 +106,19 @@ class Roster:
         raise ApiError(error="user_not_found")
 
     def channel(self, reference: str) -> Channel:
-        """The channel with this id or ``#name``; a user's id means the direct chat with that user."""
+        """The channel with this id or ``#name``; a user's id means the direct messages with that user."""
         if found := self.channels.get(reference):
             return found
         if reference in self.members:
-            return self.direct_chat(reference)
+            return self.direct_message(reference)
         wanted = reference.removeprefix("#")
         for channel in self.channels.values():
             if channel.name == wanted and channel.kind != "im":
                 return channel
         raise ApiError(error="channel_not_found")
 
-    def direct_chat(self, user: str) -> Channel:
-        """Return the direct chat between the app and this user; create it if needed."""
+    def direct_message(self, user: str) -> Channel:
+        """Return the channel of direct messages between the app and this user; create it if needed."""
         pair = {user, BOT_USER}
         for channel in self.channels.values():
             if channel.kind == "im" and channel.members == pair:

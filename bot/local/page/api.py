@@ -47,7 +47,7 @@ class PageApi:
     async def boot(self, request: web.Request) -> web.Response:
         """Everything except messages: team, members, channels, statuses, prompts, and the number of the last update."""
         workspace, me = self.workspace, self._me(request.query.get("user"))
-        workspace.roster.direct_chat(me)
+        workspace.roster.direct_message(me)
         members, channels = workspace.roster.members.values(), workspace.roster.channels.values()
         return web.json_response(
             {

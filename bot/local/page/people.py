@@ -103,7 +103,7 @@ class PersonActions:
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
         """Open the app's home or messages tab; the event for the home tab has the view that the app last published."""
-        chat, view = self.workspace.roster.direct_chat(user), self.workspace.views.homes.get(user)
+        chat, view = self.workspace.roster.direct_message(user), self.workspace.views.homes.get(user)
         before = {"view": view} if view and tab == "home" else {}
         self.workspace.emit("app_home_opened", chat, user=user, channel=chat.id, tab=tab, **before)
 

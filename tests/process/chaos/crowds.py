@@ -1,7 +1,7 @@
 """Many questions at once, and an Orion that is told to end while it works on many.
 
 A crowd asks in one of the two workspaces of one Orion, under Slack's documented limits. Meanwhile one
-person asks in a direct chat there, and another in the other workspace.
+person asks in a direct message there, and another in the other workspace.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class Found:
         refused = self.refused.total()
         return (
             f"the last answer {self.last_s:.1f} s later; {refused} of {self.calls} calls refused "
-            f"({refused / max(1, self.calls):.1%}); waits: direct chat {_spread(self.direct)}, "
+            f"({refused / max(1, self.calls):.1%}); waits: direct message {_spread(self.direct)}, "
             f"other workspace {_spread(self.elsewhere)}; {self.cpu_s:.1f} s of CPU"
         )
 
@@ -80,7 +80,7 @@ class Found:
         """The promises about limits that were broken."""
         promises = {
             f"calls refused: {dict(self.refused)}": self.refused.total() < 0.05 * self.calls,
-            f"direct chat waited {_spread(self.direct)}": max(self.direct, default=0) < DIRECT_S,
+            f"direct message waited {_spread(self.direct)}": max(self.direct, default=0) < DIRECT_S,
             f"other workspace waited {_spread(self.elsewhere)}": max(self.elsewhere, default=0) < ELSEWHERE_S,
         }
         return tuple(what for what, held in promises.items() if not held)
@@ -139,7 +139,7 @@ async def _warmed_up(*scenes: Scene) -> None:
 
 
 async def _others(busy: Scene, quiet: Scene, what: Crowd) -> tuple[list[float], list[float]]:
-    """Ask in a direct chat and in the other workspace, again and again."""
+    """Ask by direct message and in the other workspace, again and again."""
     until = asyncio.get_running_loop().time() + max(what.seconds, what.others_for_s)
     asked: list[tuple[Scene, Asked]] = []
     while asyncio.get_running_loop().time() < until:

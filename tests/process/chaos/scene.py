@@ -35,7 +35,7 @@ Hangs = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One question in the workspace. ``thread`` is None in a direct chat without threads."""
+    """One question in the workspace. ``thread`` is None for a direct message without threads."""
 
     channel: str
     thread: str | None
@@ -54,7 +54,7 @@ class Scene:
     asked: list[Asked] = field(default_factory=list)
 
     def ask(self, channel: str = "C0HELP", thread: str | None = None, text: str = QUESTION) -> Asked:
-        """Mention Orion: the mention arrives as two events. The message opens a thread, in a direct chat too."""
+        """Mention Orion: the mention arrives as two events. The message opens a thread, even a direct one."""
         direct = channel.startswith("D")
         ts = self.workspace.post(VISITOR, channel, text if direct else f"{MENTION} {text}", thread)
         self.asked.append(Asked(channel=channel, thread=thread or ts, ts=ts))

@@ -63,7 +63,7 @@ def test_a_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_:
     assert [may_see(audience, viewers) for viewers in (HR, HELP, CHAT)] == [hr, help_, chat]
 
 
-def test_a_person_counts_only_in_a_direct_chat() -> None:
+def test_a_person_counts_only_in_a_direct_message() -> None:
     asked = Question(thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U0ANN", text="?", ts="1.0")
     assert viewers_of(asked) == HELP
     direct = ThreadKey(team="T1", channel="D0ANN", thread_ts="D0ANN")

@@ -119,7 +119,7 @@ async def test_an_answer_too_long_for_one_message_is_updated_as_several(tmp_path
         assert at.calls(START) == 1
 
 
-async def test_a_direct_chat_streams_only_with_the_setting(tmp_path: Path, redis_url: str) -> None:
+async def test_a_direct_message_streams_only_with_the_setting(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
         await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), channel=DIRECT)
         assert at.calls(START) == 1

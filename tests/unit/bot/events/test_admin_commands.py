@@ -1,4 +1,4 @@
-"""Only an admin pauses Orion from a direct chat, at once and once."""
+"""Only an admin pauses Orion from a direct message, at once and once."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ def direct_message(text: str, user: str = "U1", channel_type: str = "im") -> Inc
         (replace(direct_message("pause"), by_app=True), ("", "")),
     ],
 )
-def test_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
+def test_only_the_bare_word_of_an_admin_in_a_direct_message_is_an_order(
     incoming: Incoming, order: tuple[str, str]
 ) -> None:
     assert admin_order(incoming, ADMINS) == order

@@ -59,7 +59,7 @@ class Scene:
             yield setting
 
     async def answer_earlier(self) -> tuple[str, str]:
-        """A thread and a direct chat in which Orion answered two hours ago."""
+        """A thread and direct messages in which Orion answered two hours ago."""
         self.clock.behind_s = 7200
         async with self.orion() as setting:
             root = setting.ask(f"{MENTION} {LIMIT}")

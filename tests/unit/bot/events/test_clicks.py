@@ -42,7 +42,7 @@ def test_half_a_click_is_ignored(without: str) -> None:
     assert as_message(click({key: value for key, value in PRESSED.items() if key != without}), "hand_off") is None
 
 
-def test_a_click_in_a_direct_chat_is_answered_there_also_for_a_sister_workspace() -> None:
+def test_a_click_in_a_direct_message_is_answered_there_also_for_a_sister_workspace() -> None:
     body = {
         **PRESSED,
         "team": {"id": "T9"},

@@ -209,7 +209,7 @@ async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(o
         assert running.ledger.complaints == [("turn-1", "U0YOU", ("outdated",), "The limit is 700.")]
 
 
-async def test_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
+async def test_a_question_on_app_home_is_asked_in_the_direct_message(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.open_home(tab="home")

@@ -74,7 +74,7 @@ async def test_guests_and_strangers_get_one_notice_and_no_answer(setting: Settin
         assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
 
-async def test_a_guest_in_a_direct_chat_is_refused_in_each_thread(at: GateScene) -> None:
+async def test_a_guest_in_a_direct_message_is_refused_in_each_thread(at: GateScene) -> None:
     roster = at.slack.server.workspace.roster
     roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
     roster.channels[DIRECT].members.add(GUEST)

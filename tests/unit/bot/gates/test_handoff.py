@@ -100,7 +100,7 @@ async def test_a_shortcut_by_a_person_who_became_a_guest_is_refused(tmp_path: Pa
         assert answers(setting.workspace, question, question) == []
 
 
-async def test_a_user_group_is_mentioned_in_the_thread_but_in_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
+async def test_a_user_group_is_mentioned_in_the_thread_but_in_no_direct_message(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url, handoff="S0HELPERS")) as setting:
         answer = await ask_in_vain(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)

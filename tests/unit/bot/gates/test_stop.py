@@ -101,7 +101,7 @@ async def test_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
         assert whispers(setting, channel) == []
 
 
-async def test_stop_as_a_new_message_in_a_direct_chat_stops_the_previous_thread(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_as_a_new_direct_message_stops_the_previous_thread(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url, DIRECT) as (setting, ts, _):
         await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing")
         setting.ask("stop", channel=DIRECT)

@@ -225,7 +225,7 @@ async def test_a_clock_of_redis_that_was_set_back_an_hour_stops_no_message(
     assert ends - (await redis_client.time())[0] * 1000 < hour_ms / 2, "the holder renews it, or it runs out soon"
 
 
-async def test_a_direct_chat_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
+async def test_a_direct_message_comes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
     for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
         await mailbox.enqueue(thread, "body", event_ids=[thread])
     assert [one.thread for one in await mailbox.claim("w", 9)][:2] == ["T1:D1:D1", "T1:C1:1.0"]

@@ -50,7 +50,7 @@ async def test_a_long_thread_is_read_over_all_pages_from_its_end(slack: Slack) -
     assert [m.text for m in read] == [f"line {number}" for number in range(1_100, 1_300)]
 
 
-async def test_a_direct_chat_reads_its_last_messages(slack: Slack) -> None:
+async def test_a_direct_message_reads_its_last_messages(slack: Slack) -> None:
     stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
     place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
     read = (await slack.reader.read_conversation(place, limit=3, before=stamps[-1])).messages

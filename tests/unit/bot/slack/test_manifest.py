@@ -41,7 +41,7 @@ def test_each_event_has_its_scope(event: str) -> None:
 
 
 def test_the_scopes_allow_a_sharing_lookup_for_every_kind_of_channel() -> None:
-    """``conversations.info`` needs the scope of the kind; a direct chat is never asked about."""
+    """``conversations.info`` needs the scope of the kind; a direct message is never asked about."""
     kinds = {event.rpartition(".")[2] for event in BOT_EVENTS if event.startswith("message.")} - {"im"}
     assert {f"{kind}:read" for kind in kinds} <= set(BOT_SCOPES)
 

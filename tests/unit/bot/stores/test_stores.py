@@ -13,11 +13,11 @@ from bot.events.intake import Intake
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.stores.stores import (
-    DIRECT_CHAT_TTL_S,
+    DIRECT_MESSAGE_TTL_S,
     MAX_CONTEXT_AGE_S,
     STRANGER_TTL_S,
     TOKEN_TTL_S,
-    DirectChats,
+    DirectMessages,
     Stores,
     ThreadModes,
     read_facts,
@@ -69,7 +69,7 @@ def thread(seconds: int, channel: str = "D1") -> ThreadKey:
 
 
 async def test_the_previous_thread_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
-    chats = DirectChats(redis_client)
+    chats = DirectMessages(redis_client)
     first, second, channel = thread(0), thread(60), thread(0, "C1")
     async with redis_client.pipeline() as pipe:
         for said in (first, second, channel):
@@ -85,7 +85,7 @@ async def test_the_previous_thread_is_the_one_last_used_within_half_an_hour(redi
     assert [await before(seconds) for seconds in (90 + MAX_CONTEXT_AGE_S - 1, 90 + MAX_CONTEXT_AGE_S)] == [first, None]
     assert await chats.previous_thread(second, thread(100).thread_ts) is None, "a reply goes on where it stands"
     assert await before(100, "C1") is None
-    assert 0 < await redis_client.ttl(chats.key("direct", first.team, first.channel)) <= DIRECT_CHAT_TTL_S
+    assert 0 < await redis_client.ttl(chats.key("direct", first.team, first.channel)) <= DIRECT_MESSAGE_TTL_S
 
 
 words = st.text(max_size=30)

@@ -38,7 +38,7 @@ async def test_a_mention_includes_what_was_said_to_others_since(tmp_path: Path, 
         assert json.dumps(server.requests[-1], default=str).count("pastries") <= 2, "it is remembered once"
 
 
-async def test_a_new_thread_in_a_direct_chat_sees_the_previous_exchange_without_storing_it(
+async def test_a_new_thread_in_a_direct_message_sees_the_previous_exchange_without_storing_it(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):
