@@ -1,5 +1,6 @@
 """verification/check.py: the table of rules, the order of the steps, the wall."""
 
+import doctest
 from dataclasses import replace
 from typing import cast, get_args
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import verification
 from verification.check import RULES, check, is_better
 from verification.markup.mrkdwn import remove_unsendable
 from verification.salvage import salvage
@@ -280,3 +282,14 @@ def test_long_fault_is_reported_once_and_truncated() -> None:
     claim = f"Refunds are {'very ' * 60}slow."
     (uncited,) = [each for each in check(Draft(text=claim, sources=SOURCES)).errors if each.rule == "cites_sources"]
     assert (uncited.words, uncited.end) == (claim[:200], len(claim))
+
+
+def test_the_librarys_example_works() -> None:
+    result = doctest.testmod(verification)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_every_public_name_is_there() -> None:
+    assert verification.__all__ == sorted(verification.__all__)
+    assert all(hasattr(verification, name) for name in verification.__all__)

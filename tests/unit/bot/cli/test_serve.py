@@ -26,9 +26,9 @@ from structlog.typing import EventDict
 
 from bot.app import PROBE_BYTES, DiskProbe
 from bot.cli import local as opening
-from bot.cli import serve as serving
 from bot.cli.local import LocalOrion, local, settings_for
-from bot.cli.signals import EndedAtOnce
+from bot.cli.serve import serve
+from bot.cli.signals import EndedAtOnce, handle_signals
 from bot.errors import WrongUse
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
@@ -65,8 +65,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     return recorder
 
 
-def settings_of(workspace: LocalWorkspace, home: Path, redis_url: str, **more: Any) -> Settings:
-    return settings_for(settings_in(home, redis_url, docs=(text_pages(),), port=0, **more), workspace)
+@pytest.fixture
+def settings(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> Settings:
+    return settings_for(settings_in(tmp_path, redis_url, docs=(text_pages(),), port=0), workspace)
 
 
 def events(log: list[EventDict]) -> list[str]:
@@ -94,17 +95,24 @@ async def pages_of(log: list[EventDict]) -> int:
     return int(next(entry["port"] for entry in log if entry["event"] == "pages_open"))
 
 
+@asynccontextmanager
+async def serving(settings: Settings, log: list[EventDict], mode: str = "socket") -> AsyncIterator[int]:
+    """Orion at work, by the port of its pages; it is asked to end afterwards."""
+    async with running_task(serve(settings, mode=mode, host="127.0.0.1", concurrency=5)) as served:
+        yield await pages_of(log)
+        ask_to_end()
+        await served
+
+
 async def page(port: int, path: str) -> tuple[int, str]:
     async with aiohttp.ClientSession() as client, client.get(f"http://127.0.0.1:{port}{path}") as reply:
         return reply.status, await reply.text()
 
 
 async def test_serve_answers_shows_its_pages_and_drains(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+    workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict], settings: Settings
 ) -> None:
-    settings = settings_of(workspace, tmp_path, redis_url)
-    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
-        port = await pages_of(log)
+    async with serving(settings, log) as port:
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts))
@@ -118,8 +126,6 @@ async def test_serve_answers_shows_its_pages_and_drains(
         assert (status, json.loads(ready)["checks"]) == (503, {**up, "disk": False})
         await asyncio.to_thread(away.rename, tmp_path)
         assert (await page(port, "/readyz"))[0] == 200
-        ask_to_end()
-        await served
     assert events(log)[-1] == "orion_stopped"
 
 
@@ -137,26 +143,20 @@ def test_a_full_disk_is_ready_again_only_with_some_free_space(tmp_path: Path) ->
 
 
 async def test_an_unavailable_shared_index_is_not_ready_but_does_not_prevent_a_start(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+    log: list[EventDict], settings: Settings
 ) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
-    settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"knowledge_url": address})
-    async with running_task(serving.serve(settings, host="127.0.0.1", concurrency=5)) as served:
-        port = await pages_of(log)
+    async with serving(settings.model_copy(update={"knowledge_url": address}), log, mode="") as port:
         status, ready = await page(port, "/readyz")
         assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False, "slack_token": True})
-        ask_to_end()
-        await served
     assert "knowledge_away" in events(log)
     assert "hunter2" not in str(log)
 
 
 async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+    workspace: LocalWorkspace, log: list[EventDict], settings: Settings
 ) -> None:
-    settings = settings_of(workspace, tmp_path, redis_url)
-    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
-        port = await pages_of(log)
+    async with serving(settings, log) as port:
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
         workspace.faults.fail("chat.postMessage", "internal_error")
         workspace.post(VISITOR, CHANNEL, "Nobody asks Orion here")
@@ -178,8 +178,6 @@ async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         assert figures["orion_deliveries_total", "answer"] == 1
         # After an error that may hide a post the question is looked at again: that message rests.
         assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (1, 0)
-        ask_to_end()
-        await served
 
 
 def samples(text: str) -> dict[tuple[str, str], float]:
@@ -221,12 +219,10 @@ async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
 
 
 @pytest.mark.parametrize("mode", ["socket", ""])
-async def test_a_refused_token_is_reported_at_the_start(
-    mode: str, workspace: LocalWorkspace, tmp_path: Path, redis_url: str
-) -> None:
-    settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"slack_bot_token": SecretStr("xoxb-no")})
+async def test_a_refused_token_is_reported_at_the_start(mode: str, settings: Settings) -> None:
+    wrong = settings.model_copy(update={"slack_bot_token": SecretStr("xoxb-no")})
     with pytest.raises(WrongUse, match="refused SLACK_BOT_TOKEN: invalid_auth"):
-        await serving.serve(settings, mode=mode, host="127.0.0.1", concurrency=1)
+        await serve(wrong, mode=mode, host="127.0.0.1", concurrency=1)
 
 
 async def test_serve_starts_while_slack_and_redis_are_down(tmp_path: Path, log: list[EventDict]) -> None:
@@ -239,7 +235,7 @@ async def test_serve_starts_while_slack_and_redis_are_down(tmp_path: Path, log: 
         docs=(text_pages(),),
         port=0,
     )
-    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         # Whose token it is decides whose questions it may claim: until Slack says so, only the pages are open.
         await wait_until(lambda: "pages_open" in events(log), "the pages are open")
         port = next(int(entry["port"]) for entry in log if entry["event"] == "pages_open")
@@ -250,25 +246,19 @@ async def test_serve_starts_while_slack_and_redis_are_down(tmp_path: Path, log: 
         await served
 
 
-async def test_serve_starts_while_redis_is_down(
-    workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict]
-) -> None:
-    settings = settings_of(workspace, tmp_path, "redis://127.0.0.1:9")
-    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
-        port = await pages_of(log)
+async def test_serve_starts_while_redis_is_down(log: list[EventDict], settings: Settings) -> None:
+    nowhere = SecretStr("redis://127.0.0.1:9")
+    async with serving(settings.model_copy(update={"redis_url": nowhere}), log) as port:
         status, text = await page(port, "/readyz")
         assert (status, json.loads(text)["checks"]["redis"]) == (503, False)
         assert math.isnan(samples((await page(port, "/metrics"))[1])["orion_queue_messages", ""])
-        ask_to_end()
-        await served
 
 
-async def test_a_port_in_use_is_reported(workspace: LocalWorkspace, tmp_path: Path, redis_url: str) -> None:
+async def test_a_port_in_use_is_reported(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"port": port})
         with pytest.raises(WrongUse, match=f"Port {port} on 127.0.0.1 cannot be opened .it is taken"):
-            await serving.serve(settings, host="127.0.0.1", concurrency=1)
+            await serve(settings.model_copy(update={"port": port}), host="127.0.0.1", concurrency=1)
         with pytest.raises(WrongUse, match=f"Port {port} cannot be opened: it is taken"):
             await local(settings, port=port, docs=None, browser=False)
 
@@ -284,12 +274,10 @@ async def test_a_workspace_without_a_given_port_takes_a_free_one() -> None:
 
 
 async def test_a_signal_during_the_start_ends_it(
-    workspace: LocalWorkspace, tmp_path: Path, log: list[EventDict]
+    workspace: LocalWorkspace, log: list[EventDict], settings: Settings
 ) -> None:
-    home = tmp_path / "home"
     workspace.faults.hang("auth.test")
-    settings = settings_of(workspace, home, "")
-    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with running_task(serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         await wait_until(lambda: any(call.method == "auth.test" for call in workspace.calls), "it signs in")
         ask_to_end()
         await served
@@ -297,14 +285,12 @@ async def test_a_signal_during_the_start_ends_it(
 
 
 async def test_a_second_signal_ends_at_once_and_gives_the_question_back(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+    workspace: LocalWorkspace, log: list[EventDict], settings: Settings
 ) -> None:
     never = asyncio.Event()
     async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=[says("<answer>Each", before_end=never)]) as server:
-        settings = settings_of(workspace, tmp_path, redis_url, openai_base_url=server.url, model="m")
-        async with running_task(
-            _at_once(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1))
-        ) as ended:
+        hanging = settings.model_copy(update={"openai_base_url": server.url, "model": "m"})
+        async with running_task(_at_once(serve(hanging, mode="socket", host="127.0.0.1", concurrency=1))) as ended:
             await pages_of(log)
             await wait_until(lambda: workspace.connections == 1, "the socket is connected")
             ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
@@ -314,12 +300,9 @@ async def test_a_second_signal_ends_at_once_and_gives_the_question_back(
             ask_to_end(signal.SIGINT)
             await ended
         never.set()
-    again = settings_of(workspace, tmp_path, redis_url)
-    async with running_task(serving.serve(again, mode="socket", host="127.0.0.1", concurrency=1)) as served:
-        found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
-        assert len(found) == 1
-        ask_to_end()
-        await served
+        log.clear()
+    async with serving(settings, log):
+        assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)) == 1
 
 
 async def _at_once(command: Coroutine[Any, Any, None]) -> None:
@@ -381,17 +364,13 @@ async def test_a_local_workspace_whose_orion_has_not_started_says_so(tmp_path: P
 
 
 async def test_a_question_asked_during_the_start_is_answered_after_it(
-    workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
+    workspace: LocalWorkspace, log: list[EventDict], settings: Settings
 ) -> None:
     workspace.workspace.app_is_starting("Reading")
     ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
-    settings = settings_of(workspace, tmp_path, redis_url)
-    async with running_task(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
+    async with serving(settings, log):
         assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts))) == 1
         assert workspace.workspace.notice == ""
-        await wait_until(lambda: "orion_started" in events(log), "it can be asked to end")
-        ask_to_end()
-        await served
 
 
 def test_a_browser_that_would_use_the_terminal_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,3 +402,15 @@ async def test_a_changed_page_is_used_soon_under_make_run(tmp_path: Path) -> Non
             for more in ({}, {"sync_minutes": 7.0}, {"web_docs": frozenset({"https://a.example/"})})
         )
     assert (plain, asked, sites) == (1.0, 7.0, 60.0)
+
+
+async def test_an_outside_cancellation_remains_a_cancellation() -> None:
+    async def wait_for_signals() -> None:
+        with handle_signals():
+            await asyncio.Event().wait()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(wait_for_signals())
+        await asyncio.sleep(0)
+        task.cancel()
+    assert task.cancelled()

@@ -1,4 +1,4 @@
-"""``ORION_WEB_DOCS`` as an admin writes it."""
+"""`ORION_WEB_DOCS` as an admin writes it."""
 
 import pytest
 

@@ -1,10 +1,11 @@
-"""Sentences of a text: what need not go through the splitter is what it would not part."""
+"""Passages as words and facts, and the score of a claim."""
 
 import pytest
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from verification.evidence.evidence import Cited, Evidence, score
 from verification.evidence.passages import analyse, sentence_spans
 
 WORDS = (
@@ -69,3 +70,23 @@ def test_a_sentence_ends_neither_at_an_abbreviation_nor_inside_a_name(text: str,
 def test_a_citation_is_no_number_even_as_the_label_of_a_link() -> None:
     for cited in ("[1]", "[1, 2]", "[2–3]", "[1](https://docs.test/p)", "[1](#one)"):
         assert [found.readings for found in analyse(f"Wait 30 days {cited}.", "en").quantities] == [(30.0,)], cited
+
+
+SOURCE = (
+    "Backups are kept for thirty days in the cellar of the old library. The keeper of the archive looks after them, "
+    "and a copy goes to the branch office every week so that nothing is lost in a fire."
+)
+
+
+def evidence(claim: str) -> Evidence:
+    return Evidence(claim=analyse(claim, "en"), cited=(Cited(id=1, passage=analyse(SOURCE, "en")),))
+
+
+def test_a_supported_claim_scores_high_and_an_unsupported_one_scores_zero() -> None:
+    assert score(evidence("Backups are kept for thirty days in the cellar of the old library.")) > 0.8
+    assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes.")) == 0.0
+
+
+@pytest.mark.parametrize("claim", ["I keep backups for thirty days.", "Are backups kept for thirty days?"])
+def test_opinions_and_questions_score_far_lower(claim: str) -> None:
+    assert score(evidence(claim)) < 0.6 * score(evidence("Backups are kept for thirty days."))
