@@ -5,7 +5,7 @@ before each call. Only an ``Answer``'s own text is posted.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -231,11 +231,6 @@ class Delivery:
         view = home_view(figures, self.today(), language)
         await self.calls.call_once("views.publish", {"user_id": user, "view": view})
 
-    async def suggest_prompts(self, channel: str, prompts: Sequence[Mapping[str, str]]) -> None:
-        """Suggest first questions in direct messages. With a thread_ts the call would fail silently."""
-        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in prompts]}
-        await self.calls.call_once("assistant.threads.setSuggestedPrompts", body)
-
     async def _put_message(
         self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, message: Posted | None
     ) -> str:
@@ -246,35 +241,39 @@ class Delivery:
             # A message of this turn was complete when it was posted. Only a button press has no turn.
             if answer_key.turn_id and message.turn_id == answer_key.turn_id:
                 return message.ts
-            body = {"channel": place.channel, "metadata": metadata, "ts": message.ts}
-            if await self._update(body, post, answer_key.lease_check):
+            try:
+                await self._write(place, {"metadata": metadata, "ts": message.ts}, post, answer_key)
+            except DeliveryFailed as failure:
+                if failure.reason not in _CANNOT_UPDATE:
+                    raise
+                await self._delete(place.channel, message.ts, answer_key.lease_check)
+            else:
                 return message.ts
-            await self._delete(place.channel, message.ts, answer_key.lease_check)
         own = (metadata["event_payload"].get("part", 1), answer_key.turn_id)
         look = self._look(place, answer_key, lambda p: not p.placeholder and (p.part, p.turn_id) == own)
+        return string(await self._write(place, {"metadata": metadata}, post, answer_key, look), "ts")
 
-        async def send(blocks: list[Block]) -> Reply:
-            return await self._post(
-                place, {"metadata": metadata, "text": post.text, "blocks": blocks}, answer_key, look
-            )
+    async def _write(
+        self, place: ThreadKey, body: Mapping[str, Any], post: Post, answer_key: AnswerKey, look: Look | None = None
+    ) -> Reply:
+        """Post a message, or update the one that ``body`` names by its ts.
 
-        return string(await _with_blocks(post, send), "ts")
-
-    async def _update(self, body: Mapping[str, Any], post: Post, lease_check: LeaseCheck) -> bool:
-        async def update(blocks: list[Block]) -> Reply:
-            text = post.text
-            if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks have the whole text
-                text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
-            whole = {**body, "text": text, "blocks": blocks}
-            return await self.calls.write("chat.update", whole, lease_check=lease_check)
-
-        try:
-            await _with_blocks(post, update)
-        except DeliveryFailed as failure:
-            if failure.reason not in _CANNOT_UPDATE:
-                raise
-            return False
-        return True
+        If the server refuses the blocks, send the plain ones, and finally the text alone.
+        """
+        choices = [post.blocks, post.plain, ()]
+        while True:
+            blocks, text = list(choices.pop(0)), post.text
+            try:
+                if look:
+                    return await self._post(place, {**body, "text": text, "blocks": blocks}, answer_key, look)
+                if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks have the whole text
+                    text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
+                update = {"channel": place.channel, **body, "text": text, "blocks": blocks}
+                return await self.calls.write("chat.update", update, lease_check=answer_key.lease_check)
+            except DeliveryFailed as failure:
+                if failure.reason not in _BLOCKS_REFUSED or not choices:
+                    raise
+                log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
 
     def _look(self, place: ThreadKey, answer_key: AnswerKey, is_it: Callable[[Posted], bool]) -> Look:
         """Return a function that looks for the message of a post without a reply."""
@@ -286,13 +285,12 @@ class Delivery:
         return look
 
     async def _post(self, place: ThreadKey, content: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
-        recheck = partial(self.recheck_later, place, answer_key.question_ts)
         return await self.calls.write(
             "chat.postMessage",
             {**_address(place), **content, **_NO_PREVIEWS},
             lease_check=answer_key.lease_check,
             look=look,
-            maybe_posted=recheck,
+            maybe_posted=partial(self.recheck_later, place, answer_key.question_ts),
             fresh=not answer_key.may_exist,
         )
 
@@ -363,15 +361,3 @@ def _metadata(answer_key: AnswerKey, answer: Answer, number: int = 1) -> dict[st
 
 def _working_metadata(answer_key: AnswerKey) -> dict[str, Any]:
     return {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
-
-
-async def _with_blocks(post: Post, send: Callable[[list[Block]], Awaitable[Reply]]) -> Reply:
-    """Send with all blocks. If the server refuses them, send the plain ones, and finally the text alone."""
-    for blocks in (post.blocks, post.plain):
-        try:
-            return await send(list(blocks))
-        except DeliveryFailed as failure:
-            if failure.reason not in _BLOCKS_REFUSED:
-                raise
-            log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
-    return await send([])

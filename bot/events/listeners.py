@@ -266,7 +266,9 @@ class Listeners:
             elif not refusal:
                 figures = await self.services.home.figures(click.team, click.user, await click.language())
                 prompts = [{"title": question, "message": question} for question in figures.questions]
-                await delivery.suggest_prompts(string(body, "event", "channel"), prompts or SUGGESTED_PROMPTS)
+                # Without a thread_ts, which would make the call fail silently.
+                suggested = {"channel_id": string(body, "event", "channel"), "prompts": prompts or SUGGESTED_PROMPTS}
+                await delivery.calls.call_once("assistant.threads.setSuggestedPrompts", suggested)
 
         if click.user and tab in {"home", "messages"}:
             click.after_ack(show)

@@ -214,24 +214,17 @@ class Flow:
             await self.answering.notify_given_up(job, reason)
 
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
-        turn_id = incoming.turn_id
+        at, turn_id = self.answering.at, incoming.turn_id
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
-            await self.answering.at.stores.budgets.release(turn_id, incoming)
+            await at.stores.budgets.release(turn_id, incoming)
         if claimed.waited_s > ACCESS_TTL_S:  # its channel may be shared with another organisation by now
             incoming = replace(incoming, vouched=False)
-        facts = await read_facts(self.answering.at.stores, incoming, turn_id, claimed.id)
+        facts = await read_facts(at.stores, incoming, turn_id, claimed.id)
         if incoming.costs_tokens:  # the time of a pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        channel_language = self.answering.at.channels.of(incoming.thread.team, incoming.thread.channel).language
-        return Job(
-            claimed=claimed,
-            lease=lease,
-            incoming=incoming,
-            turn_id=turn_id,
-            facts=facts,
-            channel_language=channel_language,
-        )
+        language = at.channels.of(incoming.thread.team, incoming.thread.channel).language
+        return Job(claimed=claimed, lease=lease, incoming=incoming, facts=facts, channel_language=language)
 
 
 def read_body(body: str) -> tuple[int, Incoming | Recheck | None]:

@@ -53,7 +53,7 @@ async def notify_failure(job: Job, at: TeamServices, language: str | None = None
     """Say in the thread that people could not be asked. The next click counts again."""
     incoming = job.incoming
     for event_id in incoming.event_ids:
-        await at.stores.redis.delete(at.stores.mailbox.seen_key(job.claimed.thread, event_id))
+        await at.stores.redis.delete(at.stores.mailbox.key(job.claimed.thread, "seen", event_id))
     with suppress(DeliveryFailed):
         text = say("hand_off_failed", language)
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)

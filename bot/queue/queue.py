@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
@@ -43,6 +43,11 @@ SEEN_TTL_S = 24 * 3600
 MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
+KeyKind = Literal["mb", "head", "mark", "ready", "seen", "told"]
+"""``mb`` and ``head`` are of a thread, ``ready`` of a workspace, ``mark`` of a thread and a name, ``seen`` of an event.
+
+``told`` exists if the author of a waiting message (its id) was shown its place in the queue.
+"""
 _MILLISECONDS = re.compile("[0-9]{1,15}")
 _SLACK_TS = re.compile(r"\d{10}\.\d{6}")
 
@@ -152,25 +157,9 @@ class Mailbox:
         """Hash tag with which all keys of this thread begin."""
         return hash_tag(thread, prefix=self._prefix, shards=self._shards)
 
-    def ready_key(self, thread: str) -> str:
-        """Sorted set that contains this thread while it has messages and no worker."""
-        return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
-
-    def seen_key(self, thread: str, event_id: str) -> str:
-        """Redis key that marks an event as seen."""
-        return f"{self.shard_of(thread)}:seen:{event_id}"
-
-    def fence_key(self, thread: str) -> str:
-        """Hash with the fencing token of the thread's worker."""
-        return f"{self.shard_of(thread)}:head:{thread}"
-
-    def mark_key(self, thread: str, name: str) -> str:
-        """Redis key of a mark of this thread."""
-        return f"{self.shard_of(thread)}:mark:{thread}:{name}"
-
-    def notice_key(self, thread: str, message_id: str) -> str:
-        """Redis key that exists if the author of a waiting message was shown its place in the queue."""
-        return f"{self.shard_of(thread)}:told:{message_id}"
+    def key(self, thread: str, kind: KeyKind, *parts: str) -> str:
+        """Redis key in the shard of this thread."""
+        return ":".join((self.shard_of(thread), kind, *parts))
 
     async def aclose(self) -> None:
         """Close the client for beats. The caller's client stays open."""
@@ -226,7 +215,8 @@ class Mailbox:
             claimed += [
                 Claimed(
                     thread=thread, tries=int(tries), leased_until=asked_at + self.lease_s,
-                    fence=LeaseFence(key=self.fence_key(thread), token=token), **split_entry(entry)._asdict(),
+                    fence=LeaseFence(key=self.key(thread, "head", thread), token=token),
+                    **split_entry(entry)._asdict(),
                 )
                 for thread, token, tries, entry in rows
             ]  # fmt: skip
@@ -281,7 +271,7 @@ class Mailbox:
 
     async def has_mark(self, thread: str, name: str) -> bool:
         """Return whether a mark is set."""
-        return await self._redis.get(self.mark_key(thread, name)) is not None
+        return await self._redis.get(self.key(thread, "mark", thread, name)) is not None
 
     async def cancel(self, wish: Cancellation) -> None:
         """Ask all workers to interrupt the turn of this message, but no later turn of its thread."""
@@ -289,12 +279,12 @@ class Mailbox:
 
     async def make_due_now(self, thread: str) -> None:
         """Make a message of this thread that waits for a retry due now, because a person withdrew it."""
-        if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
+        if await self._redis.zadd(self.key(thread, "ready", team_of(thread)), {thread: 1}, xx=True, lt=True, ch=True):
             await self._wakeup.ring()
 
     async def is_waiting(self, thread: str) -> bool:
         """Return True if this thread has messages and no worker."""
-        return await self._redis.zscore(self.ready_key(thread), thread) is not None
+        return await self._redis.zscore(self.key(thread, "ready", team_of(thread)), thread) is not None
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
         """Yield what any worker passes to ``cancel``, from the call of ``listening`` on. Raises ``RedisError``."""
@@ -326,7 +316,7 @@ class Mailbox:
 
     async def list_messages(self, thread: str) -> list[MailboxEntry]:
         """List a thread's messages in order. A running turn belongs to the first."""
-        entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
+        entries = await self._redis.lrange(self.key(thread, "mb", thread), 0, -1)
         return [split_entry(str(entry)) for entry in entries]
 
     async def probe(self) -> bool:

@@ -288,18 +288,18 @@ def mark_of(turn_id: str, name: MarkName) -> str:
 
 async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_id: str = "") -> Facts:
     """Read the facts about one message. Raises ``RedisError``."""
-    thread, team = incoming.thread, incoming.thread.team
+    thread, team, where = incoming.thread, incoming.thread.team, str(incoming.thread)
     keys: dict[str, str] = {
         "thread_mode": stores.thread_modes.key("standing", thread),
         "gone": stores.cancellations.key("gone", thread, incoming.ts),
         "stop": stores.cancellations.key("stop", thread),
         "paused": stores.pausing.key("paused"),
         "resumed": stores.pausing.key("resumed"),
-        "notice": stores.mailbox.notice_key(str(thread), message_id),
+        "notice": stores.mailbox.key(where, "told", message_id),
         "person": stores.people.key("person", team, incoming.user),
         "shared": stores.people.key("shared", team, thread.channel),
         "token": stores.token_key(incoming),
-        **{name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in get_args(MarkName)},
+        **{name: stores.mailbox.key(where, "mark", where, mark_of(turn_id, name)) for name in get_args(MarkName)},
     }
     async with stores.redis.pipeline(transaction=False) as pipe:
         stores.threads.ask(pipe, thread)

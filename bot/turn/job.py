@@ -181,77 +181,59 @@ MIN_GATE_WAIT_S: Final = 2.0
 MAX_GATE_WAIT_S: Final = 15.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Job:
-    """One claimed message. ``facts`` are as old as the claim. ``channel_language`` is set for its channel.
+    """One claimed message, and what follows from it. ``facts`` are as old as the claim.
 
-    ``context`` is the last exchange in direct messages before this one opened a new thread. ``read`` is the
-    conversation from Slack, which is stored if the message has to be given back.
+    ``channel_language`` is set for its channel. ``context`` is the last exchange in direct messages before this one
+    opened a new thread. ``read`` is the conversation from Slack, which is stored if the message has to be given back.
     """
 
     claimed: Claimed
     lease: Lease
     incoming: Incoming
-    turn_id: str
     facts: Facts = field(default_factory=Facts)
     channel_language: str = ""
     context: tuple[ThreadMessage, ...] = ()
     read: str = ""
+    turn_id: str = field(init=False)
+    place: ThreadKey = field(init=False)  # the thread of the answer
+    addressed: bool = field(init=False)  # by a mention, a direct message, or as an answer to Orion's question
+    language: str | None = field(init=False)  # of the channel, else of the message; None for English or if unclear
+    waiting_since: float = field(init=False)  # seconds since 1970 at which a service first failed for it; 0.0: none has
+    earlier_stream: StreamedMessage = field(init=False)  # that an earlier try of the turn began
+    may_be_answered: bool = field(
+        init=False
+    )  # Slack may have a message for it: it was tried, edited, or asked long ago
+    may_have_posted: bool = field(init=False)  # an earlier try may: answers and streams are recorded before they show
+    _is_new: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        incoming, facts, is_repeated = self.incoming, self.facts, self.claimed.tries > 1
+        pending, since = facts.state.pending_question, facts.failed_since
+        self.turn_id, self.place = incoming.turn_id, incoming.thread
+        answers = pending is not None and pending.user == incoming.user
+        self.addressed = incoming.addressed in ADDRESSES_ORION or answers
+        self.language = self.channel_language or detect_language(incoming.text)
+        # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
+        self.waiting_since = max(parse_number(since), self.claimed.enqueued_at) if since else 0.0
+        if facts.stream_begun is None:
+            self.earlier_stream = STREAM_UNKNOWN if is_repeated else NOT_STREAMED
+        else:
+            self.earlier_stream = StreamedMessage("begun", facts.stream_ts) if facts.stream_ts else STREAM_UNKNOWN
+        self._is_new = not incoming.edited_ts and time.time() - sort_key(incoming.ts)[0] <= MAX_NEW_AGE_S
+        self.may_be_answered = is_repeated or not self._is_new
+        asks_nothing = incoming.kind not in {"question", "edit"}
+        self.may_have_posted = bool(asks_nothing or facts.outbox or facts.stream_begun)
 
     def without_context(self, state: ThreadState) -> ThreadState:
-        """Return the state to save: messages of another thread of the chat belong to that thread."""
+        """Return the state to save: messages of another thread belong to that thread."""
         return replace(state, history=tuple(one for one in state.history if one not in self.context))
-
-    @property
-    def addressed(self) -> bool:
-        """True for a message that is meant for Orion: a mention, a direct message, or an answer to its question."""
-        pending = self.facts.state.pending_question
-        answers = pending is not None and pending.user == self.incoming.user
-        return self.incoming.addressed in ADDRESSES_ORION or answers
-
-    @property
-    def place(self) -> ThreadKey:
-        """Thread of the answer."""
-        return self.incoming.thread
-
-    @property
-    def waiting_since(self) -> float:
-        """When a service first failed for this question, in seconds since 1970; 0.0 if none has."""
-        # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
-        return max(parse_number(self.facts.failed_since), self.claimed.enqueued_at) if self.facts.failed_since else 0.0
-
-    @property
-    def earlier_stream(self) -> StreamedMessage:
-        """The message that an earlier try of the turn streamed."""
-        if self.facts.stream_begun is None:
-            return STREAM_UNKNOWN if self.claimed.tries > 1 else NOT_STREAMED
-        return StreamedMessage("begun", self.facts.stream_ts) if self.facts.stream_ts else STREAM_UNKNOWN
-
-    @property
-    def language(self) -> str | None:
-        """Language of the channel's settings, else of the message; None for English or if unclear."""
-        return self.channel_language or detect_language(self.incoming.text)
-
-    @property
-    def may_be_answered(self) -> bool:
-        """True if Slack may have a message for this question: it was tried before, edited, or asked long ago."""
-        return self.claimed.tries > 1 or self._answered_before
-
-    @property
-    def may_have_posted(self) -> bool:
-        """True if an earlier try may have posted: answers and streams are recorded before they show."""
-        asks_nothing = self.incoming.kind not in {"question", "edit"}
-        return bool(asks_nothing or self.facts.outbox or self.facts.stream_begun)
 
     @property
     def gate_wait_s(self) -> float:
         """Seconds until a waiting message is checked again, growing with its wait."""
         return min(MAX_GATE_WAIT_S, max(MIN_GATE_WAIT_S, self.claimed.waited_s / 4))
-
-    @property
-    def _answered_before(self) -> bool:
-        written = sort_key(self.incoming.ts)[0]  # by Slack's clock
-        return bool(self.incoming.edited_ts) or time.time() - written > MAX_NEW_AGE_S
 
     def answer_key(self, *badges: Badge, may_exist: bool = True) -> AnswerKey:
         """Return the identity that makes the answer unique in Slack."""
@@ -266,7 +248,7 @@ class Job:
             share_to=self.incoming.origin,
             posted=posted,
             # The records name the previous answer's messages, not those of this turn's earlier try.
-            posted_is_complete=not self.may_have_posted and (bool(posted) or not self._answered_before),
+            posted_is_complete=not self.may_have_posted and (bool(posted) or self._is_new),
         )
 
 

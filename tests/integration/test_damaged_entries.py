@@ -51,7 +51,7 @@ async def put_raw(setting: Setting, redis: Redis, entry: bytes | None, thread: s
     mailbox = setting.orion.mailbox
     if entry is None:
         await redis.set(f"{mailbox.shard_of(thread)}:mb:{thread}", "x")
-        await redis.set(mailbox.fence_key(thread), "x")
+        await redis.set(mailbox.key(thread, "head", thread), "x")
     else:
         pushed: Any = redis.rpush(f"{mailbox.shard_of(thread)}:mb:{thread}", entry)
         await pushed

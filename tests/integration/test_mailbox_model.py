@@ -158,7 +158,7 @@ class MailboxMachine(RuleBasedStateMachine):
         suspect_held = any(is_held(m) and m.suspect for m in self.model.values())
         for thread in skipped:
             assert full or self._at_its_limit(team_of(thread)) or (self.model[thread].suspect and suspect_held)
-            self.wait(self.redis.zadd(self.mailbox.ready_key(thread), {thread: 1}, xx=True))
+            self.wait(self.redis.zadd(self.mailbox.key(thread, "ready", team_of(thread)), {thread: 1}, xx=True))
 
     def _is_given_up(self, thread: str) -> bool:
         """Return True if this claim gave up the head, because it was tried too often."""
@@ -239,13 +239,13 @@ class MailboxMachine(RuleBasedStateMachine):
         assert m.holder is not None
         shard = self.mailbox.shard_of(thread)
         self.wait(self.redis.zadd(f"{shard}:lease", {thread: 1}, xx=True))
-        self.wait(self.redis.hset(self.mailbox.fence_key(thread), "until", "1"))
+        self.wait(self.redis.hset(self.mailbox.key(thread, "head", thread), "until", "1"))
         m.lapsed = True
 
     @precondition(lambda self: any(m.resting for m in self.model.values()))
     @rule(thread=those(lambda m: m.resting))
     def backoff_passes(self, thread: str) -> None:
-        self.wait(self.redis.zadd(self.mailbox.ready_key(thread), {thread: 1}, xx=True))
+        self.wait(self.redis.zadd(self.mailbox.key(thread, "ready", team_of(thread)), {thread: 1}, xx=True))
         self.model[thread].resting = False
 
     @precondition(lambda self: self.buried)
@@ -287,7 +287,7 @@ class MailboxMachine(RuleBasedStateMachine):
         assert self.wait(self.mailbox.depth()) == expected
         for thread, m in self.model.items():
             if not m.queue:
-                assert self.wait(self.redis.exists(self.mailbox.fence_key(thread))) == 0
+                assert self.wait(self.redis.exists(self.mailbox.key(thread, "head", thread))) == 0
 
 
 def test_the_mailbox_agrees_with_its_model(redis_socket: Path) -> None:

@@ -51,7 +51,7 @@ async def test_a_claim_of_another_teams_question_is_refused(
     async with running(settings_in(tmp_path, redis_url), prefix="orion") as setting:
         mailbox = setting.orion.mailbox
         await mailbox.enqueue("T0OTHER:C1:1.000001", '{"text": "x"}', event_ids=["evt:1"])
-        ready = f"{mailbox.ready_key('T0OTHER:C1:1.000001')}"
+        ready = mailbox.key("T0OTHER:C1:1.000001", "ready", "T0OTHER")
 
         async def is_refused() -> bool:
             return (

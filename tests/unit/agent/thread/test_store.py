@@ -85,7 +85,7 @@ async def test_only_the_owner_of_the_thread_saves(
     assert saved.version == 1
     with pytest.raises(StateFenced):
         await store.save(KEY, saved, fence=replace(claimed.fence, token="0"))
-    await redis_client.hset(mailbox.fence_key(str(KEY)), "until", "1")
+    await redis_client.hset(mailbox.key(str(KEY), "head", str(KEY)), "until", "1")
     with pytest.raises(StateFenced):  # the lease ran out, though no other worker took over yet
         await store.save(KEY, saved, fence=claimed.fence)
     await mailbox.finish(claimed, "ok")
@@ -128,5 +128,5 @@ def test_all_keys_of_a_thread_share_one_hash_tag(redis_client: Redis) -> None:
     tag = hash_tag(str(KEY), shards=7)
     assert tag.startswith("orion:{")
     assert store.key(KEY).startswith(f"{tag}:")
-    assert mailbox.fence_key(str(KEY)).startswith(f"{tag}:")
-    assert LeaseFence(key=mailbox.fence_key(str(KEY)), token="1").key == f"{tag}:head:{KEY}"
+    assert mailbox.key(str(KEY), "head", str(KEY)).startswith(f"{tag}:")
+    assert LeaseFence(key=mailbox.key(str(KEY), "head", str(KEY)), token="1").key == f"{tag}:head:{KEY}"

@@ -34,7 +34,7 @@ async def test_a_newer_message_waits_uncounted_for_its_version_but_not_forever(r
         assert (line["event"], line["thread"], len(line["turn_id"])) == ("left_for_newer_version", str(KEY), 32)
         assert "diamonds" not in str(logs)
         assert await at.mailbox.finish(claimed, ending.verb, after_s=ending.after_s)
-        await redis_client.zadd(at.mailbox.ready_key(str(KEY)), {str(KEY): 1})
+        await redis_client.zadd(at.mailbox.key(str(KEY), "ready", KEY.team), {str(KEY): 1})
         (again,) = await at.mailbox.claim("a newer worker", 1)
         assert (again.body, again.tries) == (NEWER, 1)
         old = replace(again, enqueued_at=again.enqueued_at - MAX_NEWER_WAIT_S - 1)

@@ -34,7 +34,7 @@ async def claim_one(mailbox: Mailbox, worker: str = "w1") -> Claimed:
 async def let_lease_run_out(redis: Redis, mailbox: Mailbox, thread: str = THREAD) -> None:
     """The lease's end lies in the past from now on, as if its length had passed."""
     await redis.zadd(f"{mailbox.shard_of(thread)}:lease", {thread: 1}, xx=True)
-    await redis.hset(mailbox.fence_key(thread), "until", "1")
+    await redis.hset(mailbox.key(thread, "head", thread), "until", "1")
 
 
 async def test_a_fuller_event_replaces_a_message_that_is_not_claimed(mailbox: Mailbox) -> None:
@@ -82,7 +82,7 @@ async def test_a_mark_is_written_once_and_survives_its_worker(redis_client: Redi
     second = await claim_one(mailbox)
     assert await mailbox.mark(second, f"posted:{second.id}", "222.2") == "111.1"
     assert await mailbox.has_mark(THREAD, f"posted:{first.id}")
-    assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
+    assert 0 < await redis_client.ttl(mailbox.key(THREAD, "mark", THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
 
 
 async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_client: Redis, mailbox: Mailbox) -> None:

@@ -104,7 +104,7 @@ async def enqueue(mailbox: Mailbox, *bodies: str, thread: str = THREAD) -> None:
 
 async def hurry(redis: Redis, mailbox: Mailbox) -> None:
     """All backoffs have passed."""
-    ready = mailbox.ready_key(THREAD)
+    ready = mailbox.key(THREAD, "ready", THREAD.partition(":")[0])
     for thread in await redis.zrange(ready, 0, -1):
         await redis.zadd(ready, {str(thread): 1}, xx=True)
         await redis.lpush(mailbox._wakeup.key, 1)
@@ -310,12 +310,12 @@ async def test_a_turn_is_interrupted_when_another_worker_took_its_thread(redis_c
     with capture_logs() as logs:
         async with working(mailbox, stage) as worker:
             await wait_until(lambda: worker.in_flight == 1, "the turn runs")
-            await redis_client.hset(mailbox.fence_key(THREAD), "token", "somebody else's")
+            await redis_client.hset(mailbox.key(THREAD, "head", THREAD), "token", "somebody else's")
             await wait_until(lambda: worker.in_flight == 0, "the turn was interrupted")
     assert not stage.leases[0].is_held()
     assert stage.ended == []
     assert "turn_lost" in [log["event"] for log in logs]
-    assert await redis_client.hget(mailbox.fence_key(THREAD), "token") == "somebody else's"
+    assert await redis_client.hget(mailbox.key(THREAD, "head", THREAD), "token") == "somebody else's"
     await mailbox.aclose()
 
 

@@ -161,7 +161,9 @@ async def test_posts_of_an_edits_turn_are_looked_for_even_if_slack_delays_readin
         edit = await at.store(ts, place, kind="edit", edited_ts=f"{float(ts) + 60:.6f}")
         long = Answer(text="long", chunks=tuple(f"Paragraph {number}." for number in range(100)), sources=())
         decided = OutboxEntry(outcome="answered", answer=long, state=await at.threads.load(place))
-        await at.redis.set(at.mailbox.mark_key(str(place), f"outbox:{edit.turn_id}"), decided.to_json(), ex=60)
+        await at.redis.set(
+            at.mailbox.key(str(place), "mark", str(place), f"outbox:{edit.turn_id}"), decided.to_json(), ex=60
+        )
 
         at.slack.server.faults.lose_response("chat.postMessage")
         assert await at.interrupt(lambda: len(at.posted_texts(place)) > 1) is None

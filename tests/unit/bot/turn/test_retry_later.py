@@ -36,7 +36,7 @@ async def test_waiting_for_the_model_begins_with_its_first_failure(tmp_path: Pat
         await at.ask()
         claimed, lease = await at.claim()
         incoming = Incoming.from_json(claimed.body)
-        job = Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=incoming.turn_id)
+        job = Job(claimed=claimed, lease=lease, incoming=incoming)
         answer_key = AnswerKey(question_ts=incoming.ts)
         async with WorkingStatus(at.slack.delivery, job.place, answer_key).updating() as status:
             ending = await give_back_with_status(at.mailbox, job, status, DOWN, 2.0)
