@@ -45,31 +45,23 @@ def max_connections() -> int:
 
 @dataclass(slots=True)
 class ConnectionLimits:
-    """The open connections of one server. Those without a request have a timer, the one idle for longest first."""
+    """Limits on the open connections of one server, and the timers of the idle ones, idle for longest first."""
 
     limit: int = field(default_factory=max_connections)
     header_s: float = HEADER_TIMEOUT_S
     idle_s: float = IDLE_TIMEOUT_S
-    _busy: set[asyncio.BaseTransport] = field(default_factory=set)
-    _idle: dict[asyncio.BaseTransport, asyncio.TimerHandle] = field(default_factory=dict)
+    _timers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = field(default_factory=dict)
 
-    def open(self, transport: asyncio.Transport) -> bool:
+    def admit(self, transport: asyncio.Transport, open_connections: int) -> bool:
         """Admit a connection. If there are too many, close the one that has been idle for longest."""
-        if len(self._busy) + len(self._idle) >= self.limit:
-            for closed in [each for each in (*self._busy, *self._idle) if each.is_closing()]:
-                self._forget(closed)
-        if len(self._busy) + len(self._idle) >= self.limit:
-            if not self._idle:
-                log.warning("connection_refused", open=len(self._busy))
+        if open_connections >= self.limit:
+            idle = next((each for each in self._timers if not each.is_closing()), None)
+            if idle is None:
+                log.warning("connection_refused", open=open_connections)
                 return False
-            self._abort(next(iter(self._idle)))
-        self._rest(transport, self.header_s)
+            self._abort(idle)
+        self._start_timer(transport, self.header_s)
         return True
-
-    def _forget(self, transport: asyncio.BaseTransport) -> None:
-        self._busy.discard(transport)
-        if timer := self._idle.pop(transport, None):
-            timer.cancel()
 
     @web.middleware
     async def track(
@@ -77,42 +69,39 @@ class ConnectionLimits:
     ) -> web.StreamResponse:
         """Stop the timer of a connection while its request is handled."""
         transport = request.transport
-        if transport is None:
-            return await handler(request)
-        self._forget(transport)
-        self._busy.add(transport)
+        if transport and (timer := self._timers.pop(transport, None)):
+            timer.cancel()
         try:
             return await handler(request)
         finally:
-            self._busy.discard(transport)
-            if not transport.is_closing():
-                self._rest(transport, self.idle_s)
+            if transport and not transport.is_closing():
+                self._start_timer(transport, self.idle_s)
 
-    def _rest(self, transport: asyncio.BaseTransport, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._idle[transport] = loop.call_later(seconds, self._abort, transport)
+    def _start_timer(self, transport: asyncio.BaseTransport, seconds: float) -> None:
+        self._timers[transport] = asyncio.get_running_loop().call_later(seconds, self._abort, transport)
 
     def _abort(self, transport: asyncio.BaseTransport) -> None:
-        self._forget(transport)
+        self._timers.pop(transport).cancel()
         if isinstance(transport, asyncio.Transport):
             transport.abort()
 
 
 class LimitedProtocol(asyncio.Protocol):
-    """Admits a connection within ``limits`` and hands it to aiohttp's ``handler``, or aborts it."""
+    """Admits a connection within ``limits`` and hands it to aiohttp's ``server``, or aborts it."""
 
-    def __init__(self, handler: asyncio.Protocol, limits: ConnectionLimits) -> None:
-        self._handler = handler
+    def __init__(self, server: web.Server, limits: ConnectionLimits) -> None:
+        self._server = server
         self._limits = limits
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Decide once; everything after that goes to the handler."""
+        """Decide once; everything after that goes to aiohttp's handler."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a TCP server makes no other
-        if not self._limits.open(transport):
+        if not self._limits.admit(transport, len(self._server.connections)):
             transport.abort()
             return
-        transport.set_protocol(self._handler)
-        self._handler.connection_made(transport)
+        handler = self._server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
 
 
 class ProcessStatus:
@@ -187,12 +176,12 @@ async def serve(
     # Slack compresses nothing, and unpacking a megabyte of zeros would block this process for seconds.
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=3, auto_decompress=False)
     await runner.setup()
-    handlers = runner.server
-    assert handlers is not None  # noqa: S101 - set up above
+    server = runner.server
+    assert server is not None  # noqa: S101 - set up above
     try:
         try:
             listener = await asyncio.get_running_loop().create_server(
-                lambda: LimitedProtocol(handlers(), limits), host, port, reuse_address=True, backlog=128
+                partial(LimitedProtocol, server, limits), host, port, reuse_address=True, backlog=128
             )
         except OSError as error:
             why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agent.json_data import objects, string
 from agent.knowledge.slack_message import plain_text
-from agent.tools.builtin.knowledge import SLACK_SEARCH, SlackSearchFailed, message_source
+from agent.tools.builtin.knowledge import SLACK_SEARCH, SLACK_SEARCH_ORIGIN, SlackSearchFailed
 from agent.tools.tool import Tool, ToolResult, parameter, spec_of
 from bot.slack.client import try_token
 from bot.slack.manifest import SEARCH_SCOPE
@@ -21,6 +21,7 @@ DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
 METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
 SEARCH_TIMEOUT_S: Final = 10.0
 GRANT_TIMEOUT_S: Final = 3.0
+MAX_MESSAGE_CHARS: Final = 4_000
 GRANT_TTL_S: Final = 3600.0  # of Slack's reply True if the workspace grants it
 OUTAGE_TTL_S: Final = 60.0
 _NOT_GRANTED: Final = frozenset(
@@ -68,12 +69,15 @@ class SlackSearch:
             raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
         evidence = [one for one in objects(reply, "results", "messages") if _is_evidence(one, incoming)]
         return [
-            message_source(
-                plain_text(string(one, "content")),
-                string(one, "permalink"),
-                author=string(one, "author_name"),
-                channel=string(one, "channel_name"),
-                at=_time(string(one, "message_ts")),
+            Source(
+                id=0,
+                title=" in #".join(
+                    filter(None, (string(one, "author_name") or "Someone", string(one, "channel_name")))
+                ),
+                url=string(one, "permalink"),
+                text=plain_text(string(one, "content"))[:MAX_MESSAGE_CHARS],
+                origin=SLACK_SEARCH_ORIGIN,
+                updated_at=_time(string(one, "message_ts")),
             )
             for one in evidence[:limit]
         ]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -26,9 +25,6 @@ from agent.knowledge.readers.document import (
 
 _MAX_HEADING: Final = 6
 _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
-_LIST_OF: Final = "./w:num[@w:numId='{num}']/w:abstractNumId/@w:val"
-_LEVEL_OF: Final = "./w:abstractNum[@w:abstractNumId='{list}']/w:lvl[@w:ilvl='{level}']/{what}/@w:val"
-_RESTART_OF: Final = "./w:num[@w:numId='{num}']/w:lvlOverride[@w:ilvl='{level}']/w:startOverride/@w:val"
 _INDENT: Final = "    "
 _MAX_LEVEL: Final = 8
 _MAX_SPAN: Final = 200  # columns
@@ -102,13 +98,14 @@ class _Body:
     def __init__(self, document: WordDocument) -> None:
         related = {rel.reltype: rel.target_part for rel in document.part.rels.values() if not rel.is_external}
         numbering = related.get(RELATIONSHIP_TYPE.NUMBERING)
-        self._numbers = _Numbers(numbering=numbering.element if numbering else None)
+        self._numbers = _Numbers(numbering.element if numbering else None)
         self._styles = _styles_of(document.styles.element)
         self._links = {key: rel.target_ref for key, rel in document.part.rels.items() if rel.is_external}
         roots = {kind: parse_xml(related[reltype].blob) for kind, reltype in _NOTES if reltype in related}
         self._notes = {(kind, note.get(f"{_W}id")): note for kind, root in roots.items() for note in root}
-        self._referenced: list[tuple[int, Any]] = []
+        self._referenced: list[tuple[str, Any]] = []
         self._boxes: list[Any] = []
+        self._note_count = 0
 
     def blocks_in(self, parent: Any) -> Iterator[_Block]:
         """Yield the blocks in order. Notes and text boxes follow the block that refers to them."""
@@ -119,7 +116,8 @@ class _Body:
             elif name == "tbl":
                 yield from filter(lambda block: block.text, [_Block(self._table(element))])
             elif name == "sdt":
-                yield from (block for content in _control(element) for block in self.blocks_in(content))
+                for content in _control(element):
+                    yield from self.blocks_in(content)
             elif name in {"ins", "moveTo", "customXml", "smartTag"}:
                 yield from self.blocks_in(element)
             yield from self._boxes_and_notes()
@@ -131,9 +129,7 @@ class _Body:
                 yield from self.blocks_in(box)
             notes, self._referenced = self._referenced, []
             for number, note in notes:
-                yield _Block(
-                    f"{raise_or_lower(str(number), 'sup')} {' '.join(_with_links(self._inline(note)).split())}"
-                )
+                yield _Block(f"{raise_or_lower(number, 'sup')} {' '.join(_with_links(self._inline(note)).split())}")
 
     def _paragraph(self, element: Any) -> Iterator[_Block]:
         text = _with_links(self._inline(element)).strip()
@@ -199,9 +195,9 @@ class _Body:
         note = self._notes.pop((kind, key), None)
         if note is None:
             return ""
-        self._numbers.notes += 1
-        self._referenced.append((self._numbers.notes, note))
-        return f" {raise_or_lower(str(self._numbers.notes), 'sup')}"
+        self._note_count += 1
+        self._referenced.append((str(self._note_count), note))
+        return f" {raise_or_lower(str(self._note_count), 'sup')}"
 
     def _table(self, table: Any) -> str:
         """Return rows of equal width. A cell across columns is followed by empty ones, one across rows is repeated."""
@@ -273,39 +269,50 @@ def _control(element: Any) -> Iterable[Any]:
     return tuple(element.findall(f"{_W}sdtContent"))
 
 
-@dataclass(slots=True, kw_only=True)
-class _Numbers:
-    """Counters of lists and notes. As in Word, a list continues after other text, and deeper levels restart."""
+class _Level(NamedTuple):
+    """Definition of a list's level: the form of its numbers, the text around them (``%1.%2``), and the first number."""
 
-    numbering: Any
-    counts: dict[tuple[str, int], int] = field(default_factory=dict)
-    restarted: set[tuple[int, int]] = field(default_factory=set)
-    notes: int = 0
+    form: str = ""
+    shown: str = ""
+    start: str = ""
+
+
+class _Numbers:
+    """Counters of lists. As in Word, a list continues after other text, and deeper levels restart."""
+
+    def __init__(self, numbering: Any) -> None:
+        self._lists: dict[str, str] = {}
+        self._levels: dict[tuple[str, int], _Level] = {}
+        self._restarts: dict[tuple[str, int], int] = {}
+        self._counts: dict[tuple[str, int], int] = {}
+        for element in numbering if numbering is not None else ():
+            num, list_id = element.get(f"{_W}numId"), element.get(f"{_W}abstractNumId")
+            if num is not None:
+                self._lists.setdefault(num, _value(element, "abstractNumId"))
+            for level in element.iterfind(f"{_W}lvlOverride"):
+                if start := _value(level, "startOverride"):
+                    self._restarts.setdefault((num, int(level.get(f"{_W}ilvl"))), int(start))
+            for level in element.iterfind(f"{_W}lvl"):
+                words = (_value(level, name) for name in ("numFmt", "lvlText", "start"))
+                self._levels.setdefault((list_id, int(level.get(f"{_W}ilvl"))), _Level(*words))
 
     def marker(self, style: str, listed: tuple[int, int] | None) -> str:
         """Return the indented start of a list item; empty for another paragraph."""
         num, level = listed or (None, 0)
         if num == 0 or (num is None and not style.startswith("list")):
             return ""
-        key = (self._value(_LIST_OF, f"-{num}", num=num), level) if num else ("", level)
-        form, shown = self._level(key)
+        key = (self._lists.get(str(num), f"-{num}") if num else "", level)
+        form, shown, _ = self._levels.get(key, _Level())
         if form == "bullet" or (not form and "number" not in style):
             return f"{_INDENT * level}-"
-        count = self._next(num, key)
+        self._count(str(num), key)
         if form in {"", "decimal"} and shown.rstrip(".)") in {"", f"%{level + 1}"}:
-            return f"{_INDENT * level}{count}."
+            return f"{_INDENT * level}{self._counts[key]}."
         return f"{_INDENT * level}- {_PLACE.sub(lambda place: self._label(key[0], int(place[1]) - 1), shown)}"
-
-    def _level(self, key: tuple[str, int]) -> tuple[str, str]:
-        """Return the form of a level's numbers, and the text around them, such as ``%1.%2``."""
-        form, shown = (
-            self._value(_LEVEL_OF, "", list=key[0], level=key[1], what=f"w:{n}") for n in ("numFmt", "lvlText")
-        )
-        return form, shown
 
     def _label(self, list_id: str, level: int) -> str:
         """Return a level's count as it is printed, such as ``b`` or ``iv``."""
-        form, count = self._level((list_id, level))[0], self.counts.get((list_id, level), 1)
+        form, count = self._levels.get((list_id, level), _Level()).form, self._counts.get((list_id, level), 1)
         text = str(count)
         if form.endswith("Letter"):
             text = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
@@ -316,21 +323,13 @@ class _Numbers:
                 count %= value
         return text.upper() if form.startswith("upper") else text
 
-    def _next(self, num: int | None, key: tuple[str, int]) -> int:
-        list_id, level = key
-        restart = int(self._value(_RESTART_OF, "0", num=num, level=level)) if num else 0
-        if restart and num and (num, level) not in self.restarted:
-            self.restarted.add((num, level))
-            self.counts[key] = restart - 1
-        first = int(self._value(_LEVEL_OF, "1", list=list_id, level=level, what="w:start"))
-        self.counts[key] = self.counts.get(key, first - 1) + 1
-        for deeper in [other for other in self.counts if other[0] == list_id and other[1] > level]:
-            del self.counts[deeper]
-        return self.counts[key]
-
-    def _value(self, path: str, default: str, **names: object) -> str:
-        values = [] if self.numbering is None else self.numbering.xpath(path.format(**names))
-        return str(values[0]) if values else default
+    def _count(self, num: str, key: tuple[str, int]) -> None:
+        if restart := self._restarts.pop((num, key[1]), 0):
+            self._counts[key] = restart - 1
+        first = int(self._levels.get(key, _Level()).start or 1)
+        self._counts[key] = self._counts.get(key, first - 1) + 1
+        for deeper in [other for other in self._counts if other[0] == key[0] and other[1] > key[1]]:
+            del self._counts[deeper]
 
 
 def _list_level(properties: Any) -> tuple[int, int] | None:

@@ -1,6 +1,8 @@
 """Reader of HTML: the main text as Markdown, without navigation, scripts and hidden parts."""
 
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from itertools import accumulate, islice
 from typing import Any, Final
@@ -31,31 +33,24 @@ _OPTIONS: Final = ConversionOptions(
     max_depth=400,
     highlight_style="none",
     exclude_selectors=[
-        *(
-            "script",
-            "style",
-            "nav",
-            "footer",
-            "template",
-            "noscript",
-            "svg",
-            "iframe",
-            "video",
-            "audio",
-            "del",
-            "s",
-            "strike",
-        ),
-        *("button", "select", "textarea", "[hidden]", "[style*=line-through]"),
+        *("script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "video", "audio"),
+        *("del", "s", "strike", "button", "select", "textarea"),
+        *("[hidden]", "[style*=line-through]"),
         *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs next to headings that documentation builders add
     ],
 )
 _TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
-# A tab's text is hidden until a reader chooses the tab.
-_TAB: Final = re.compile(r"<[^<>]*\brole\s*=\s*[\"']?tabpanel[^<>]*>", re.IGNORECASE)
-_HIDES: Final = re.compile(
-    r"\s(?:hidden(?:\s*=\s*[\"'][^\"']*[\"'])?(?=[\s>])|style\s*=\s*[\"'][^\"']*[\"'])", re.IGNORECASE
+# An element is hidden, or covers several rows: only the tree of the page shows how far it reaches.
+_NEEDS_TREE: Final = re.compile(
+    r"\s(?:hidden|rowspan)(?=[\s=>/])[^<>]{0,1000}>"
+    r"|\sstyle\s*=\s*[\"'][^\"'<>]{0,500}(?:opacity|font-size|display|visibility)\s*:",
+    re.IGNORECASE,
+)
+_HIDING_STYLE: Final = re.compile(
+    r"(?<![\w-])(?:(?:display\s*:\s*[\"']?none|visibility\s*:\s*[\"']?(?:hidden|collapse))\b"
+    r"|(?:font-?size|opacity)\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.]))",
+    re.IGNORECASE,
 )
 _META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
@@ -67,10 +62,6 @@ _MAX_MARKUP: Final = 1_600_000  # maximum characters in addition to those of the
 _MAX_TAGS: Final = 70_000  # maximum tags in addition to one per ``_TAG_CHARS`` of the text
 _TAG_CHARS: Final = 50
 _PICTURE: Final = re.compile(r"\bdata:[^\s\"'()<>]{1000,}")
-_BULKY: Final = (
-    (re.compile(r"<script\b.*?</script>", re.DOTALL), "</script>"),
-    (re.compile(r"<style\b.*?</style>", re.DOTALL), "</style>"),
-)
 # Emoji and other one-character pictures, which may be all that a cell contains.
 _EMOJI: Final = re.compile(r"<img\b(?=[^<>]*\bclass=[\"'][^\"'<>]*\bemo(?:ji|ticon)\b)[^<>]*>", re.IGNORECASE)
 _EMOJI_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)=[\"']([^\"'<>]{1,40})[\"']")
@@ -99,18 +90,13 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
     most, most_tags = limits.max_chars + _MAX_MARKUP, _MAX_TAGS + limits.max_chars // _TAG_CHARS
     if len(page) > most or page.count("<") > most_tags:
         shown = _PICTURE.sub("", page)
-        for pattern, closing in _BULKY:
-            shown = replace_closed(pattern, "", shown, closing)
+        for name in ("script", "style"):
+            shown = replace_closed(re.compile(rf"<{name}\b.*?</{name}>", re.DOTALL), "", shown, f"</{name}>")
         within = "<".join(shown[:most].split("<", most_tags)[:most_tags])
         limits.cut = IN_PART if len(within) < len(shown) else ""
         shown = within
     shown = _EMOJI.sub(lambda picture: " ".join(_EMOJI_TEXT.findall(picture[0])[:1]), shown)
-    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(shown))
-    try:
-        shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
-        text = part_note_marks(_HEADER.sub(_join_header, convert(shown, _OPTIONS).content or ""))
-    except (ConversionError, ValueError, ParserError) as error:
-        raise ReadError(reason="is HTML that cannot be parsed") from error
+    text = part_note_marks(_to_markdown(shown))
     fields: dict[str, str] = {}
     for meta in _META.finditer(page[:_HEAD]):
         attributes = {m["name"].lower(): m["value"] for m in _ATTRIBUTE.finditer(meta["attributes"])}
@@ -122,12 +108,27 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
 
 def fragment_to_markdown(fragment: str) -> str:
     """Return an HTML table, list or heading as Markdown; the fragment itself if it cannot be parsed."""
+    with suppress(ReadError):
+        return _to_markdown(fragment).strip()
+    return fragment
+
+
+def _to_markdown(page: str) -> str:
+    shown = apply_raised_tags(page)
     try:
-        shown = apply_raised_tags(fragment)
-        shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
-        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "").strip()
-    except (ConversionError, ValueError, ParserError):
-        return fragment
+        shown = _resolve_attributes(shown) if _NEEDS_TREE.search(shown) else shown
+        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "")
+    except (ConversionError, ValueError, ParserError) as error:
+        raise ReadError(reason="is HTML that cannot be parsed") from error
+
+
+def is_hidden(name: str, attributes: Mapping[str, str]) -> bool:
+    """Return whether an element's attributes hide it. A tab's text is hidden only until a reader chooses the tab."""
+    if "tabpanel" in attributes.get("role", ""):
+        return False
+    is_field = name == "input" and "hidden" in attributes.get("type", "").lower()
+    is_marked = attributes.get("hidden", "{false}") != "{false}"
+    return is_field or is_marked or bool(_HIDING_STYLE.search(attributes.get("style", "")))
 
 
 def _join_header(found: re.Match[str]) -> str:
@@ -136,9 +137,15 @@ def _join_header(found: re.Match[str]) -> str:
     return f"{table_row(header)}\n{found[2]}" if header else found[0]
 
 
-def _repeat_cells(page: str) -> str:
-    """Return a page with each table cell that covers several rows repeated in them."""
+def _resolve_attributes(page: str) -> str:
+    """Return a page without hidden elements, and with each table cell that covers several rows repeated in them."""
     tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))
+    for element in tree.xpath("body//*[@hidden or @style]"):
+        if is_hidden(element.tag, element.attrib):
+            element.drop_tree()
+        elif "tabpanel" in element.get("role", ""):
+            element.attrib.pop("hidden", None)
+            element.attrib.pop("style", None)
     steps = 0
     for cell in tree.xpath("//tr/*[@rowspan > 1]"):
         count = min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1

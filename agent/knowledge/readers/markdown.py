@@ -7,7 +7,7 @@ from html import unescape
 from typing import Final
 
 from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, refusing_damage, whole
-from agent.knowledge.readers.html import fragment_to_markdown
+from agent.knowledge.readers.html import fragment_to_markdown, is_hidden
 from agent.knowledge.readers.text import (
     CODE,
     TEMPLATE_CODE,
@@ -41,11 +41,6 @@ _CLOSING_SIGNS: Final = {"<!--": "-->", "<?": "?>", "<![cdata[": "]]>"}
 _VOID: Final = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
 _NEVER_SHOWN: Final = frozenset(
     {"script", "style", "template", "noscript", "svg", "iframe", "video", "audio", "head", "title"}
-)
-_HIDING_STYLE: Final = re.compile(
-    r"(?<![\w-])(?:(?:display\s*:\s*[\"']?none|visibility\s*:\s*[\"']?(?:hidden|collapse))\b"
-    r"|(?:font-?size|opacity)\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.]))",
-    re.IGNORECASE,
 )
 _CODE_INDENT: Final = 4
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n|\Z")
@@ -163,7 +158,7 @@ def _elements_in(text: str) -> list[tuple[re.Match[str], int]]:
     return elements
 
 
-def _without_hidden(text: str) -> str:
+def without_hidden(text: str) -> str:
     """Return Markdown without what a browser never shows: comments, scripts, hidden elements. Lines stay the same."""
     pieces, at = [], 0
     for tag, closed in _elements_in(text) if "<" in text else ():
@@ -186,11 +181,7 @@ def _is_hidden(tag: re.Match[str]) -> bool:
     if tag["tag"].lower() in _NEVER_SHOWN:  # but a Vue template fills a slot, and <Title> is a component of MDX
         is_component = tag["tag"].istitle() and tag["tag"] not in {"Script", "Style"}
         return not is_component and not any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
-    if "tabpanel" in attributes.get("role", ""):  # a reader chooses the tab
-        return False
-    is_hidden_field = tag["tag"].lower() == "input" and "hidden" in attributes.get("type", "").lower()
-    is_hidden = attributes.get("hidden", "{false}") != "{false}"
-    return is_hidden or is_hidden_field or bool(_HIDING_STYLE.search(attributes.get("style", "")))
+    return is_hidden(tag["tag"].lower(), attributes)
 
 
 def _with_html_blocks(text: str) -> str:
@@ -212,6 +203,9 @@ def _with_html_blocks(text: str) -> str:
 def _with_notes(text: str) -> str:
     """Return Markdown with a bold line in place of the marks of notes and tabs. Their lines are not code."""
 
+    def name(note: re.Match[str]) -> str:
+        return note["before"] + _bold((note["label"] or note["title"] or note["kind"] or note["sign"] or "").strip())
+
     def dedent(note: re.Match[str]) -> str:
         if note["inside"] is None:  # code
             return note[0]
@@ -224,11 +218,7 @@ def _with_notes(text: str) -> str:
         before, text = text, _INDENTED_NOTE.sub(dedent, text)
         if text == before:
             break
-    return outside_code(text, lambda prose: _NOTE.sub(_note_line, prose))
-
-
-def _note_line(note: re.Match[str]) -> str:
-    return note["before"] + _bold((note["label"] or note["title"] or note["kind"] or note["sign"] or "").strip())
+    return outside_code(text, lambda prose: _NOTE.sub(name, prose))
 
 
 def _bold(words: str) -> str:
@@ -288,7 +278,7 @@ def _visible(text: str, *unseen: Unseen) -> str:
                 prose = tag.sub(shown, prose)
         return part_note_marks(apply_raised_tags(prose)) if "</su" in prose.lower() else prose
 
-    return outside_code(_with_notes(_with_html_blocks(_without_hidden(text))), show)
+    return outside_code(_with_notes(_with_html_blocks(without_hidden(text))), show)
 
 
 def _remains(unseen: re.Match[str]) -> str:

@@ -21,7 +21,7 @@ from agent.thread.conversation import PUBLIC
 _WAIT_S: Final = 120.0
 _FILE: Final = ("100644", "100755")
 # The repository's own settings may not start a program, and missing objects are not fetched.
-SAFE: Final = (
+_SAFE: Final = (
     "--no-optional-locks",
     "--no-pager",
     "--literal-pathspecs",
@@ -38,6 +38,26 @@ ENVIRONMENT: Final = {
     "GIT_NO_LAZY_FETCH": "1",  # Orion fetches nothing: a mirror does that
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
+
+
+def git_command(folder: Path, *command: str) -> list[str]:
+    """Return a command line of Git in this folder. Raises ``ReadError`` if Git is not installed."""
+    program = which("git")
+    if program is None:
+        raise ReadError(reason="cannot be read: Git is not installed where Orion runs")
+    place = str(folder.resolve())
+    return [program, *_SAFE, "-c", f"safe.directory={place}", "-C", place, *command]
+
+
+def link_to(url: str, **values: str) -> str:
+    """Return a configured address with values for ``{name}``. Without a place for the first value it ends with it."""
+    first = next(iter(values))
+    if url and f"{{{first}}}" not in url:
+        url = f"{url.rstrip('/')}/{{{first}}}"
+    for name, value in values.items():
+        url = url.replace(f"{{{name}}}", quote(value))
+    return url
+
 
 Blob = tuple[str, int]  # an object's name and its size in bytes
 Pipes = tuple[IO[bytes], IO[bytes]]  # into a running `cat-file --batch`, and out of it
@@ -93,7 +113,7 @@ class GitSource:
                     name=pure.name,
                     audience=next(above, PUBLIC),
                     source=self.key,
-                    url=self._link(path),
+                    url=link_to(self.url, path=path, repository=self.name, ref=self.ref),
                     place="line",
                     is_committed=True,
                     read=partial(_read, pipes, pure, blob, changed.get(path, 0.0)),
@@ -101,14 +121,9 @@ class GitSource:
             with suppress(OSError):
                 pipes[0].close()
 
-    def _link(self, path: str) -> str:
-        if not self.url:
-            return ""
-        filled = self.url.replace("{repository}", quote(self.name)).replace("{ref}", quote(self.ref))
-        return filled.replace("{path}", quote(path)) if "{path}" in filled else f"{filled.rstrip('/')}/{quote(path)}"
-
     def _entries(self) -> dict[str, Blob]:
-        command = self._git("ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", self.ref)
+        options = ("-r", "-z", "--long", "--full-tree", "--end-of-options", self.ref)
+        command = git_command(self.repository, "ls-tree", *options)
         try:
             done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True)  # noqa: S603 - git by its path, with arguments of our own
         except (OSError, subprocess.SubprocessError) as error:
@@ -151,14 +166,7 @@ class GitSource:
 
     def _process(self, *command: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        return subprocess.Popen(self._git(*command), env=ENVIRONMENT, stdin=pipe, stdout=pipe)  # noqa: S603 - as above
-
-    def _git(self, *command: str) -> list[str]:
-        program = which("git")
-        if program is None:
-            raise ReadError(reason="cannot be read: Git is not installed where Orion runs")
-        folder = str(self.repository.resolve())
-        return [program, *SAFE, "-c", f"safe.directory={folder}", "-C", folder, *command]
+        return subprocess.Popen(git_command(self.repository, *command), env=ENVIRONMENT, stdin=pipe, stdout=pipe)  # noqa: S603 - as above
 
 
 def _read(pipes: Pipes, path: PurePosixPath, blob: Blob, changed: float) -> tuple[bytes, float]:

@@ -237,6 +237,19 @@ class Sitemap:
     maps: list[str] = field(default_factory=list)
     more: bool = False
 
+    def add(self, entry: ET.Element, max_pages: int) -> None:
+        """Add the page or the sitemap of an entry."""
+        texts = {_local_name(child): (child.text or "").strip() for child in entry}
+        address = texts.get("loc", "")
+        if not 0 < len(address) <= _MAX_ADDRESS_CHARS:
+            return
+        if _local_name(entry) == "sitemap":
+            self.maps += [address] if len(self.maps) < max_pages else []
+        elif len(self.pages) < max_pages or address in self.pages:
+            self.pages[address] = parse_timestamp(texts.get("lastmod", ""))
+        else:
+            self.more = True
+
 
 def looks_like_sitemap(data: bytes) -> bool:
     """Return whether this is XML whose root element is that of a sitemap."""
@@ -249,41 +262,24 @@ def read_sitemap(data: bytes, *, max_pages: int) -> Sitemap:
     text = decompress([data], "gzip", MAX_SITEMAP_BYTES) if data.startswith(_GZIP) else data
     if b"<!DOCTYPE" in text.replace(b"\0", b""):  # in text of two-byte characters half of the bytes are zero
         raise ReadError(reason="has a document type of its own, which no sitemap needs")
+    found = Sitemap()
+    path: list[ET.Element] = []
     try:
-        return _parse_sitemap(text, max_pages)
+        for event, element in ET.iterparse(io.BytesIO(text), ("start", "end")):  # noqa: S314 - it has no entities
+            if event == "start":
+                path.append(element)
+                if f"<{_local_name(path[0])}".encode() not in _ROOTS or len(path) > _MAX_DEPTH:
+                    raise ReadError(reason="is XML, but not a sitemap")
+                continue
+            path.pop()
+            if len(path) == 1:
+                found.add(element, max_pages)
+                path[0].clear()  # free its memory
     except ET.ParseError as error:
         raise ReadError(reason=f"is damaged XML (line {error.position[0]})") from error
     except (ValueError, LookupError) as error:  # expat knows Unicode, and one-byte encodings through Python
         raise ReadError(reason="is in an encoding that is not read") from error
-
-
-def _parse_sitemap(text: bytes, max_pages: int) -> Sitemap:
-    found = Sitemap()
-    path: list[ET.Element] = []
-    for event, element in ET.iterparse(io.BytesIO(text), ("start", "end")):  # noqa: S314 - it has no entities
-        if event == "start":
-            path.append(element)
-            if f"<{_local_name(path[0])}".encode() not in _ROOTS or len(path) > _MAX_DEPTH:
-                raise ReadError(reason="is XML, but not a sitemap")
-            continue
-        path.pop()
-        if len(path) == 1:
-            _add_entry(element, found, max_pages)
-            path[0].clear()  # free its memory
     return found
-
-
-def _add_entry(entry: ET.Element, found: Sitemap, max_pages: int) -> None:
-    said = {_local_name(child): (child.text or "").strip() for child in entry}
-    address = said.get("loc", "")
-    if not 0 < len(address) <= _MAX_ADDRESS_CHARS:
-        return
-    if _local_name(entry) == "sitemap":
-        found.maps += [address] if len(found.maps) < max_pages else []
-    elif len(found.pages) < max_pages or address in found.pages:
-        found.pages[address] = parse_timestamp(said.get("lastmod", ""))
-    else:
-        found.more = True
 
 
 def _local_name(element: ET.Element) -> str:

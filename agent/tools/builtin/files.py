@@ -69,10 +69,7 @@ class FileReadTool:
         changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
         title = "/".join((root.name, *inside))
         if stat.S_ISDIR(status.st_mode):
-            try:
-                return title, _list_folder(opened), changed
-            finally:
-                os.close(opened)
+            return title, _list_folder(opened), changed
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(status.st_mode):
                 raise FileRefused(why="That is a device, a pipe or a socket, not a file.")
@@ -109,18 +106,15 @@ def _open_below(root: Path, inside: Sequence[str]) -> int:
 
 
 def _list_folder(folder: int) -> FileExcerpt:
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name + "/" * _is_folder(entry) for entry in entries if not entry.name.startswith("."))
+    try:
+        with os.scandir(folder) as entries:
+            listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    finally:
+        os.close(folder)
+    names = sorted(name + "/" * is_folder for name, is_folder in listed if not name.startswith("."))
     # Show each name on one line, in real characters.
     shown = (" ".join(name.encode("utf-8", "replace").decode().split()) for name in names[:MAX_LISTED])
     return FileExcerpt("\n".join(shown), is_cut=len(names) > MAX_LISTED)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link in a circle, or to a place that may not be read
-        return False
 
 
 def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any]) -> FileExcerpt:

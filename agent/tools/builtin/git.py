@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shutil import which
 from typing import Any, Final, NamedTuple
 
-from agent.knowledge.sources.git import ENVIRONMENT, SAFE
+from agent.knowledge.sources.git import ENVIRONMENT, git_command, link_to
+from agent.knowledge.types import ReadError
 from agent.tools.tool import ToolFailed, ToolResult, parameter, spec_of
 from verification.types import Source
 
@@ -51,13 +51,6 @@ class Repository:
     folder: Path
     url: str = ""
 
-    def link(self, commit: str) -> str:
-        """Return the commit's URL, or an empty text if none is configured."""
-        if not self.url:
-            return ""
-        url = self.url if "{commit}" in self.url else self.url.rstrip("/") + "/{commit}"
-        return url.replace("{repository}", self.name).replace("{commit}", commit)
-
 
 class Commit(NamedTuple):
     """One commit as git prints it with ``_FORMAT``. ``at`` is an ISO 8601 timestamp, ``text`` the whole message."""
@@ -93,7 +86,7 @@ class GitLogTool:
         limit, ref = int(arguments.get("limit", DEFAULT_COMMITS)), arguments.get("ref", "HEAD")
         repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
-        output, _ = await _run_git(repository, "log", options, _check_ref(ref), arguments.get("path", ""))
+        output, _ = await _run_git(repository, "log", options, ref, arguments.get("path", ""))
         commits = list(_parse_commits(output))
         if not commits:
             return ToolResult(
@@ -118,8 +111,8 @@ class GitShowTool:
         """Show a commit. Returns one source with the message and the changes."""
         repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
-        commit = f"{_check_ref(arguments['commit'])}^{{commit}}"
-        output, cut = await _run_git(repository, "show", options, commit, arguments.get("path", ""))
+        commit, path = f"{arguments['commit']}^{{commit}}", arguments.get("path", "")
+        output, cut = await _run_git(repository, "show", options, commit, path)
         *fields, changes = output.split("\0", _FIELDS)
         shown = next(_parse_commits("\0".join(fields)), None)
         if shown is None:
@@ -164,30 +157,20 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
     yield from ("--regexp-ignore-case", "--fixed-strings")
 
 
-def _check_ref(value: str) -> str:
-    if not _REF.fullmatch(value):
-        raise GitFailed(why="That is not a name of a commit, branch, tag or range.")
-    return value
-
-
 async def _run_git(repository: Repository, command: str, options: list[str], ref: str, path: str) -> tuple[str, bool]:
     """Return git's output and whether it was cut. Raises ``GitFailed``."""
+    if ref and not _REF.fullmatch(ref.removesuffix("^{commit}")):
+        raise GitFailed(why="That is not a name of a commit, branch, tag or range.")
     if "\0" in "".join([*options, path]):
         raise GitFailed(why="A value has a character that no name can have.")
-    program = which("git")
-    if program is None:
-        raise GitFailed(why="Git is not installed where Orion runs.")
-    safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
     # A ref or a path that looks like an option must not be taken for one.
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
     null, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
-    arguments = (program, *safe, command, *options, *asked)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *arguments, env=ENVIRONMENT, stdin=null, stdout=pipe, stderr=null
-        )
-    except OSError as error:
-        raise GitFailed(why="Git could not be started.") from error
+        line = git_command(repository.folder, command, *options, *asked)
+        process = await asyncio.create_subprocess_exec(*line, env=ENVIRONMENT, stdin=null, stdout=pipe, stderr=null)
+    except (ReadError, OSError) as error:
+        raise GitFailed(why="Git is not installed where Orion runs, or cannot be started.") from error
     try:
         output = bytearray()  # one extra byte shows that the output was cut
         while process.stdout and len(output) <= MAX_OUTPUT_BYTES and (read := await process.stdout.read(1 << 16)):
@@ -217,7 +200,7 @@ def _source(repository: Repository, commits: Sequence[Commit]) -> Source:
     return Source(
         id=0,
         title=title,
-        url=repository.link(newest.id),
+        url=link_to(repository.url, commit=newest.id, repository=repository.name),
         text="\n\n".join(commit.text for commit in commits),
         origin=f"tool:{GIT_LOG}",
         updated_at=newest.at,

@@ -167,7 +167,6 @@ def _age_of(found: FoundPassage | Document) -> str:
 
 SLACK_SEARCH: Final = "slack_search"
 SLACK_SEARCH_ORIGIN: Final = f"tool:{SLACK_SEARCH}"
-MAX_MESSAGE_CHARS: Final = 4_000
 
 
 class SlackSearchFailed(ToolFailed):
@@ -175,13 +174,6 @@ class SlackSearchFailed(ToolFailed):
 
     hints = ("Go on without it.",)
     away = True
-
-
-def message_source(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:
-    """Return a message as a source. ``at`` is an ISO 8601 timestamp or empty."""
-    title = f"{author or 'Someone'} in #{channel}" if channel else author or "Someone"
-    text = text[:MAX_MESSAGE_CHARS]
-    return Source(id=0, title=title, url=permalink, text=text, origin=SLACK_SEARCH_ORIGIN, updated_at=at)
 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from agent.json_data import mapping, objects, string
 from agent.knowledge.readers.document import ReadLimits
+from agent.knowledge.readers.markdown import without_hidden
 from agent.knowledge.readers.reading import FORMATS_BY_TYPE, date_of
 from agent.knowledge.readers.text import replace_closed
 from agent.knowledge.types import ReadError
@@ -280,7 +281,7 @@ def _readable(text: str) -> str:
     if _BLOB.fullmatch(text):
         return "[data, not shown]"
     if not _HTML.match(text) or len(text) > _MAX_HTML_CHARS:
-        return html.unescape(_HIGHLIGHT.sub("", text))
+        return html.unescape(_HIGHLIGHT.sub("", without_hidden(text)))
     page = replace_closed(_CODE_DATA, lambda code: html.escape(code[1]), text, "]]>")
     for pattern, replacement in _STORAGE:
         page = pattern.sub(replacement, page)

@@ -386,6 +386,20 @@ def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>SECRET<p>SECRET</p>",
+        "<p style='opacity:0'>SECRET</p>",
+        "<p style='color:red; font-size:0'>SECRET",
+        "<span style='visibility : hidden'>SECRET</span>",
+        "<td style='display:none'>SECRET</td>",
+    ],
+)
+def test_hidden_text_of_a_page_is_not_read(hidden: str) -> None:
+    assert read("a.html", f"<p style='opacity:.5'>A b</p>{hidden}").text.strip() == "A b"
+
+
+@pytest.mark.parametrize(
     "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::", "|", "<img "]
 )
 @pytest.mark.parametrize("name", ["a.mdx", "a.html"])
