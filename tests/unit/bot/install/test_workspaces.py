@@ -20,8 +20,7 @@ from redis.backoff import NoBackoff
 from slack_sdk.web.async_client import AsyncWebClient
 from structlog.testing import capture_logs
 
-from agent.thread.conversation import ThreadKey
-from agent.thread.store import LeaseFence, ThreadStore
+from agent.thread.store import LeaseFence
 from bot.app import Orion, open_orion
 from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
@@ -132,9 +131,8 @@ async def test_questions_stored_under_a_wrong_key_are_answered_once_it_is_correc
 
     await wait_until(are_stored, "all are stored")
     sealed = await redis_client.get(key)
-    wrong = settings_for(
-        place.slack.api_url, tmp_path, redis_url, encryption_keys=SecretStr(str(Fernet.generate_key(), "ascii"))
-    )
+    foreign = SecretStr(Fernet.generate_key().decode())
+    wrong = settings_for(place.slack.api_url, tmp_path, redis_url, encryption_keys=foreign)
     with pytest.raises(WrongUse, match="Put the earlier key back"):
         async with open_orion(wrong, corpus_of(wrong, (text_pages(),)), concurrency=8, socket=False):
             raise AssertionError
@@ -147,10 +145,7 @@ async def test_questions_stored_under_a_wrong_key_are_answered_once_it_is_correc
         for thread in threads:
             await place.orion.mailbox.make_due_now(thread)
         refused = "workspace_not_served"
-        await wait_until(
-            lambda: {entry["thread"] for entry in log if entry["event"] == refused} == set(threads),
-            "all were tried",
-        )
+        await wait_until(lambda: len({e["thread"] for e in log if e["event"] == refused}) == 3, "all were tried")
     assert await are_stored()
     await redis_client.set(key, str(sealed))
     for thread, ts in zip(threads, asked, strict=True):
@@ -174,27 +169,6 @@ async def test_two_workspaces_install_orion_and_each_is_served_separately(
             workspace = place.slack.workspaces[team]
             assert not [m for m in workspace.messages(CHANNEL) if ts in str(m.get("metadata"))]
         assert not any(token in caplog.text for token in place.slack.grants.tokens)
-
-
-async def test_the_same_thread_id_in_two_workspaces_is_two_conversations(place: Served) -> None:
-    for team in TEAMS:
-        await place.install(team)
-    one, two = (place.slack.workspaces[team] for team in TEAMS)
-    one.workspace.log.next_ts = two.workspace.log.next_ts = iter(  # type: ignore[method-assign]  # both count alike
-        f"1790000{number:03}.000100" for number in range(500)
-    ).__next__
-    ts = place.ask(ONE)
-    await place.answer(ONE, ts)
-    threads = ThreadStore(place.orion.redis)
-    key = ThreadKey(team=ONE, channel=CHANNEL, thread_ts=ts)
-    await wait_until(lambda: _has_history(threads, key), "the state is saved")
-    assert not (await threads.load(replace(key, team=TWO))).history
-    two.post(VISITOR, CHANNEL, "and per hour?", None)
-    assert not answers(two, ts, ts)
-
-
-async def _has_history(threads: ThreadStore, key: ThreadKey) -> bool:
-    return bool((await threads.load(key)).history)
 
 
 async def test_uninstalling_ends_the_service_and_deletes_the_token(place: Served) -> None:
@@ -334,9 +308,6 @@ async def test_only_a_slack_that_refuses_a_grant_refuses_it_for_good() -> None:
         assert failure.value.permanent
 
 
-# --- tokens that run out ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
     workspaces: Workspaces
@@ -460,9 +431,6 @@ async def test_messages_of_an_uninstalled_workspace_are_given_up(redis_client: R
         assert (await one.workspaces.handle(claimed, lease)).verb == "give_back"
         with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back
             await one.workspaces.notify_given_up(claimed, lease, "reason")
-
-
-# --- settings --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

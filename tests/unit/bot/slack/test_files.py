@@ -147,15 +147,13 @@ async def test_files_of_the_question_come_before_those_of_the_threads_first_mess
     again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
     chat = slack.server.post(VISITOR, CHAT, "", files=[first])
     reader = attachments(slack)
-    assert names_and_origins(await reader.read_all(incoming(reply, thread_ts=root), {})) == [
-        ("b.txt", False),
-        ("a.txt", True),
-    ]
-    assert names_and_origins(await reader.read_all(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
-    assert names_and_origins(await reader.read_all(incoming(again, thread_ts=root), {})) == [("a.txt", False)], (
-        "the same file once"
-    )
-    assert names_and_origins(await reader.read_all(incoming(root), {})) == [("a.txt", False)]
+    for ts, read in (
+        (reply, [("b.txt", False), ("a.txt", True)]),
+        (bare, [("a.txt", True)]),
+        (again, [("a.txt", False)]),  # the same file once
+        (root, [("a.txt", False)]),
+    ):
+        assert names_and_origins(await reader.read_all(incoming(ts, thread_ts=root), {})) == read
     assert slack.count("conversations.replies") == 4, "one call brings both messages"
     assert [file.name for file in await reader.read_all(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
