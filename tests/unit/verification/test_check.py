@@ -243,37 +243,12 @@ def test_the_better_attempt_is_the_one_that_verifies_better() -> None:
         assert not is_better(a, a)
 
 
-def test_a_citation_of_an_unrelated_source_is_corrected() -> None:
-    sources = (
-        Source(id=1, title="Lost devices", text="Report a lost laptop within one hour by calling the IT desk."),
-        Source(id=2, title="Cause", text="Most stalls come from a runner that lost its network."),
-    )
-    verdict = check(Draft(text="Report a lost laptop within one hour to the IT desk [2].", sources=sources))
-    assert verdict.text == "Report a lost laptop within one hour to the IT desk [1]."
-    assert [repair.kind for repair in verdict.repairs] == ["citation_source"]
-    left = check(Draft(text="Report a lost laptop within one hour to the IT desk [2].", sources=sources, repair=False))
-    assert left.text.endswith("[2].")
-    unknown = check(Draft(text="Report a lost laptop within one hour to the IT desk [7].", sources=sources))
-    assert not unknown.passed
-
-
 @pytest.mark.parametrize("form", ["<thinking>Hm.</thinking> {}", "<answer>{}</answer>", "{}<|im_end|>"])
 def test_a_tag_hidden_by_a_table_is_still_found(form: str) -> None:
     table = "| Data | Kept for |\n|---|---|\n| Logs | 30 days [1] |"
     source = Source(id=1, title="Logs", text="Logs are kept for 30 days.")
     assert check(Draft(text=table, sources=(source,))).passed
     assert "mrkdwn" in rules_of(check(Draft(text=form.format(table), sources=(source,))))
-
-
-def test_a_citation_in_another_language_is_corrected_too() -> None:
-    sources = (
-        Source(id=1, title="Kiln", text="The kiln heats up for nine hours and is opened by the master only."),
-        Source(id=2, title="Bibliothek", text="Taschen sind im Lesesaal nicht erlaubt. Die Ausleihe ist frei."),
-    )
-    text = "Die Ausleihe ist frei [2]. Taschen sind im Lesesaal nicht erlaubt [1]."
-    verdict = check(Draft(text=text, question="Was gilt im Lesesaal?", sources=sources))
-    assert verdict.passed
-    assert verdict.text == text.replace("[1]", "[2]")
 
 
 def test_long_fault_is_reported_once_and_truncated() -> None:

@@ -33,11 +33,8 @@ def test_the_words_are_shown_in_their_sentence() -> None:
     assert '"30 days" in "Refunds take 30 days [1].": ' in feedback_on("Refunds take 30 days [1]. Ask me anything.")
 
 
-def test_feedback_names_the_nearest_source_of_an_uncited_claim() -> None:
+def test_feedback_names_the_nearest_source_of_an_uncited_claim_if_one_is() -> None:
     assert "[2] is nearest to it." in feedback_on("Annual leave is 30 days.")
-
-
-def test_feedback_names_no_source_if_none_is_nearest() -> None:
     assert "nearest" not in feedback_on("The office dog is called Rex.")
 
 

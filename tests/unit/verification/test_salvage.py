@@ -1,5 +1,6 @@
 """verification/salvage.py: what is verified is kept, and what is kept still reads well."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.paths import ROOT
 from verification.check import check
 from verification.salvage import LeftOut, outline, salvage
 from verification.types import Draft, Source
@@ -34,88 +36,7 @@ def salvaged_text(text: str, question: str = QUESTION) -> str | None:
 
 
 def test_only_verified_parts_are_kept() -> None:
-    for text, left in [
-        (
-            "Refunds take 14 days [1]. The form has 9 pages [1]. The finance team pays the refund [1].",
-            "Refunds take 14 days [1]. The finance team pays the refund [1].",
-        ),
-        (
-            "Refunds take 14 days [1]. The form has 9 pages [1]. However, the finance team pays the refund [1].",
-            "Refunds take 14 days [1]. The finance team pays the refund [1].",
-        ),
-        ("Refunds take 14 days [1]. The form has 9 pages [1]. It needs 2 copies [1].", "Refunds take 14 days [1]."),
-        (
-            "Yes. Refunds take 30 days [1].\n\nThe finance team pays the refund [1].",
-            "The finance team pays the refund [1].",
-        ),
-        (
-            (
-                "Refunds take 14 days [1].\n\n"
-                "You need:\n• a form of 3 pages [1]\n• a fee of 77 dollars [1]\n• 2 copies [1]"
-            ),
-            "Refunds take 14 days [1].\n\nYou need:\n• a form of 3 pages [1]\n• 2 copies [1]",
-        ),
-        (
-            "Refunds take 14 days [1].\n\nYou need these:\n• a fee of 77 dollars [1]\n• 88 stamps [1]",
-            "Refunds take 14 days [1].",
-        ),
-        (
-            (
-                "Refunds take 14 days [1].\n\n"
-                "1. Fill in the form of 3 pages [1]\n2. Pay 77 dollars [1]\n3. Add 2 copies [1]"
-            ),
-            (
-                "Refunds take 14 days [1].\n\n"
-                "1. Fill in the form of 3 pages [1]\n2. A step is left out here. [1]\n3. Add 2 copies [1]"
-            ),
-        ),
-        (
-            (
-                "Refunds take 14 days [1].\n\n"
-                "• Pay a fee of 77 dollars [1]\n  • with a form of 3 pages [1]\n• Add 2 copies [1]"
-            ),
-            "Refunds take 14 days [1].\n\n• Add 2 copies [1]",
-        ),
-        (
-            "Refunds take 14 days [1].\n\n*Fees*\n\nThe fee is 77 dollars [1].\n\n*Form*\n\nThe form has 3 pages [1].",
-            "Refunds take 14 days [1].\n\n*Form*\n\nThe form has 3 pages [1].",
-        ),
-        ("Refunds take 14 days [1]. See <https://evil.test/x|this page> for more [1].", "Refunds take 14 days [1]."),
-        ("Refunds take 14 days [1]. Hey <!here>, look.", "Refunds take 14 days [1]."),
-        (
-            "Refunds take 14 days [1].\n\nThe refund is free.\n\nAnything else?",
-            "Refunds take 14 days [1].\n\nAnything else?",
-        ),
-        (
-            (
-                "Refunds take 14 days [1].\n\n• Add 2 copies [1]\n"
-                "• You need:\n    • a fee of 77 dollars [1]\n    • 88 stamps [1]"
-            ),
-            "Refunds take 14 days [1].\n\n• Add 2 copies [1]",
-        ),
-        (
-            "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n| pages of the form | 9 [1] |",
-            "Refunds take 14 days [1].",
-        ),
-        (
-            (
-                "Refunds take 14 days [1].\n\n1. The form has 3 pages [1]\n   1. Add 2 copies [1]\n"
-                "   2. Add 77 stamps [1]\n2. The finance team pays the refund [1]\n   1. The form has 3 pages [1]"
-            ),
-            (
-                "Refunds take 14 days [1].\n\n1. The form has 3 pages [1]\n   1. Add 2 copies [1]\n"
-                "   2. A step is left out here. [1]\n2. The finance team pays the refund [1]\n"
-                "   1. The form has 3 pages [1]"
-            ),
-        ),
-        ("返金は14日です[1]。手数料は77ドルです[1]。", "返金は14日です[1]。"),
-        (
-            "Refunds take 14 days [1].\n\nWithin 77 hours you must not do these [1]:\n• send 2 copies [1]",
-            "Refunds take 14 days [1].",
-        ),
-        ("Refunds take 30 days [1].", None),
-        ("", None),
-    ]:
+    for text, left in json.loads((ROOT / "tests/data/salvaged.json").read_text(encoding="utf-8")):
         question = "返金は何日ですか？" if text.startswith("返金") else QUESTION
         assert salvaged_text(text, question) == left
 

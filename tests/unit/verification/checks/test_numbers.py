@@ -1,4 +1,4 @@
-"""Numbers against their sources: unit, period, currency and place."""
+"""Numbers and dates against their sources: unit, period, currency and place, and what the feedback names."""
 
 import pytest
 
@@ -112,3 +112,15 @@ def test_a_wrong_calculation_gives_one_finding() -> None:
     asked, text = "What do three days cost?", "Three days cost 3 × €75 = €235 [1][2]."
     verdict = check(Draft(text=text, question=asked, sources=(day, stay)))
     assert [(each.severity, each.detail) for each in verdict.violations] == [("error", "3 × €75 is 225")]
+
+
+def test_the_feedback_names_a_date_of_the_same_kind() -> None:
+    for source, text, detail in [
+        ("In 2018 the office opened and a year later it moved.", "The office opened at 10:00", "10:00 is not in"),
+        ("On 5 March 2024 the office opens at 09:00.", "The office opens at 10:00", "says 09:00, not 10:00"),
+        ("The desk opens at 09:00 since 2021.", "The desk is open since 2023", "says 2021, not 2023"),
+        ("The audit is on 5 March.", "The audit is on 5 March 2024", "5 March 2024 is not in"),
+        ("5 March 2024 is the day of the audit.", "6 March 2024 is the day of the audit", "says 5 March 2024"),
+    ]:
+        (only,) = violations_of(source, text)
+        assert detail in only.detail

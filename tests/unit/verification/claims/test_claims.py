@@ -1,11 +1,9 @@
 """The sentences of an answer that state something, and the citations of each."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.claims.claims import claims
-from verification.markup.lines import NO_SOURCE
 
 
 def cited_claims(text: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -22,11 +20,6 @@ def test_citations_before_and_after_the_full_stop_belong_to_the_sentence() -> No
         ("上限は30日です。[1]", (1,)),
         ("毎日リセットされます[2]。", (2,)),
     ]
-
-
-@pytest.mark.parametrize("written", ["[1][2]", "[1, 2]", "[1] [2]", "[1-2]"])
-def test_several_sources_are_read_in_every_spelling(written: str) -> None:
-    assert cited_claims(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 
 def test_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
@@ -87,13 +80,6 @@ def test_lower_case_begins_a_table_row_but_continues_a_line_of_text() -> None:
 def test_lines_indented_under_an_item_belong_to_the_list() -> None:
     text = "Steps [4]:\n- Run it now\n  Then wait here\n  And go home"
     assert {c for _, c in cited_claims(text)} == {(4,)}
-
-
-@pytest.mark.parametrize(
-    ("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (NO_SOURCE,)), ("3; 5–6", (3, 5, 6))]
-)
-def test_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
-    assert cited_claims(f"The limit is 30 [{written}].")[0][1] == ids
 
 
 def test_a_line_with_only_citations_belongs_to_the_lines_above() -> None:

@@ -28,8 +28,7 @@ def test_one_day_is_read_in_every_spelling() -> None:
 def test_one_time_is_read_in_every_spelling() -> None:
     for written in [
         "14:30", "2:30 pm", "2.30 p.m.", "14.30 Uhr", "14 Uhr 30", "14h30", "pukul 14.30", "午後2時30分",
-        "午後 2時30分",
-        "下午2点半", "14:30:00",
+        "午後 2時30分", "下午2点半", "14:30:00",
     ]:  # fmt: skip
         assert [parts(m)[3:5] for m in moments(f"at {written} sharp")] == [(14, 30)]
 
@@ -73,24 +72,10 @@ def test_a_date_has_only_the_parts_that_are_written() -> None:
 
 
 def test_text_that_is_not_a_date() -> None:
-    for text in [
-        "next Friday's plan".replace("Friday", "week"),
-        "today",
-        "tomorrow",
-        "it may be",
-        "we march on",
-        "2000 people"[4:],
-        "v2.1.3",
-        "$2021",
-        "30 days",
-        "31:99",
-        "25:00",
-        "12345",
-        "a2021",
-        "1.5.2",
-        "3 may be",
-        "99.99.",
-    ]:
+    phrases = (
+        "next week's plan; today; tomorrow; it may be; we march on; 30 days; 3 may be; v2.1.3; $2021; 31:99; 25:00"
+    )
+    for text in [*phrases.split("; "), "12345", "a2021", "1.5.2", "99.99."]:
         assert moments(text) == ()
 
 

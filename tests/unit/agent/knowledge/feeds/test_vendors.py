@@ -61,6 +61,15 @@ def confluence(wikis: Wikis, folder: Path, kind: type[FeedSource] = InHere) -> F
     return feed("confluence", folder, f'url = "{wikis.url}/wiki"\ntoken = "t"\n[spaces]\nENG = "public"\n', kind)
 
 
+def notion(wikis: Wikis, folder: Path, pages: str = "", kind: type[FeedSource] = InHere) -> FeedSource:
+    return feed("notion", folder, f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n{pages}', kind)
+
+
+def read_texts(index: KnowledgeIndex) -> dict[str, str]:
+    read = (index.document(one.id) for one in index.documents())
+    return {each.title: each.text.strip() for each in read if each}
+
+
 def audiences(index: KnowledgeIndex) -> dict[str, str]:
     return {document.title: document.audience for document in index.documents()}
 
@@ -75,6 +84,8 @@ def test_confluence_pages_get_the_audience_of_their_restrictions(
         "12": WikiPage(title="Scores", html="<p>Scores reach 5.</p>", above=("10", "11"), groups=("leads",)),
         "13": WikiPage(title="Sealed", html="<p>Nobody reads this.</p>", people=("b2",)),
         "14": WikiPage(title="Below", html="<p>Nor this.</p>", above=("13",)),
+        "15": WikiPage(title="Under a hidden page", html="<p>60 days.</p>", above=("99",)),
+        "16": WikiPage(title="Old", html="<p>30 days.</p>", status="archived"),
     }
     source = confluence(wikis, tmp_path, FeedSource)
     report = index.index([source])
@@ -111,8 +122,7 @@ def test_notion_pages_have_the_audience_of_the_nearest_listed_page(
         SALARIES: Note(title="Salaries", markdown="The bonus is 900.", parent=TOP),
         RAISES: Note(title="Raises", markdown="Raises come in May.", parent=SALARIES),
     }
-    config = f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n[pages]\n"{SALARIES}" = ["C0HR"]\n'
-    source = feed("notion", tmp_path, config, FeedSource)
+    source = notion(wikis, tmp_path, f'[pages]\n"{SALARIES}" = ["C0HR"]\n', FeedSource)
     report = index.index([source])
     assert report == IndexReport(added=3), report.failed
     assert audiences(index) == {"Handbook": "public", "Salaries": "C0HR", "Raises": "C0HR"}
@@ -176,13 +186,10 @@ def test_notion_rows_and_pages_in_columns_are_for_the_audience_of_the_page_that_
         ),
         ROW: Note(title="Row", markdown="", above=in_base, properties=PROPERTIES),
     }
-    config = f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n[pages]\n"{SALARIES}" = ["C0HR"]\n'
-    source = feed("notion", tmp_path, config)
+    source = notion(wikis, tmp_path, f'[pages]\n"{SALARIES}" = ["C0HR"]\n')
     report = index.index([source])
     assert audiences(index) == {"Salaries": "C0HR", "Inside": "C0HR", "Row": "C0HR"}, report.failed
-    row = index.document("Row")
-    assert row
-    assert row.text.strip() == ROWS
+    assert read_texts(index)["Row"] == ROWS
     del wikis.notes[SOURCE].fields["database_parent"]
     wikis.blocks[BASE] = {"type": "page_id", "page_id": SALARIES}
     index.index([source])
@@ -207,18 +214,16 @@ SIGNS = {
 
 def test_notion_pages_are_read_as_people_see_them(index: KnowledgeIndex, wikis: Wikis, tmp_path: Path) -> None:
     wikis.notes = {f"{n:032x}": Note(title=f"Page {n}", markdown=text) for n, text in enumerate(SIGNS)}
-    index.index([feed("notion", tmp_path, f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n')])
-    read = {each.title: each.text.strip() for each in (index.document(one.id) for one in index.documents()) if each}
-    assert {title: "\n".join(filter(str.strip, text.split("\n"))) for title, text in read.items()} == {
-        f"Page {n}": "\n".join(filter(str.strip, text.split("\n"))) for n, text in enumerate(SIGNS.values())
-    }
+    index.index([notion(wikis, tmp_path)])
+    read = {title: [line for line in text.split("\n") if line.strip()] for title, text in read_texts(index).items()}
+    assert read == {f"Page {n}": [*filter(None, text.split("\n"))] for n, text in enumerate(SIGNS.values())}
 
 
 def test_a_notion_page_that_only_search_still_knows_is_removed(
     index: KnowledgeIndex, wikis: Wikis, tmp_path: Path
 ) -> None:
     wikis.notes = {TOP: Note(title="Handbook", markdown="Lunch."), RAISES: Note(title="Raises", markdown="May.")}
-    source = feed("notion", tmp_path, f'token = "t"\nurl = "{wikis.url}"\naudience = "public"\n')
+    source = notion(wikis, tmp_path)
     index.index([source])
     wikis.notes[RAISES].when, wikis.notes[RAISES].fields = "2026-11-02T09:00:00.000Z", {"gone": True}
     wikis.refusals = [429]
@@ -302,14 +307,9 @@ VIEWS = {
 def test_confluence_pages_are_read_as_people_see_them(index: KnowledgeIndex, wikis: Wikis, tmp_path: Path) -> None:
     wikis.pages = {str(n): WikiPage(title=f"Leave & pay {n}", html=html) for n, html in enumerate(VIEWS)}
     index.index([confluence(wikis, tmp_path)])
-    read = {
-        each.title: (each.updated_at, each.text.strip())
-        for each in (index.document(one.id) for one in index.documents())
-        if each
-    }
-    assert read == {
-        f"Leave & pay {n}": ("2026-11-01", text.format(url=wikis.url)) for n, text in enumerate(VIEWS.values())
-    }
+    texts = [text.format(url=wikis.url) for text in VIEWS.values()]
+    assert read_texts(index) == {f"Leave & pay {n}": text for n, text in enumerate(texts)}
+    assert {each.updated_at for each in index.documents()} == {"2026-11-01"}
 
 
 def test_confluence_reports_a_space_that_it_cannot_see_and_keeps_its_pages(
@@ -323,17 +323,6 @@ def test_confluence_reports_a_space_that_it_cannot_see_and_keeps_its_pages(
     assert audiences(index) == {"Deploys": "public"}
     wikis.has_space = True
     assert index.index([source]) == IndexReport(removed=1)
-
-
-def test_confluence_omits_archived_pages_and_those_below_a_page_that_it_hides(
-    index: KnowledgeIndex, wikis: Wikis, tmp_path: Path
-) -> None:
-    wikis.pages = {
-        "10": WikiPage(title="Old", html="<p>30 days.</p>", status="archived"),
-        "11": WikiPage(title="Hidden", html="<p>60 days.</p>", above=("99",)),
-        "12": WikiPage(title="Leave", html="<p>90 days.</p>"),
-    }
-    assert index.index([confluence(wikis, tmp_path)]) == IndexReport(added=1)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,6 @@ def test_a_program_sees_nothing_of_orion_and_reads_only_its_own_folder(
 ) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-secret")
     (tmp_path / "secret.md").write_text("# Secret\n\nThe code is 1234.")
-    (tmp_path / "environment.txt").unlink(missing_ok=True)
     code = f"open({str(tmp_path / 'environment.txt')!r}, 'w').write(repr(sorted(os.environ)))"
     outside = {"key": "4", "path": str(tmp_path / "secret.md"), "audience": "public"}
     report = index.index([program(tmp_path, code, LUNCH, outside)])
@@ -152,15 +151,8 @@ def test_title_and_date_are_those_of_the_feed_in_every_format(index: KnowledgeIn
     plain = {"name": "a.txt", "text": "Updated: 1 May 2020"}
     for title in ("Leave", "Absence"):
         named = {"title": title, "updated": "2026-03-04T10:00:00Z"}
-        index.index(
-            [
-                program(
-                    tmp_path,
-                    "",
-                    *(LUNCH | named | more | {"key": str(n)} for n, more in enumerate((page, notes, plain))),
-                )
-            ]
-        )
+        documents = [LUNCH | named | more | {"key": str(n)} for n, more in enumerate((page, notes, plain))]
+        index.index([program(tmp_path, "", *documents)])
         assert {(each.title, each.updated_at) for each in index.documents()} == {(title, "2026-03-04")}
 
 

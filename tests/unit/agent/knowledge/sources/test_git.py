@@ -1,7 +1,6 @@
 """A repository's documents: as committed, linked to the line, for those whom the repository names."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,30 +8,29 @@ import pytest
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, IndexRun
+from tests.support.repository import Work
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
 
 
-def git(folder: Path, *command: str, date: str = "2026-01-02T12:00:00Z") -> None:
-    who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
-    when = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "PATH": "/usr/bin:/bin:/usr/local/bin"}
-    subprocess.run(["git", *who, *command], cwd=folder, check=True, capture_output=True, env=when)
-
-
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "handbook"
+def work(tmp_path: Path) -> Work:
+    work = Work(tmp_path / "handbook")
+    folder = work.folder
     (folder / "docs" / "hr").mkdir(parents=True)
     (folder / "docs" / "lunch.md").write_text("# Lunch\n\nIntro.\n\n## Hours\n\nThe canteen opens at noon.\n")
     (folder / "docs" / "hr" / "pay.md").write_text("# Pay\n\nA bonus of 900.\n")
     (folder / "docs" / "hr" / "orion-audience.toml").write_text('audience = ["C0HR"]')
-    (folder / "run.py").write_text("def run() -> None:\n    '''Starts the oven.'''\n")
     (folder / "docs" / "link.md").symlink_to("/etc/passwd")
     (folder / ".hidden.md").write_text("hidden")
-    git(folder, "init")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-m", "first")
-    return folder
+    program = "def run() -> None:\n    '''Starts the oven.'''\n"
+    work.commit("first", at="2026-01-02T12:00:00Z", name="run.py", text=program)
+    return work
+
+
+@pytest.fixture
+def repository(work: Work) -> Path:
+    return work.folder
 
 
 def test_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeIndex, repository: Path) -> None:
@@ -47,13 +45,14 @@ def test_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeInde
     assert {d.source for d in index.documents()} == {source.key}
 
 
-def test_only_files_that_a_commit_changed_are_indexed(index: KnowledgeIndex, repository: Path) -> None:
-    source = GitSource(repository=repository, ref="main", folder="docs", url=URL)
+def test_only_files_that_a_commit_changed_are_indexed(index: KnowledgeIndex, work: Work) -> None:
+    source = GitSource(repository=work.folder, ref="main", folder="docs", url=URL)
     assert index.index([source]) == IndexReport(added=2)
-    (repository / "docs" / "lunch.md").write_text("# Lunch\n\nDinner is at six.\n")
+    dinner = "# Lunch\n\nDinner is at six.\n"
+    (work.folder / "docs" / "lunch.md").write_text(dinner)
     assert index.index([source]) == IndexReport(unchanged=2)
-    git(repository, "rm", "-q", "docs/hr/pay.md")
-    git(repository, "commit", "-a", "-m", "second", date="2026-03-04T12:00:00Z")
+    work.git("rm", "-q", "docs/hr/pay.md")
+    work.commit("second", at="2026-03-04T12:00:00Z", name="docs/lunch.md", text=dinner)
     assert index.index([source]) == IndexReport(changed=1, removed=1)
     assert [(d.id, d.updated_at) for d in index.documents()] == [("docs/lunch.md", "2026-03-04")]
 
@@ -63,10 +62,8 @@ def test_an_unreachable_repository_keeps_its_documents(index: KnowledgeIndex, re
     index.index([source])
     repository.rename(repository.with_name("away"))
     report = index.index([source])
-    assert (report.removed, report.failed) == (
-        0,
-        ((f"{repository} at main", "is not a Git repository, or has no such branch, tag or commit"),),
-    )
+    reason = "is not a Git repository, or has no such branch, tag or commit"
+    assert (report.removed, report.failed) == (0, ((f"{repository} at main", reason),))
     assert len(index.documents()) == 3
 
 
@@ -94,14 +91,11 @@ def test_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, reposit
     assert sum(d.id.startswith("handbook/") for d in index.documents()) == 3
 
 
-def test_unreadable_files_of_a_repository_are_named(index: KnowledgeIndex, repository: Path) -> None:
-    (repository / "docs" / "big.log").write_text("line\n" * 2_100_000)
-    (repository / "docs" / "node_modules").mkdir()
-    (repository / "docs" / "node_modules" / "left_out.md").write_text("text")
-    Path(os.fsdecode(bytes(repository) + b"/docs/b\xffd.md")).write_text("text")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-m", "fourth")
-    report = index.index([GitSource(repository=repository, folder="docs", url="https://git.example/b/")])
+def test_unreadable_files_of_a_repository_are_named(index: KnowledgeIndex, work: Work) -> None:
+    (work.folder / "docs" / "big.log").write_text("line\n" * 2_100_000)
+    Path(os.fsdecode(bytes(work.folder) + b"/docs/b\xffd.md")).write_text("text")
+    work.commit("fourth", at="2026-03-04T12:00:00Z", name="docs/node_modules/left_out.md")
+    report = index.index([GitSource(repository=work.folder, folder="docs", url="https://git.example/b/")])
     assert report.added == 2
     assert sorted(reason for _, reason in report.failed) == [
         "has a name that is not UTF-8",
@@ -110,13 +104,11 @@ def test_unreadable_files_of_a_repository_are_named(index: KnowledgeIndex, repos
     assert index.search("canteen")[0].url == "https://git.example/b/docs/lunch.md#L5"
 
 
-def test_a_missing_blob_keeps_the_known_document(index: KnowledgeIndex, repository: Path) -> None:
-    source = GitSource(repository=repository, ref="main", folder="docs")
+def test_a_missing_blob_keeps_the_known_document(index: KnowledgeIndex, work: Work) -> None:
+    source = GitSource(repository=work.folder, ref="main", folder="docs")
     index.index([source])
-    name = subprocess.run(
-        ["git", "rev-parse", "main:docs/lunch.md"], cwd=repository, capture_output=True, check=True, text=True
-    ).stdout.strip()
-    (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    name = work.git("rev-parse", "main:docs/lunch.md").strip()
+    (work.folder / ".git" / "objects" / name[:2] / name[2:]).unlink()
     report = index.index([source])
     assert (report.unchanged, report.removed) == (1, 0)
     assert report.failed == (("docs/lunch.md", "cannot be read from its repository"),)

@@ -29,13 +29,8 @@ def export(tmp_path: Path) -> Path:
     write(folder / "channels.json", [{"id": "C0OPS", "name": "ops"}, {"id": "C0UP", "name": "../up"}])
     write(folder / "groups.json", [{"id": "G0HR", "name": "hr"}])
     write(folder / "dms.json", [{"id": "D0X"}])
-    write(
-        folder / "users.json",
-        [
-            {"id": "U1", "profile": {"display_name": "Ann", "email": "ann@example.org"}},
-            {"id": "U2", "real_name": "Bo", "profile": None},
-        ],
-    )
+    ann = {"id": "U1", "profile": {"display_name": "Ann", "email": "ann@example.org"}}
+    write(folder / "users.json", [ann, {"id": "U2", "real_name": "Bo", "profile": None}])
     question = "How do I rotate the key of the &lt;vault&gt;, <@U2>? See <https://v.example|the page>."
     write(
         folder / "ops" / "2026-01-02.json",
@@ -47,10 +42,8 @@ def export(tmp_path: Path) -> Path:
             message("not a ts", "lost"),
         ],
     )
-    write(
-        folder / "ops" / "2026-01-03.json",
-        [message("1767434400.000100", "Run `rotate` in <#C0OPS|ops>.", "U2", thread_ts="1767348000.000100")],
-    )
+    reply = message("1767434400.000100", "Run `rotate` in <#C0OPS|ops>.", "U2", thread_ts="1767348000.000100")
+    write(folder / "ops" / "2026-01-03.json", [reply])
     write(folder / "hr" / "2026-01-02.json", [message("1767348000.000100", "The bonus is 900 euros", "U9")])
     return folder
 

@@ -1,7 +1,6 @@
 """Web pages as documents, from a real site on loopback, in both indexes: what changed, what is gone, what fails."""
 
 import gzip
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from agent.knowledge.index.tables import notes
 from agent.knowledge.sources.fetch import CrawlPolicy
 from agent.knowledge.sources.web import WebSource
 from agent.knowledge.types import DeferredSource, IndexReport, IndexRun, Readable, ReadError, SourceState
+from tests.support.documents import bytes_of
 from tests.support.web_site import LocalSite, Reply, html
 
 HASTE = CrawlPolicy(delay_s=0.0, page_timeout_s=1.0, step_timeout_s=0.5, failures=3)
@@ -169,13 +169,12 @@ def test_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex,
     pdf.add_page()
     pdf.set_font("helvetica")
     pdf.cell(text="Portable penguins.")
-    word, file = WordDocument(), io.BytesIO()
+    word = WordDocument()
     word.add_paragraph("Wordy walruses.")
-    word.save(file)
     docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     site.pages |= {
         "/pdf": Reply(body=bytes(pdf.output()), kind="application/pdf"),
-        "/word": Reply(body=file.getvalue(), kind=docx),
+        "/word": Reply(body=bytes_of(word.save), kind=docx),
         "/md": Reply(body=b"# Marks\n\nMarked manatees.", kind="text/markdown"),
         "/raw/x.md": Reply(body=b"# Raw\n\nRaw ravens.", kind="text/plain; charset=utf-8"),
         "/text": Reply(body=b"Plain plovers.", kind="text/plain"),
@@ -213,10 +212,8 @@ def test_robots_txt_is_honoured_and_read_once(index: KnowledgeIndex, site: Local
     site.pages["/private/a"] = html("Private.")
     site.pages["/x.pdf"] = Reply(body=b"%PDF", kind="application/pdf")
     report = index.index([source(site, site.sitemap("/open", "/private/a", "/x.pdf"))])
-    assert (report.added, {reason for _, reason in report.failed}) == (
-        1,
-        {"may not be read by programs (robots.txt)"},
-    )
+    assert report.added == 1
+    assert {reason for _, reason in report.failed} == {"may not be read by programs (robots.txt)"}
     assert site.asked == ["/robots.txt", "/sitemap.xml", "/open"]
 
 
@@ -331,9 +328,8 @@ def test_endless_oversized_and_broken_pages_are_reported(index: KnowledgeIndex, 
         "/good": html("Good."),
     }
     entries = [f"{site.url}{path}" for path in site.pages]
-    report = index.index(
-        [source(site, *entries, policy=CrawlPolicy(delay_s=0, page_timeout_s=2.0, step_timeout_s=1.0, failures=9))]
-    )
+    patient = CrawlPolicy(delay_s=0, page_timeout_s=2.0, step_timeout_s=1.0, failures=9)
+    report = index.index([source(site, *entries, policy=patient)])
     assert report.added == 1
     assert {name.rpartition("/")[2]: reason for name, reason in report.failed} == {
         "endless": "is too big (the limit is 10 MB)",
