@@ -77,14 +77,15 @@ class SearchTool(_KnowledgeTool):
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
-            # Ask before the search: what is read in between is then reported as missing, not the other way round.
-            so_far = await asyncio.to_thread(self.index.documents_so_far)
-            hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
-            stretches, left_out = await asyncio.to_thread(
-                expand_hits, hits[:limit], self.index.part, tokens=self.source_tokens
-            )
-            if not hits and not await asyncio.to_thread(self.index.documents):
-                return ToolResult(content=NO_DOCUMENTS, documents_so_far=so_far)
+            return await asyncio.to_thread(self._search, query, limit, vector)
+
+    def _search(self, query: str, limit: int, vector: Any) -> ToolResult:
+        # Ask before the search: what is read in between is then reported as missing, not the other way round.
+        so_far = self.index.documents_so_far()
+        hits = self.index.search(query, limit=limit + 1, vector=vector)
+        if not hits and not self.index.documents():
+            return ToolResult(content=NO_DOCUMENTS, documents_so_far=so_far)
+        stretches, left_out = expand_hits(hits[:limit], self.index.part, tokens=self.source_tokens)
         lines = []
         for each in stretches:
             hit = each.hit
