@@ -36,9 +36,8 @@ def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
 
 
 def claims_to_judge(verdict: Verdict) -> tuple[Claim, ...]:
-    """The open claims, then the quotations, to whose place in the answer a judge may object. Empty if none is open."""
-    asked = open_claims(verdict)
-    return (*asked, *(claim for claim in verdict.claims if claim.settled_by == "quotation")) if asked else ()
+    """The open claims, then the quotations: their words are right, but a judge may object to their place."""
+    return (*open_claims(verdict), *(claim for claim in verdict.claims if claim.settled_by == "quotation"))
 
 
 def claim_key(claim: Claim) -> ClaimKey:

@@ -58,6 +58,7 @@ _CONTROL: Final[Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]] 
     "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}, {}),
     "no_reply": ("Post nothing: the message is meant for other people.", {}, {}),
 }
+_ADDRESSEES: Final = {"respond": "The message is meant for you.", "no_reply": _CONTROL["no_reply"][0]}
 _ACTIONS: Final = {name: action for action, name in CONTROL_NAMES.items()}
 
 
@@ -72,14 +73,17 @@ class ControlError(ValueError):
 def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict[str, Any]]:
     """Return the ``tools`` field of a chat request, the same in every step: it comes first in a prompt cache.
 
-    Every control function accepts a plan, but only one offers it.
+    Every control function accepts a plan, but only one offers it. A message that was not ``addressed`` to Orion gets a
+    reply or none.
     """
     described = [
         (name, text, {"type": "object", "properties": {**fields, **more}, "required": [*fields]})
         for name, (text, fields, more) in _CONTROL.items()
-        if name != "no_reply" or not addressed
+        if name != "no_reply"
     ]
     described += [(tool.name, tool.description, dict(tool.parameters) or {"type": "object"}) for tool in tools]
+    if not addressed:
+        described = [(name, text, {"type": "object", "properties": {}}) for name, text in _ADDRESSEES.items()]
     return [
         {"type": "function", "function": {"name": name, "description": text, "parameters": parameters}}
         for name, text, parameters in described

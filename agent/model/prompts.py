@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, date, tzinfo
+from datetime import date
 from functools import cache
 from html import unescape
 from importlib.resources import files
@@ -35,6 +35,7 @@ MAX_PREVIEW_CHARS: Final = 200
 MAX_LABEL_CHARS: Final = 300
 # A thread can contain anything that people pasted into it. The conversation is truncated; evidence comes as a source.
 MAX_DECIDE_MESSAGES: Final = 40
+MAX_OVERHEARD_MESSAGES: Final = 12  # before a message that may be meant for other people
 MAX_DECIDE_MESSAGE_CHARS: Final = 1_000
 MAX_WRITE_MESSAGE_CHARS: Final = 4_000
 MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result that has no sources
@@ -73,7 +74,9 @@ def private_texts() -> tuple[str, ...]:
 
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
     """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
-    question, talk = context.question, context.history[-MAX_DECIDE_MESSAGES:]
+    question, talk = context.question, _latest(context.history, MAX_DECIDE_MESSAGES)
+    if not question.addressed:
+        return _addressee_messages(context, as_json=as_json)
     if any(source.origin == "thread" for source in context.sources):  # it holds what people said to each other
         talk = (*(m for m in talk[:-MAX_MESSAGES] if m.role == "assistant" or m.addressed), *talk[-MAX_MESSAGES:])
     parts = [
@@ -91,14 +94,32 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     if calls <= FEW_CALLS or uses <= 1:
         left = f"{max(calls, 0)} model calls, {max(uses, 0)} tool calls"
         lines.append(f"Little is left: {left}. Respond with what there is.")
-    if not question.addressed:
-        lines.append(prompt_text("unaddressed") + (' As JSON: {"action": "no_reply"}.' if as_json else ""))
-    if context.objection:
-        lines.append(f"Your last decision was not carried out: {context.objection} Decide again.")
+    lines += _objection_lines(context)
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
     form = (json.dumps(tool, ensure_ascii=False) for tool in tools)
     lines.append("\n".join((prompt_text("decide_json"), *form)) if as_json else prompt_text("decide"))
     return _chat_messages(*_INSTRUCTIONS, text="\n\n".join(lines))
+
+
+def _addressee_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
+    """Return the short messages of the decision for whom a message between people is meant: no sources, no tools."""
+    talk = conversation_text(
+        _latest(context.history, MAX_OVERHEARD_MESSAGES), context.question.names, MAX_DECIDE_MESSAGE_CHARS
+    )
+    form = ' Reply with one JSON object and nothing else: {"action": "no_reply"} or {"action": "respond"}.'
+    task = f"Task: decide for whom the last message is meant.{form if as_json else ''}"
+    lines = [*_data_lines([("conversation so far", talk)], context.question), *_objection_lines(context), task]
+    return _chat_messages("unaddressed", text="\n\n".join(lines))
+
+
+def _objection_lines(context: DecideContext) -> list[str]:
+    return [f"Your last decision was not carried out: {context.objection} Decide again."] if context.objection else []
+
+
+def _latest(history: Sequence[ThreadMessage], count: int) -> Sequence[ThreadMessage]:
+    """Return the last ``count`` messages, and the question if they would begin with its reply."""
+    begin = max(0, len(history) - count)
+    return history[begin - 1 :] if begin and history[begin].role == "assistant" else history[begin:]
 
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
@@ -108,7 +129,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         *_source_parts(context),
         *_result_parts(results, context.left_out, MAX_PREVIEW_CHARS),
         *((_GENERATED, result.generated) for result in results if result.generated),
-        *_conversation_parts(context, context.history[-MAX_MESSAGES:], MAX_WRITE_MESSAGE_CHARS),
+        *_conversation_parts(context, _latest(context.history, MAX_MESSAGES), MAX_WRITE_MESSAGE_CHARS),
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
@@ -177,14 +198,14 @@ def _data_lines(parts: Sequence[Part], question: Question) -> list[str]:
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
     fenced = "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in every)
-    lines = [fenced, _date_line(question.date_asked(), question.zone)]
+    lines = [fenced, _date_line(question.date_asked(), str(question.zone))]
     if question.instruction:  # not a source: facts in it need a source like any other
         lines.append(f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}")
     return lines
 
 
-def _date_line(today: date, zone: tzinfo = UTC) -> str:
-    return f"Today is {today:%A}, {today.day} {today:%B %Y} ({zone})."
+def _date_line(today: date, zone: str = "") -> str:
+    return f"Today is {today:%A}, {today.day} {today:%B %Y}{f' ({zone})' if zone else ''}."
 
 
 def _source_parts(context: TurnContext) -> Iterable[Part]:

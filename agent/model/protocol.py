@@ -178,7 +178,7 @@ class JudgeContext:
     answer: str
     claims: tuple[Claim, ...]
     sources: tuple[Source, ...]
-    said: str = ""  # before the question: by the person, and the last question to Orion with its answer
+    said: str = ""  # before the question: by the person, and the last question to Orion, with its replies
     today: date | None = None  # the day of the question, if known
 
 

@@ -83,7 +83,8 @@ def search_query(question: str, history: tuple[ThreadMessage, ...]) -> str:
     """Return the words to search for; empty for small talk."""
     if small_talk_reply(question):
         return ""
-    return " ".join(filter(None, (question.strip(), " ".join(earlier_subjects(question, history)))))
+    subjects = ", ".join(earlier_subjects(question, history))
+    return f"{question.strip()} ({subjects})" if subjects else question.strip()
 
 
 def earlier_subjects(question: str, history: tuple[ThreadMessage, ...], *, of_any: bool = False) -> list[str]:

@@ -209,10 +209,8 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
 @asynccontextmanager
 async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
     """Begin the first draft if the first search found something to answer from. Leaving the block discards it."""
-    # In nine of ten cases the decision is to respond at once, and people waited for two calls in a row (decision 32). A
-    # message that is not addressed to Orion often gets no reply.
-    is_wanted = progress.policy.early_draft and progress.question.addressed and not progress.model.quotes_only
-    if not (progress.sources and is_wanted):
+    # In nine of ten cases the decision is to respond at once, and people waited for two calls in a row (decision 32).
+    if not progress.sources or not progress.policy.early_draft or progress.model.quotes_only:
         yield
         return
     async with background_tasks() as group:

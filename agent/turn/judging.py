@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.model.prompts import conversation_text
+from agent.model.prompts import MAX_DECIDE_MESSAGE_CHARS, MAX_DECIDE_MESSAGES, conversation_text
 from agent.model.protocol import JudgeContext, ModelError, Opinion
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
@@ -39,8 +39,7 @@ class AttemptJudge:
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = tuple(dict.fromkeys(filter(self._may_be_asked, claims_to_judge(verdict))))
-            is_any_open = any(claim.supported == "open" for claim in claims)
-            if is_any_open or (whole and await self._may_be_no_answer(verdict)):
+            if claims or (whole and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
         record = self.progress.judge_record
         keys = [key for key in map(claim_key, verdict.claims) if key in record.claims]
@@ -96,14 +95,15 @@ class AttemptJudge:
         opinion = Opinion()  # without a reply from the judge, no claim is confirmed
         history, question = self.progress.state.history, self.progress.question
         last = max((n for n, message in enumerate(history) if message.role == "assistant"), default=-1)
-        said = [m for n, m in enumerate(history) if last - 1 <= n <= last or m.user == question.user]
+        asked = {n for n, message in enumerate(history) if n == last - 1 or message.user == question.user}
+        said = [m for n, m in enumerate(history) if n in asked or (m.role == "assistant" and n - 1 in asked)]
         try:
             context = JudgeContext(
                 question=self.draft.question,
                 answer=verdict.text,
                 claims=claims,
                 sources=self.draft.sources,
-                said=conversation_text(said, question.names),
+                said=conversation_text(said[-MAX_DECIDE_MESSAGES:], question.names, MAX_DECIDE_MESSAGE_CHARS),
                 today=question.date_asked(),
             )
             opinion = await self._request(context)

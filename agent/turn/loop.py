@@ -111,6 +111,10 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
 
 
 async def _work(progress: Progress) -> TurnOutcome:
+    if not progress.question.addressed:  # a short request without sources: most such messages are for other people
+        if isinstance(await _decide(progress), NoReply):
+            return SILENT
+        progress.question = replace(progress.question, addressed=True)
     await meet_message(progress)
     resume_findings(progress)
     await _search_first(progress)
@@ -129,8 +133,7 @@ async def _work(progress: Progress) -> TurnOutcome:
             action = await _decide(progress)
             if not isinstance(action, Respond):
                 await discard_early_draft(progress)
-            if not isinstance(action, NoReply):
-                ensure_plan(progress, action.plan)
+            ensure_plan(progress, action.plan)
             await emit_plan(progress)
             outcome = await _act(progress, action)
         return outcome
@@ -143,11 +146,11 @@ async def _search_first(progress: Progress) -> None:
         # A first mention in a thread ("can you answer this?") is about a question that people asked there.
         history = tuple(replace(message, addressed=True) for message in history)
     text = progress.question.text.strip()
-    query, subjects = search_query(text, history), " ".join(earlier_subjects(text, history, of_any=True))
+    query, subjects = search_query(text, history), ", ".join(earlier_subjects(text, history, of_any=True))
     inputs: list[dict[str, Any]] = [{"query": query}]
     if query == text and subjects and not progress.model.quotes_only:
         # It may continue the last question ("and who signs that off in the end?") or be about something else.
-        inputs = [{"query": each, "limit": FOLLOW_UP_LIMIT} for each in (text, f"{text} {subjects}")]
+        inputs = [{"query": each, "limit": FOLLOW_UP_LIMIT} for each in (text, f"{text} ({subjects})")]
     if "search" in progress.tools and query:
         calls = (ToolCall(call_id=f"first-search-{n}", tool="search", input=each) for n, each in enumerate(inputs, 1))
         await _call_all(progress, tuple(calls))

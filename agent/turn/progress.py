@@ -20,7 +20,7 @@ import structlog
 
 from agent.budget import Budget, Usage
 from agent.knowledge.types import PATH
-from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts
+from agent.model.prompts import private_texts
 from agent.model.protocol import Judge, Model, ModelError, Piece, ReplyKind, WriteContext, WriteStream
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, is_from_own_words, may_see, viewers_of
@@ -212,9 +212,9 @@ class Progress:
         return WriteContext(
             mission=self.state.mission,
             question=self.question,
-            history=self.state.history[-MAX_MESSAGES:],
+            history=self.state.history,
             answers=self.state.answers,
-            results=tuple(self.results[-MAX_RESULTS:]),
+            results=tuple(self.results),
             sources=tuple(self.sources),
             left_out=self.left_out,
         )

@@ -236,8 +236,13 @@ class TurnObserver:
             case ToolStart(call=call):
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
                 status.show(self._step or looking)  # the purpose of the call says more
-            case ModelStart(phase="write", attempt=attempt):
-                status.show("is writing an answer…" if attempt == 1 else "is correcting the answer…")
+            # The first draft begins together with the decision, which may be to search.
+            case (
+                ModelEnd(phase="decide", output={"tool_calls": [{"function": {"name": "respond"}}]})
+                | ModelStart(phase="write", attempt=2 | 3)
+            ):
+                is_retry = isinstance(event, ModelStart)
+                status.show("is correcting the answer…" if is_retry else "is writing an answer…")
             case Verification() | ModelStart(phase="judge"):
                 status.show(CHECKING)
             case _:

@@ -65,7 +65,7 @@ def test_text_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
 
 def test_the_write_prompt_is_short_and_contains_the_full_sources() -> None:
     system, user = (message["content"] for message in write_messages(WRITE))
-    assert "line 2" not in user
+    assert "so far]\nU9: line 2\nOrion: line 3" in user  # the last five, and the question of the first
     assert all(f"line {n}" in user for n in range(3, 8))
     assert "tool2" not in user
     assert "✓ tool3: ccc" in user
@@ -200,8 +200,10 @@ def _common(one: str, other: str) -> int:
 def test_a_message_that_does_not_mention_orion_may_get_no_reply() -> None:
     overheard = replace(DECIDE, question=replace(QUESTION, addressed=False))
     for as_json in (False, True):
-        mentioned, other = (control_messages(c, as_json=as_json)[1]["content"] for c in (DECIDE, overheard))
+        mentioned, other = (_whole(control_messages(each, as_json=as_json)) for each in (DECIDE, overheard))
         assert "no_reply" not in mentioned
-        assert "choose `no_reply`" in " ".join(other.split())
         assert "last message]\nU9: " in other
+        assert "was not carried out: Bad." in other
         assert ('{"action": "no_reply"}' in other) is as_json
+        assert not any(source.text in other for source in SOURCES)
+        assert len(other) < len(mentioned) / 3

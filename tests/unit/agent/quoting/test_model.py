@@ -108,7 +108,7 @@ async def decide(context: DecideContext) -> Action:
 async def test_a_question_makes_one_search_and_small_talk_none() -> None:
     first = await decide(decide_context("And on Sundays?"))
     assert isinstance(first, ToolCalls)
-    query = "And on Sundays? office open Saturdays"
+    query = "And on Sundays? (office, open, Saturdays)"
     assert [(call.tool, call.input) for call in first.calls] == [("search", {"query": query})]
     for context in (
         decide_context("And on Sundays?", called=("search",), found=2),

@@ -137,8 +137,16 @@ async def test_the_judge_sees_the_question_that_a_follow_up_of_another_person_co
     assert told.judge_requests == []
 
 
-async def test_without_open_claims_or_a_judge_no_call_is_made() -> None:
-    assert (await turn([answers(SURE)], [])).judge_requests == []
+async def test_quotations_are_judged_too_and_pass_unless_they_are_about_something_else() -> None:
+    elsewhere = f"## For users\n\n- {SURE}"
+    for judgement, outcome in ((FAILURES["nonsense"], Answered), (verdicts("It is about keys."), Failed)):
+        told = await turn([answers(elsewhere)] * 3, [judgement])
+        assert isinstance(told.outcome, outcome)
+        request = told.judge_requests[0]
+        assert "The answer:\n| *For users*\n| \n| • Each key" in request["messages"][1]["content"]
+
+
+async def test_without_a_judge_no_call_is_made() -> None:
     told = await turn([answers(SURE, DOUBTFUL)], [], judged=False)
     assert isinstance(told.outcome, Answered)
     assert (told.outcome.answer.violations, told.outcome.answer.rules_only) == ((), True)
@@ -163,7 +171,8 @@ async def test_the_call_is_counted_and_traced() -> None:
 @pytest.mark.parametrize("word", [False, "partly", "Partially", "partial"])
 async def test_an_unsupported_claim_goes_back_to_the_model_with_the_reason(word: object) -> None:
     half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
-    judgement = says(json.dumps({"verdicts": [half], "reply": "answered"}))
+    right = {"claim": 2, "lines": [LINE], "supported": True}
+    judgement = says(json.dumps({"verdicts": [half, right], "reply": "answered"}))
     told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [judgement])
     assert isinstance(told.outcome, Answered)
     assert (told.outcome.answer.text, told.outcome.answer.attempts) == (SURE, 2)
@@ -221,8 +230,8 @@ async def test_a_judge_that_omits_claims_or_fails_is_logged_without_a_text() -> 
 
 
 async def test_decisions_leave_enough_calls_for_the_judge() -> None:
-    told = await turn([answers(SURE)], [], budget=Budget(model_calls=6))
-    assert told.server.phases() == ["write"]
+    told = await turn([answers(SURE)], [verdicts(None)], budget=Budget(model_calls=6))
+    assert told.server.phases() == ["write", "judge"]
 
 
 WRONG = "Each key may send 950 requests a minute [1]."
@@ -233,7 +242,7 @@ WRONG = "Each key may send 950 requests a minute [1]."
     [
         ([answers(SURE, DOUBTFUL)], [], Budget(model_calls=1), SURE, 0),
         ([answers(SURE, WRONG, DOUBTFUL)] * 3, [verdicts("Nothing of that kind.")], None, SURE, 1),
-        ([answers(SURE, DOUBTFUL, MORE)] * 3, [verdicts(None, "No word.")] * 3, None, f"{SURE} {DOUBTFUL}", 1),
+        ([answers(SURE, DOUBTFUL, MORE)] * 3, [verdicts(None, "No word.", None)] * 3, None, f"{SURE} {DOUBTFUL}", 1),
     ],
     ids=["no calls left", "the rest of a failed draft", "confirmed before"],
 )
@@ -248,7 +257,7 @@ async def test_only_sentences_that_the_judge_confirmed_are_kept(
 
 async def test_a_draft_that_reached_the_judge_beats_one_that_did_not() -> None:
     drafts = [answers(SURE, WRONG), answers(SURE, DOUBTFUL, MORE), answers(WRONG)]
-    told = await turn(drafts, [verdicts("No.", "No.")])
+    told = await turn(drafts, [verdicts("No.", "No.", None)])
     assert isinstance(told.outcome, Partial)
     feedback = told.server.requests[-1]["messages"][-1]["content"]
     assert "950" not in feedback
@@ -279,7 +288,9 @@ async def test_the_judge_comes_from_the_settings(tmp_path: Path) -> None:
 
 
 async def test_unconfirmed_claims_are_not_part_of_the_feedback() -> None:
-    told = await turn([answers(SURE, DOUBTFUL, MORE), answers(SURE)], [verdicts("No word of it.")])
+    right = {"claim": 3, "lines": [LINE], "supported": True}
+    judgement = {"verdicts": [{"claim": 1, "lines": [LINE], "supported": False}, right]}
+    told = await turn([answers(SURE, DOUBTFUL, MORE), answers(SURE)], [says(json.dumps(judgement))])
     assert isinstance(told.outcome, Answered)
     feedback = told.server.requests[-1]["messages"][-1]["content"]
     assert DOUBTFUL in feedback

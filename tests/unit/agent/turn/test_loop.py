@@ -67,8 +67,8 @@ async def test_a_follow_up_is_searched_alone_and_with_the_subject_of_the_last_qu
     assert tool.asked == [
         {"query": first},
         {"query": long, "limit": FOLLOW_UP_LIMIT},
-        {"query": f"{long} requests key send", "limit": FOLLOW_UP_LIMIT},
-        {"query": "And users? good approves raise end manager"},
+        {"query": f"{long} (requests, key, send)", "limit": FOLLOW_UP_LIMIT},
+        {"query": "And users? (good, approves, raise, end, manager)"},
     ]
 
 
@@ -340,6 +340,7 @@ async def test_no_reply_posts_nothing_and_keeps_the_conversation_as_it_was() -> 
     outcome = await story.ask(NOT_FOR_ORION)
     assert (outcome, outcome.name, outcome.answer.text) == (SILENT, "no_reply", "")
     assert len(story.model.written) == 1  # no draft was begun next to the decision
+    assert story.model.decided[-1].sources == ()  # nothing was searched
     overheard = ThreadMessage(role="user", text=NOT_FOR_ORION.text, user="U1", ts=NOT_FOR_ORION.ts, addressed=False)
     assert story.state == replace(before, history=(*before.history, overheard))
 

@@ -37,7 +37,7 @@ OTHER = "U0ONCALL"
 @asynccontextmanager
 async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting, ScriptedOpenAI, str]]:
     """An Orion that asked its asker for the plan, its model, and the thread."""
-    async with ScriptedOpenAI(decisions=[ASKS, RESPOND, RESPOND], drafts=repeat(DRAFT)) as server:
+    async with ScriptedOpenAI(decisions=[ASKS, *[RESPOND] * 3], drafts=repeat(DRAFT)) as server:
         settings = settings_in(home, redis_url, openai_base_url=server.url, model="m")
         async with running(settings) as setting:
             root = setting.ask(f"{MENTION} How many requests per minute may an API key make?")

@@ -122,7 +122,7 @@ async def test_a_click_removes_a_stop_button_that_a_killed_worker_left(tmp_path:
 
 async def test_stop_also_cancels_a_clarifying_question(tmp_path: Path, redis_url: str) -> None:
     drafts = repeat(says(DRAFTS["good"]))
-    async with with_model(tmp_path, redis_url, decisions=[ASKS, RESPOND], drafts=drafts) as (setting, _):
+    async with with_model(tmp_path, redis_url, decisions=[ASKS, RESPOND, RESPOND], drafts=drafts) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(ts)
         await wait_until(lambda: setting.orion.worker.in_flight == 0, "Orion asked back")

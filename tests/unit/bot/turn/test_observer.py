@@ -5,11 +5,13 @@ from pathlib import Path
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
+from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import ModelCall, Usage
+from agent.model.prompts import decision_message
 from agent.outcome import Answered
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import Question, ThreadKey
-from agent.turn.events import ModelEnd, ModelStart, Verification
+from agent.turn.events import ModelEnd, ModelStart, ToolStart, Verification
 from bot.documents.open import corpus_of
 from bot.turn.engine import open_engine
 from bot.turn.observer import open_observers
@@ -59,3 +61,28 @@ async def test_the_total_includes_the_time_in_the_mailbox(tmp_path: Path, redis_
         record = await all_.records.load("t1")
     assert record is not None
     assert record["timings_ms"]["total"] >= record["timings_ms"]["queued"] == 3_000.0
+
+
+class Statuses(list[str]):
+    show = list.append
+
+
+async def test_a_draft_that_begins_with_the_decision_is_not_shown_as_writing(
+    tmp_path: Path, redis_client: Redis
+) -> None:
+    settings, shown = settings_in(tmp_path, ""), Statuses()
+    search = ToolStart(call=ToolCall(call_id="1", tool="search"))
+    async with (
+        open_engine(settings, corpus_of(settings)) as engine,
+        open_observers(settings, redis_client) as all_,
+        all_.turn(QUESTION, "t2", engine) as listen,
+    ):
+        listen.status = shown  # type: ignore[assignment]  # only its texts matter
+        for action in (ToolCalls(calls=(search.call,)), Respond()):
+            listen(search)
+            listen(ModelStart(phase="decide", model="m"))
+            listen(ModelStart(phase="write", model="m", attempt=1))
+            listen(ModelEnd(phase="decide", output=decision_message(action), usage=SPENT))
+        listen(ModelStart(phase="write", model="m", attempt=2))
+    searching = "is searching the documents…"
+    assert shown == [searching, searching, "is writing an answer…", "is correcting the answer…"]
