@@ -187,10 +187,6 @@ class SavedAnswers:
         """Return whether this person may save without approval."""
         return user in self.admins | self.editors
 
-    def default_owner(self, user: str) -> str:
-        """Return the owner that the dialog suggests: the person, or one of those who may approve."""
-        return user if self.may_save(user) else min(self.editors or self.admins)
-
     def editable(self, team: str, user: str) -> dict[str, SavedAnswer]:
         """Return the answers of a workspace that this person owns, or all for an admin, by key. Blocks."""
         return {

@@ -49,12 +49,6 @@ class ChannelSettings(BaseModel):
     handoff: ChannelPlace = ""
     language: Annotated[str, match("|".join(LANGUAGES), "a language")] = ""
 
-    @property
-    def model_instruction(self) -> str:
-        """Return the model's instructions about answers in this channel."""
-        speaks = f"Write every answer in the language with the code {self.language}." if self.language else ""
-        return " ".join(filter(None, (self.instruction, speaks)))
-
 
 class ChannelSettingsError(ValueError):
     """A table that cannot be used. The text is a sentence; ``field`` names the line at fault, if it is a single one."""

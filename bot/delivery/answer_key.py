@@ -7,7 +7,6 @@ A recheck has its own mailbox, so that it does not wait for people's messages. A
 import json
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -17,7 +16,7 @@ from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.stream import AnswerStream
-from bot.queue.claim import Claimed, raise_if_cancelled
+from bot.queue.claim import raise_if_cancelled
 from bot.queue.queue import LEASE_S, Mailbox
 from bot.slack.history import NOT_STREAMED, Posted, StreamedMessage, age_s
 from bot.slack.web_api import LeaseCheck, no_lease
@@ -103,12 +102,6 @@ class Recheck:
         except RedisError as error:
             log.warning("recheck_not_stored", error_type=type(error).__name__)
         raise_if_cancelled()
-
-    async def add_once(self, mailbox: Mailbox, claimed: Claimed) -> None:
-        """Look at this question later, once for each try: two workers had it, and the slower one may still post."""
-        key = f"{_KEY}:{claimed.id}:{claimed.fence.token}"
-        with suppress(RedisError):  # the next worker adds it
-            await mailbox.enqueue(self.thread, self.to_json(), event_ids=[key])
 
 
 def read_recheck(fields: Any) -> Recheck | None:

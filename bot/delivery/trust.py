@@ -41,11 +41,9 @@ def trust_modal(
     record: Mapping[str, Any] | None, today: date, language: str | None = None, *, missing: str = "trust_unknown"
 ) -> Block:
     """Return the dialog as a view of a stored turn, of which fields may be missing. For None, ``missing`` says why."""
-    blocks = [section(say(missing, language))] if record is None else _record_blocks(record, today, language)
-    return dialog("trust_title", blocks, language, close=plain_text(say("trust_close", language)))
-
-
-def _record_blocks(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
+    close = plain_text(say("trust_close", language))
+    if record is None:
+        return dialog("trust_title", [section(say(missing, language))], language, close=close)
     sources = {source.id: source for source in sources_of(record)}
     claims = objects(record, "claims")[:_MAX_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
@@ -58,7 +56,8 @@ def _record_blocks(record: Mapping[str, Any], today: date, language: str | None)
         lines = [source_line(source, today, language) for source in sources.values()]
         listed = join_lines(lines, _MAX_SECTION_LENGTH, language)
         blocks.append(section(f"*{say('trust_sources', language)}*\n{listed}"))
-    return [*blocks, *_removed_sentences(record, language), *_origin(record, language)]
+    blocks += [*_removed_sentences(record, language), *_origin(record, language)]
+    return dialog("trust_title", blocks, language, close=close)
 
 
 def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], language: str | None) -> str:

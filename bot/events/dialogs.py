@@ -58,10 +58,11 @@ class Saving:
                 view = dialogs.notice_dialog(say(refusal, language), language)
             else:
                 own = turn_id or string(message, "user") == (await delivery.workspace.identity()).user
+                owner = click.user if saved.may_save(click.user) else min(saved.editors or saved.admins)
+                answer = "" if own else read_message(message).text
                 draft = SavedAnswer(
-                    question="", answer="" if own else read_message(message).text, audience="",
-                    owner=saved.default_owner(click.user), name="", confirmed=today_utc(),
-                )  # fmt: skip
+                    question="", answer=answer, audience="", owner=owner, name="", confirmed=today_utc()
+                )
                 view = await self._dialog(delivery, click, SaveRequest(place=place, turn_id=turn_id), draft, language)
             await delivery.open_modal(click.trigger_id, view)
 

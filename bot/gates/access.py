@@ -71,14 +71,18 @@ async def find_refusal(visit: Visit, access: Access, people: SlackDirectory) -> 
 
 def cached_refusal(visit: Visit, access: Access) -> str | None:
     """Like ``find_refusal``, but without a call to Slack; None if only Slack knows."""
-    needs_channel, needs_person = _needs_channel(visit, access), _needs_person(visit, access)
-    unknown = (needs_channel and visit.shared is None) or (needs_person and visit.person is None)
-    return (
-        access.refusal(visit.user, visit.channel)
-        or ("external_channel" if needs_channel and visit.shared else "")
-        or (_refuse_person(visit, visit.person, access) if needs_person and visit.person else "")
-        or (None if unknown else "")
-    )
+    if refusal := access.refusal(visit.user, visit.channel):
+        return refusal
+    needs_channel = _needs_channel(visit, access)
+    if needs_channel and visit.shared:
+        return "external_channel"
+    # The account matters, except that an allowed bot (``B…``) has none, and a listed person is allowed anyway.
+    is_allowed = visit.user.startswith("B") or visit.user in access.allow_users
+    needs_person = visit.through_app or not (is_allowed or (access.allow_guests and access.allow_external))
+    if needs_person and visit.person and (refusal := _refuse_person(visit, visit.person, access)):
+        return refusal
+    is_unknown = (needs_channel and visit.shared is None) or (needs_person and visit.person is None)
+    return None if is_unknown else ""
 
 
 def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
@@ -95,12 +99,6 @@ def _needs_channel(visit: Visit, access: Access) -> bool:
     """Return whether it matters if people of other organisations can read the channel."""
     private = not visit.channel or visit.channel.startswith("D")
     return not (access.allow_external or visit.channel_checked or private)
-
-
-def _needs_person(visit: Visit, access: Access) -> bool:
-    """Return whether the account matters. An allowed bot (``B…``) has none, and a listed person is allowed anyway."""
-    is_allowed = visit.user.startswith("B") or visit.user in access.allow_users
-    return visit.through_app or not (is_allowed or (access.allow_guests and access.allow_external))
 
 
 async def check_access(job: Job, at: TeamServices) -> Ending | None:

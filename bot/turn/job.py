@@ -20,7 +20,7 @@ from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey, ThreadMessage, Viewers, may_see, viewers_of
-from agent.thread.state import SavedFindings, ThreadState
+from agent.thread.state import ThreadState
 from bot.channel_settings import ChannelFile
 from bot.delivery.answer_key import AnswerKey, Badge, Recheck
 from bot.delivery.delivery import Delivery
@@ -154,13 +154,6 @@ class Visibility:
                 for claim in objects(record, "claims")
             ],
         }
-
-    async def visible_findings(self, findings: SavedFindings, viewers: Viewers) -> SavedFindings:
-        """Return a thread's findings without sources that its viewers may no longer see."""
-        visible = await self.visible_sources(findings.sources, viewers)
-        if len(visible) < len(findings.sources):
-            log.info("findings_hidden", count=len(findings.sources) - len(visible))
-        return replace(findings, sources=visible)
 
 
 def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers) -> bool:
@@ -299,21 +292,32 @@ class TeamServices:
     ) -> tuple[Question, ThreadState]:
         """Add names and the channel's settings; remove sources that the answer's readers may no longer see."""
         settings = self.channels.of(question.thread.team, question.thread.channel)
+        language = settings.language
+        speaks = f"Write every answer in the language with the code {language}." if language else ""
         question = replace(
             question,
             memberships=await self.memberships.of(question),
-            instruction=settings.model_instruction,
+            instruction=" ".join(filter(None, (settings.instruction, speaks))),
             documents=settings.documents,
-            language=settings.language,
+            language=language,
         )
         question, history = await self.people.add_names(question, state.history, asker)
-        found = state.found and await self.visibility.visible_findings(state.found, viewers_of(question))
+        if found := state.found:
+            visible = await self.visibility.visible_sources(found.sources, viewers_of(question))
+            if len(visible) < len(found.sources):
+                log.info("findings_hidden", count=len(found.sources) - len(visible))
+            found = replace(found, sources=visible)
         return question, replace(state, history=history, found=found)
 
     async def recheck_later(self, job: Job) -> None:
-        """Leave a recheck of this question: two workers had it, or Slack may still begin a stream for it."""
+        """Leave a recheck of this question, once for each try.
+
+        Two workers had it, and the slower one may still post, or Slack may still begin a stream for it.
+        """
         recheck = Recheck(place=job.place, question_ts=job.incoming.ts)
-        await recheck.add_once(self.stores.mailbox, job.claimed)
+        key = f"settle:{job.claimed.id}:{job.claimed.fence.token}"
+        with suppress(RedisError):  # the next worker adds it
+            await self.stores.mailbox.enqueue(recheck.thread, recheck.to_json(), event_ids=[key])
 
     async def store_again(self, job: Job) -> bool:
         """Store a message whose lease is lost, and return True, if Redis was emptied.
