@@ -2,25 +2,19 @@
 
 import json
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from shutil import which
 from typing import Any, Final, Literal
 
-import structlog
 from redis.asyncio import Redis
 
 from agent.json_data import parse_json
 from agent.knowledge.sources.answers import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, AnswerFolder, SavedAnswer
 from verification import Draft, Source, check
 
-log = structlog.get_logger()
-
-GIT_TIMEOUT_S: Final = 20.0
 PROPOSAL_TTL_S: Final = 90 * 86_400
 MAX_PROPOSALS: Final = 200  # per workspace
 Fault = Literal["empty", "long", "secret", "broadcast", "injection"]
@@ -45,8 +39,8 @@ class AnswerBook:
 
     folder: Path
 
-    def write(self, answer: SavedAnswer, *, replaces: str = "") -> list[Path]:
-        """Write an answer in place of the one with the key ``replaces``. Return the changed files.
+    def write(self, answer: SavedAnswer, *, replaces: str = "") -> None:
+        """Write an answer in place of the one with the key ``replaces``.
 
         Raises ``FileExistsError`` if another answer to this question has the same audience.
         """
@@ -62,22 +56,16 @@ class AnswerBook:
             part.chmod(0o644)
             if replaces == answer.key or self.answers().get(answer.key) == answer:
                 part.replace(file)
-                return [file]
+                return
             file.hardlink_to(part)  # only one of two workers writes
         finally:
             part.unlink(missing_ok=True)
-        old = self._file(replaces) if replaces else file
-        if old == file or not old.exists():
-            return [file]
-        old.unlink()
-        return [file, old]
+        if replaces and replaces != answer.key:
+            self.delete(replaces)
 
-    def delete(self, key: str) -> list[Path]:
-        """Delete an answer. Return its file, or nothing if there was none."""
-        file = self._file(key)
-        existed = file.exists()
-        file.unlink(missing_ok=True)
-        return [file] if existed else []
+    def delete(self, key: str) -> None:
+        """Delete an answer, if it is still there."""
+        self._file(key).unlink(missing_ok=True)
 
     def answers(self) -> dict[str, SavedAnswer]:
         """Return the saved answers by file name."""
@@ -91,30 +79,6 @@ class AnswerBook:
 
     def _file(self, key: str) -> Path:
         return self.folder / f"{Path(key).name}.md"
-
-    def commit(self, subject: str, files: list[Path]) -> bool:
-        """Commit only these files. Return False if Git refuses the commit."""
-        git = which("git")
-        if git is None or not files or not self._git(git, "rev-parse", "--is-inside-work-tree"):
-            return True
-        paths = ["--", *(str(file.resolve()) for file in files)]
-        author = ("-c", "user.name=Orion", "-c", "user.email=orion@localhost")
-        message = ("--quiet", "--no-verify", "--only", "-m", " ".join(subject.split())[:72])
-        done = self._git(git, "add", "--all", *paths) and (
-            self._git(git, "diff", "--cached", "--quiet", *paths) or self._git(git, *author, "commit", *message, *paths)
-        )
-        if not done:
-            remedy = "The file is written; commit it by hand."
-            log.warning("answer_not_committed", folder=str(self.folder.resolve()), remedy=remedy)
-        return done
-
-    def _git(self, git: str, *command: str) -> bool:
-        try:
-            arguments = [git, "-C", str(self.folder), *command]  # paths come after --
-            subprocess.run(arguments, capture_output=True, check=True, stdin=subprocess.DEVNULL, timeout=GIT_TIMEOUT_S)  # noqa: S603 - arguments are ours
-        except (OSError, subprocess.SubprocessError):
-            return False
-        return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,12 +163,6 @@ class SavedAnswers:
         """Return the proposals that this person may approve."""
         waiting = await self.proposals.waiting(team) if self.may_save(user) else []
         return [proposal for proposal in waiting if proposal.answer.owner == user]
-
-    def publish(self, subject: str, files: list[Path]) -> bool:
-        """Commit and index changed files. Return False if Git refused the commit. Blocks."""
-        committed = self.book.commit(subject, files)
-        self.sync()
-        return committed
 
 
 def _is_of(answer: SavedAnswer, team: str) -> bool:

@@ -24,8 +24,7 @@ from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, Services
 from bot.slack.history import is_direct
 from bot.slack.web_api import DeliveryFailed
 
-Publish = Callable[[Delivery, bool], Awaitable[None]]
-"""Callback for a published answer; its argument says whether Git accepted it."""
+Report = Callable[[Delivery], Awaitable[None]]
 _READABLE: Final = frozenset({"", "file_share", "thread_broadcast"})
 _DELETED: Final = "thread_not_found"
 log = structlog.get_logger()
@@ -123,9 +122,8 @@ class Saving:
         language = await click.language()
         answer = replace(answer, name=(await click.person()).name or user)
 
-        async def thank(delivery: Delivery, committed: bool) -> None:  # noqa: FBT001 - the one thing to report
-            text = say("save_done", language) + ("" if committed else f" {say('save_not_committed', language)}")
-            await _notify(delivery, request.place, user, text)
+        async def thank(delivery: Delivery) -> None:
+            await _notify(delivery, request.place, user, say("save_done", language))
             await click.show_home(delivery)
 
         if direct:
@@ -137,11 +135,11 @@ class Saving:
         return {}
 
     async def _write(
-        self, saved: SavedAnswers, answer: SavedAnswer, replaces: str, click: Click, then: Publish
+        self, saved: SavedAnswers, answer: SavedAnswer, replaces: str, click: Click, then: Report
     ) -> dict[str, str]:
-        """Write the file. After the ack commit and index it, and ``then`` report whether Git accepted it."""
+        """Write the file. After the ack index it, ``then`` report that."""
         try:
-            files = await asyncio.to_thread(saved.book.write, answer, replaces=replaces)
+            await asyncio.to_thread(saved.book.write, answer, replaces=replaces)
         except FileExistsError:
             return {QUESTION: "save_known"}
         except OSError as error:
@@ -149,9 +147,9 @@ class Saving:
             return {QUESTION: "save_not_written"}
 
         async def publish(delivery: Delivery) -> None:
-            committed = await asyncio.to_thread(saved.publish, f"Save answer: {answer.question}", files)
+            await asyncio.to_thread(saved.sync)
             await self.services.observers.correct(answer.turn_id, answer.answer)
-            await then(delivery, committed)
+            await then(delivery)
 
         click.after_ack(publish)
         return {}
@@ -182,10 +180,10 @@ class Saving:
         saved, answer = self.services.saved_answers, await self._editable(click)
         if not (saved and answer):
             return
-        files = await asyncio.to_thread(saved.book.delete, click.value)
+        await asyncio.to_thread(saved.book.delete, click.value)
 
         async def publish(delivery: Delivery) -> None:
-            await asyncio.to_thread(saved.publish, f"Withdraw answer: {answer.question}", files)
+            await asyncio.to_thread(saved.sync)
             await click.show_home(delivery)
 
         click.after_ack(publish)
@@ -198,7 +196,7 @@ class Saving:
         if saved is None or proposal is None:
             return
 
-        async def report(delivery: Delivery, _committed: bool = True) -> None:  # noqa: FBT001, FBT002 - as published
+        async def report(delivery: Delivery) -> None:
             if await saved.proposals.take(click.team, proposal.answer.key):
                 name = "save_approved" if approved else "save_rejected"
                 their, owner = await click.language(proposal.proposer), f"<@{click.user}>"

@@ -1,6 +1,5 @@
 """Saved answers: files that people can read and edit, indexed at once, for their audience only."""
 
-import subprocess
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -24,11 +23,6 @@ ANSWER = SavedAnswer(
 )  # fmt: skip
 
 
-def save(folder: Path, answer: SavedAnswer, *, replaces: str = "") -> bool:
-    book = AnswerBook(folder=folder)
-    return book.commit(f"Save answer: {answer.question}", book.write(answer, replaces=replaces))
-
-
 @given(
     question=st.text(min_size=1).map(lambda text: " ".join(text.split())).filter(bool),
     answer=st.text().map(lambda text: text.replace("\r", "").strip()).filter(bool),
@@ -45,17 +39,18 @@ def test_a_saved_answer_is_found_at_once_with_its_source_line(tmp_path: Path) ->
     (docs / "lunch.md").write_text("# Lunch\n\nThe canteen opens at noon.")
     source = AnswerFolder(folder=folder)
     corpus = Corpus(roots=(docs,), index_path=tmp_path / "index", sources=(source,))
-    save(folder, ANSWER)
+    book = AnswerBook(folder=folder)
+    book.write(ANSWER)
     index = index_for(corpus)
     index.index(corpus.sources_to_read(fetch=True))
     (docs / "new.md").write_text("# New\n\nNot looked at now.")
-    save(folder, replace(ANSWER, answer="It is 30 weeks."), replaces=ANSWER.key)
+    book.write(replace(ANSWER, answer="It is 30 weeks."), replaces=ANSWER.key)
     sync_now(corpus, source.key)
     found = index.search("How long is parental leave?")[0]
     assert found.title == "How long is parental leave? (confirmed by Ann, 26 Nov 2026)"
     assert (found.text, found.audience, found.url) == ("It is 30 weeks.", "C0HR", ANSWER.link)
     assert {document.title for document in index.documents()} == {found.title, "Lunch"}
-    assert AnswerBook(folder=folder).delete(ANSWER.key)
+    book.delete(ANSWER.key)
     sync_now(corpus, source.key)
     assert {document.title for document in index.documents()} == {"Lunch"}
     index.close()
@@ -106,41 +101,6 @@ def test_invalid_answers_are_not_saved(change: dict[str, Any], fault: Fault | No
     assert find_fault(replace(ANSWER, **change)) == fault
 
 
-def git(folder: Path, *command: str) -> str:
-    who = ("-c", "user.name=Ann", "-c", "user.email=ann@acme.example", "-c", "init.defaultBranch=main")
-    return subprocess.run(["git", *who, *command], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def test_git_receives_the_answer_and_nothing_else(tmp_path: Path) -> None:
-    git(tmp_path, "init")
-    (tmp_path / "half-done.txt").write_text("not for this commit")
-    git(tmp_path, "add", "half-done.txt")
-    folder = tmp_path / "answers"
-    assert save(folder, ANSWER)
-    renamed = replace(ANSWER, question="How long is parental leave in Spain?")
-    assert save(folder, renamed, replaces=ANSWER.key)
-    subject, _, *files = git(tmp_path, "show", "--no-renames", "--name-only", "--format=%s").splitlines()
-    assert subject == f"Save answer: {renamed.question}"
-    assert set(files) == {f"answers/{ANSWER.key}.md", f"answers/{renamed.key}.md"}
-    assert "half-done.txt" in git(tmp_path, "status", "--porcelain")
-
-
-def test_a_working_tree_in_conflict_keeps_the_file_and_says_so(tmp_path: Path) -> None:
-    git(tmp_path, "init")
-    (tmp_path / "x.txt").write_text("a")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "a")
-    git(tmp_path, "checkout", "-b", "other")
-    (tmp_path / "x.txt").write_text("b")
-    git(tmp_path, "commit", "-am", "b")
-    git(tmp_path, "checkout", "main")
-    (tmp_path / "x.txt").write_text("c")
-    git(tmp_path, "commit", "-am", "c")
-    subprocess.run(["git", "merge", "other"], cwd=tmp_path, check=False, capture_output=True)
-    assert not save(tmp_path / "answers", ANSWER)
-    assert AnswerBook(folder=tmp_path / "answers").answers().get(ANSWER.key) == ANSWER
-
-
 async def test_a_proposal_is_accepted_once_and_too_many_are_refused(redis_client: Redis) -> None:
     proposals = Proposals(redis_client)
     proposal = Proposal(answer=ANSWER, proposer="U0BOB", replaces="old")
@@ -163,4 +123,10 @@ def test_the_first_of_two_answers_for_the_same_people_stays(tmp_path: Path) -> N
     book.write(ANSWER)  # a second click
     book.write(replace(other, audience="C0LEGAL"))
     assert {answer.answer for answer in book.answers().values()} == {ANSWER.answer, other.answer}
-    assert save(tmp_path, ANSWER), "without Git there is nothing to commit"
+
+
+def test_an_answer_to_another_question_replaces_the_old_file(tmp_path: Path) -> None:
+    book, renamed = AnswerBook(folder=tmp_path), replace(ANSWER, question="How long is parental leave in Spain?")
+    book.write(ANSWER)
+    book.write(renamed, replaces=ANSWER.key)
+    assert book.answers() == {renamed.key: renamed}
