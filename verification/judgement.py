@@ -51,7 +51,8 @@ def apply_judgements(
     """Return the verdict after the judge: each claim it was asked about is supported, refuted or unconfirmed.
 
     The last two are errors. ``judgements`` has None for a claim that got no usable opinion. A quotation is supported
-    unless a judgement refutes it: its words are right, but the answer may be about something else.
+    unless a judgement refutes it: its words are right, but the answer may be about something else. It gets the lines
+    that the judge names, because its words may occur in several places.
     """
     lengths = {source.id: len(source_lines(source)) for source in sources}
     refuted = {key for key, judgement in judgements.items() if judgement and not judgement.supported}
@@ -61,9 +62,13 @@ def apply_judgements(
         if (claim.supported == "open" and claim_key(claim) in judgements)
         or (claim.settled_by == "quotation" and claim_key(claim) in refuted)
     ]
-    settled = [
-        _settle(claim, judgements[claim_key(claim)], lengths) if claim in decided else (claim, None)
+    named = {key: judgement.lines for key, judgement in judgements.items() if judgement and judgement.supported}
+    claims = (
+        replace(claim, lines=named.get(claim_key(claim), ())) if claim.settled_by == "quotation" else claim
         for claim in verdict.claims
+    )
+    settled = [
+        _settle(claim, judgements[claim_key(claim)], lengths) if claim in decided else (claim, None) for claim in claims
     ]
     faults = [violation for _, violation in settled if violation]
     # The judge's decision settles a rule's suspicion about a claim.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, Final
 
 from agent.json_data import objects, string
@@ -12,7 +12,7 @@ from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say, truncate
 from bot.delivery.blocks import context, dialog, escape, join_lines, plain_text, section, short_id, source_line
 from bot.delivery.rich_text import Block
-from bot.stores.passages import MAX_PASSAGES
+from bot.stores.passages import MAX_PASSAGE, MAX_PASSAGES
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
 from verification.rules.secrets import mask_secrets
@@ -21,7 +21,7 @@ from verification.types import Source
 _MAX_CLAIMS: Final = 30
 _MAX_REMOVED: Final = 8
 _MAX_CLAIM_LENGTH: Final = 600
-_MAX_PASSAGE_LENGTH: Final = 600
+_MAX_QUOTED_CLAIM_LENGTH: Final = 80  # its passage has all of its words
 _MAX_SECTION_LENGTH: Final = 2_800
 # A removed sentence may be shown only if it broke one of these rules, never if it broke a safety rule.
 _REMOVAL_REASONS: Final = {
@@ -48,7 +48,7 @@ def trust_modal(
     claims = objects(record, "claims")[:_MAX_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
     for checked, group in groupby(claims, lambda claim: _check_line(claim, sources, today, language)):
-        shown = list(chain.from_iterable(map(_claim_block, _join_neighbours(group))))
+        shown = [block for claim in _join_neighbours(group) for block in _claim_block(claim, language)]
         blocks += [*shown, context([checked])] if shown else []
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
@@ -92,17 +92,17 @@ def _words(text: str) -> str:
 
 
 def _shown_passage(passage: str) -> str:
-    return _without_signs(mask_secrets(passage[:_MAX_PASSAGE_LENGTH]))
+    return _without_signs(mask_secrets(passage[: 2 * MAX_PASSAGE]))  # cut rows may be longer by their columns' names
 
 
-def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
-    """Yield the claim and its passages with the common words highlighted. A quotation is only in its passage.
+def _claim_block(claim: Mapping[str, Any], language: str | None) -> Iterable[Block]:
+    """Yield the claim, of a quotation its beginning, and its passages with the common words highlighted.
 
     If the passages are of several sources, each ends with the number of its source.
     """
     if not (text := _words(string(claim, "text"))):
         return
-    stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
+    stated = text
     quotes: list[Block] = []
     named_passages = objects(claim, "passages")[:MAX_PASSAGES]
     is_of_several = len({named_passage.get("source") for named_passage in named_passages}) > 1
@@ -111,12 +111,15 @@ def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
         if text in (plain := passage.replace("`", "")):
             start = plain.index(text)
             passage, highlights = plain, [] if text == plain.strip() else [[start, start + len(text)]]
-            stated = []
+            stated = truncate(text, _MAX_QUOTED_CLAIM_LENGTH)
         if passage.strip():
             number = f" [{named_passage.get('source')}]" if is_of_several else ""
-            parts = (*_highlighted_parts(passage, highlights), (number, False))
+            cut = f"\n({say('trust_cut', language)})" if named_passage.get("is_cut") is True else ""
+            parts = (*_highlighted_parts(passage, highlights), (f"{number}{cut}", False))
             quotes.append({"type": "rich_text_quote", "elements": _rich_words(parts)})
-    yield {"type": "rich_text", "elements": [*stated, *quotes]}
+    absent = f"\n{say('trust_absent', language)}" if claim.get("is_absent") is True else ""
+    heading: Block = {"type": "rich_text_section", "elements": _rich_words([(stated, True), (absent, False)])}
+    yield {"type": "rich_text", "elements": [heading, *quotes]}
 
 
 def _without_signs(passage: str) -> str:

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Final, NamedTuple
 
 from verification.evidence.verbatim import (
-    MAX_PASSAGE,
     Span,
-    highlight_shared_words,
     is_quoted,
+    shared_words,
     shorten_row,
+    shorten_text,
     text_as_read,
     without_citations,
 )
@@ -20,8 +20,10 @@ from verification.markup.lines import is_delimiter, source_lines, split_cells, s
 from verification.markup.scanner import segments
 from verification.types import Claim, Source
 
-MAX_PASSAGES: Final = 4
-_MIN_ROW: Final = 120  # characters to show of a row at least
+MAX_PASSAGES: Final = 8
+MAX_PASSAGE: Final = 1_500  # characters of a passage: some twenty lines in a dialog
+_MAX_ROW: Final = 500  # a longer row of a table is reduced to the cells in question
+_MAX_CUT_LINES: Final = 12  # of a passage that is too long, so that something can be read of each line
 _PAIRED: Final = re.compile(r"\*\*|(?<!\w)__(?=\w)|(?<=\S)__(?!\w)")
 # The chunks of a table with long rows have each row as "column: cell; column: cell".
 _FACT: Final = re.compile(r"(?:^|; )([^;:\n]{1,80}): (.*?)(?=; [^;:\n]{1,80}: |$)")
@@ -29,15 +31,20 @@ _BLANKS: Final = re.compile(r"(?<=\S)[ \t]{2,}")
 _MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
 _ITEM: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]")
 _ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
+_LEAD: Final = re.compile(r"\s*(\*\*|__).+\1\s*|.*[:：][\s*_]*")
 
 
 class NamedPassage(NamedTuple):
-    """Lines of a source, the spans of words that they share with the claim (``marks`` in records), and their link."""
+    """Lines of a source, the spans of words that they share with the claim (``marks`` in records), and their link.
+
+    ``is_cut``: there was no room for everything that the verdict names.
+    """
 
     source: int
     text: str
     highlights: tuple[Span, ...]
     url: str = ""
+    is_cut: bool = False
 
 
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
@@ -49,10 +56,13 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     said = without_citations(claim.text)  # a part of the chunk that Slack gets
     words = text_as_read(" ".join(said.split()))
     named = _ADDRESS.findall(claim.text) if claim.settled_by == "judge" else ()
-    lines: Iterable[Line] = claim.lines if claim.settled_by == "judge" else ()
+    lines: Iterable[Line] = claim.lines if claim.settled_by in {"judge", "quotation"} else ()
     if claim.settled_by == "quotation":
         most = max(_MAX_QUOTED_LINES, said.count("\n") + 1)
-        lines = [(number, line) for number in claim.cited for line in _quoted_lines(words, pages.get(number, ()), most)]
+        lines = set(claim.lines)
+        for number in claim.cited:
+            places = [{(number, line) for line in lines} for lines in _quoted_lines(words, pages.get(number, ()), most)]
+            lines |= next((each for each in places if not each.isdisjoint(claim.lines)), places[0] if places else set())
     known = sorted({(source, line) for source, line in lines if 0 <= line < len(pages.get(source, ()))})
     heads = {(source, line): _head_of(pages[source], line) or _lead_of(pages[source], line) for source, line in known}
     shown_above = {(source, head) for (source, _), head in heads.items() if head}
@@ -69,10 +79,11 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
         else:
             runs.append([(source, line)])
     by_id = {source.id: source for source in sources}
-    return [
+    shown = [
         _passage(words, named, run, pages[run[0][0]], heads[run[0]])._replace(url=_link_to(by_id[run[0][0]], run[0][1]))
         for run in runs[:MAX_PASSAGES]
     ]
+    return [*shown[:-1], shown[-1]._replace(is_cut=True)] if len(runs) > MAX_PASSAGES else shown
 
 
 def _link_to(source: Source, line: int) -> str:
@@ -92,14 +103,14 @@ def _head_of(page: Sequence[str], line: int) -> str:
 
 
 def _lead_of(page: Sequence[str], line: int) -> int:
-    """Return the number of the line, ending with a colon, that introduces the list which a line is an item of, or 0."""
+    """Return the number of the line, bold or ending with a colon, above the list that a line is an item of, or 0."""
     if not (item := _ITEM.match(page[line])):
         return 0
     for number in range(line - 1, 0, -1):
         above = page[number]
         if len(above) - len(above.lstrip()) >= len(item[1]) + (not _ITEM.match(above)):  # of the same list
             continue
-        return number if above.rstrip(" *_").endswith((":", "：")) else 0
+        return number if _LEAD.fullmatch(above) else 0
     return 0
 
 
@@ -122,11 +133,18 @@ def _passage(
     else:
         text = _as_read(text)
         facts = [[(name, _cell_as_read(cell)) for name, cell in _FACT.findall(line)] for line in lines]
-    if len(text) > MAX_PASSAGE and all(len(row) > 1 for row in facts):
-        room = max(MAX_PASSAGE // len(facts), _MIN_ROW)
-        text = "\n".join(shorten_row(words, row, room) for row in facts)
-    highlighted = highlight_shared_words(words, text)
-    return NamedPassage(run[0][0], highlighted.text, highlighted.spans)
+    has_columns = all(len(row) > 1 for row in facts)
+    limit = min(_MAX_ROW * len(facts), MAX_PASSAGE) if has_columns else MAX_PASSAGE
+    if is_cut := len(text) > limit:
+        parts = text.split("\n")
+        room = limit // min(len(facts if has_columns else parts), _MAX_CUT_LINES)
+        shorter = (
+            (shorten_row(words, row, room) for row in facts)
+            if has_columns
+            else (shorten_text(words, part, room) for part in parts)
+        )
+        text = "\n".join(islice(shorter, _MAX_CUT_LINES))
+    return NamedPassage(run[0][0], text, shared_words(words, text), is_cut=is_cut)
 
 
 def _as_read(text: str) -> str:
@@ -141,23 +159,24 @@ def _cell_as_read(text: str) -> str:
     return _as_read(f"|{text}").replace("\n", " ").removeprefix("|")  # a ">" or "#" at its beginning is no mark
 
 
-def _quoted_lines(words: str, page: Sequence[str], most: int) -> range:
-    """Return the numbers of the lines, at most ``most``, that contain the quoted words.
+def _quoted_lines(words: str, page: Sequence[str], most: int) -> list[range]:
+    """Return each place of the quoted words: the numbers of at most ``most`` lines. Whole lines come first.
 
     A row of a table matches by its cells, or by its cells after their columns' names.
     """
     words = words.replace("?", " ").replace("？", " ")  # a question can be quoted, too
     parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
-    for count in range(1, most + 1):
+    places: list[range] = []
+    for exactly, count in [(True, 1), *((False, count) for count in range(1, most + 1))]:
         for first in range(1, len(page) - count + 1):
-            place = text_as_read(" ".join(page[first : first + count]))
-            if all(is_quoted(part, [place], exactly=False) for part in parts):
-                return range(first, first + count)
+            place = text_as_read(_ITEM.sub("", " ".join(page[first : first + count]), count=1))
+            is_new = not any(first <= each.start and each.stop <= first + count for each in places)
+            if is_new and all(is_quoted(part, [place], exactly=exactly) for part in parts):
+                places.append(range(first, first + count))
     for line, row in enumerate(page):
         if "|" in row and (head := _head_of(page, line)):
             pairs = zip(split_cells(head), split_cells(row), strict=False)
-            if is_quoted(
-                words, [text_as_read("; ".join(f"{name}: {cell}" for name, cell in pairs if cell))], exactly=False
-            ):
-                return range(line, line + 1)
-    return range(0)
+            facts = text_as_read("; ".join(f"{name}: {cell}" for name, cell in pairs if cell))
+            if is_quoted(words, [facts], exactly=False):
+                places.append(range(line, line + 1))
+    return places

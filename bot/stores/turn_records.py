@@ -117,10 +117,11 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
             "text": without_citations(claim.text),
             "cited": list(claim.cited),
             "passages": [
-                {"source": n, "text": text, "marks": spans, "url": url}
-                for n, text, spans, url in passages_of(claim, answer.sources)
+                {"source": n, "text": text, "marks": spans, "url": url, "is_cut": is_cut}
+                for n, text, spans, url, is_cut in passages_of(claim, answer.sources)
             ],
             "settled_by": claim.settled_by,
+            "is_absent": claim.settled_by == "judge" and not claim.lines,  # right because no source mentions it
         }
         for claim in (answer.claims if answer.verified else ())
     ]

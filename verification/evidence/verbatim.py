@@ -1,7 +1,7 @@
 """Recognise quotations: claims that repeat a sentence of a source, or a row of a table, word for word.
 
 In doubt a claim does not count as a quotation and is checked. A writer quotes what a page shows, not its Markdown, so
-``text_as_read`` removes the syntax. ``highlight_shared_words`` prepares a passage for people to read.
+``text_as_read`` removes the syntax. ``shared_words`` and ``shorten_text`` prepare a passage for people to read.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from html import unescape
 from itertools import chain, groupby, pairwise, zip_longest
-from typing import Final, NamedTuple
+from typing import Final
 
 from verification.evidence.evidence import Evidence
 from verification.evidence.passages import analyse, is_false_boundary
@@ -31,7 +31,6 @@ _WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s
 _MIN_LETTERS: Final = 8
 _LOOK_BACK: Final = 24
 _MAX_MATCHES: Final = 4  # a hostile source may repeat the words endlessly
-MAX_PASSAGE: Final = 500  # maximum characters of a passage to show: some six lines in a dialog
 _MIN_CELL: Final = 60  # characters: less of a cell says nothing
 
 Span = tuple[int, int]
@@ -132,32 +131,29 @@ def _begins_sentence(text: str, at: int) -> bool:
     return not (text[at].islower() and match[0].startswith("\n")) and not is_false_boundary(text, 0, at)
 
 
-class HighlightedPassage(NamedTuple):
-    """A passage, and the spans of the words it shares with the claim."""
-
-    text: str
-    spans: tuple[Span, ...]
-
-
 def without_citations(claim: str) -> str:
     """The claim without its citations."""
     return _CITED.sub("", claim).strip()
 
 
-def highlight_shared_words(claim: str, passage: str) -> HighlightedPassage:
-    """Return the passage with the spans of words that the claim shares. A long one is reduced to the best sentences."""
+def shared_words(claim: str, passage: str) -> tuple[Span, ...]:
+    """The spans of the words of a passage that the claim shares."""
     language = analyse(passage).language
     wanted = _stems(claim, language)
-    text = passage if len(passage) <= MAX_PASSAGE else _sentences_with(wanted, passage, MAX_PASSAGE)
     spans: list[Span] = []
-    for term in terms(text, language):
+    for term in terms(passage, language):
         if term.stem not in wanted:
             continue
         if spans and term.start <= spans[-1][1] + 1:
             spans[-1] = (spans[-1][0], max(term.end, spans[-1][1]))
         else:
             spans.append((term.start, term.end))
-    return HighlightedPassage(text, tuple(spans))
+    return tuple(spans)
+
+
+def shorten_text(claim: str, text: str, room: int) -> str:
+    """Return the sentences of a text that share most words with the claim. "…" replaces the others."""
+    return text if len(text) <= room else _sentences_with(_stems(claim, analyse(text).language), text, room)
 
 
 def _stems(text: str, language: str | None) -> frozenset[str]:

@@ -115,9 +115,10 @@ def test_a_quotation_passes_unless_the_judge_refutes_it() -> None:
     *_, quotation = claims_to_judge(verdict)
     assert quotation.settled_by == "quotation"
     far_off = {claim_key(claim): yes((1, 3)) for claim in open_claims(verdict)}
-    for opinion, passes in ((None, True), (yes((9, 9)), True), (Judgement(supported=False), False)):
+    opinions = ((None, True, ()), (yes((2, 1)), True, ((2, 1),)), (Judgement(supported=False), False, ()))
+    for opinion, passes, lines in opinions:
         judged = apply_judgements(verdict, {**far_off, claim_key(quotation): opinion}, SOURCES)
-        assert judged.passed is passes
+        assert (judged.passed, judged.claims[0].lines) == (passes, lines)
 
 
 def test_a_judgement_with_existing_lines_settles_a_claim() -> None:

@@ -89,24 +89,33 @@ def test_quotations_that_follow_each_other_show_their_passage_once() -> None:
     apart = {**quoted[0], "text": "Keys may make 600 requests."}
     claims = trust_modal({**RECORD, "claims": [*quoted, apart]}, TODAY)["blocks"][1:3]
     assert [texts(claim) for claim in claims] == [
-        ["Keys may make 600 requests. ", "Bursts are accepted. A partner may make more."],
-        ["Keys may make 600 requests.", " Bursts are accepted. A partner may make more."],
+        [page[28:], page[:28], page[28:]],
+        [page[:27], page[:27], page[27:]],
     ]
 
 
-def test_a_quotation_is_shown_once_and_marked_only_within_a_longer_passage() -> None:
-    sentence = "The alert `DiskFull` pages the lead."
-    whole = {**QUOTATION, "text": sentence, "passages": passage(sentence, [4, 9])}
-    part = {**whole, "passages": passage(f"{sentence} Nobody else is called.", [4, 9])}
-    view = trust_modal({**RECORD, "model": "extractive", "claims": [whole, part]}, TODAY)
-    said, marked = [], []
-    for claim in (block for block in view["blocks"] if block["type"] == "rich_text"):
-        (quote,) = claim["elements"]
-        said.append("".join(texts(quote)))
-        marked.append([each["text"] for each in quote["elements"] if "style" in each])
-    assert said == ["The alert DiskFull pages the lead.", "The alert DiskFull pages the lead. Nobody else is called."]
-    assert marked == [[], ["The alert DiskFull pages the lead."]]
+def test_each_passage_is_below_its_own_claim_also_a_quotation() -> None:
+    sentence = "The alert `DiskFull` pages the lead, who answers within a quarter of an hour on every day."
+    part = {**QUOTATION, "text": sentence, "passages": passage(f"{sentence} Colleagues sleep.", [4, 9])}
+    view = trust_modal({**RECORD, "model": "extractive", "claims": [CLAIM, part]}, TODAY)
+    (_, judged, _, quoted, _, _) = view["blocks"]
+    assert [element["type"] for element in quoted["elements"]] == ["rich_text_section", "rich_text_quote"]
+    assert [texts(block["elements"][0])[0] for block in (judged, quoted)] == [
+        "A key may send 600 requests & more.",
+        "The alert DiskFull pages the lead, who answers within a quarter of an hour on e…",
+    ]
+    plain = sentence.replace("`", "")
+    assert texts(quoted["elements"][1]) == [plain, " Colleagues sleep."]
     assert not any("extractive" in text for text in texts(view["blocks"]))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_cut_passage_and_a_claim_that_no_source_mentions_say_so(language: str) -> None:
+    cut = {**CLAIM, "passages": [{**passage("Keys … 600")[0], "is_cut": True}]}
+    absent = {**CLAIM, "passages": [], "is_absent": True}
+    (_, shortened, silent, *_) = trust_modal({**RECORD, "claims": [cut, absent]}, TODAY, language)["blocks"]
+    assert texts(shortened)[-1] == f"\n({say('trust_cut', language)})"
+    assert texts(silent)[-1] == f"\n{say('trust_absent', language)}"
 
 
 def test_a_passage_is_read_without_the_signs_of_headings_and_rows() -> None:

@@ -41,6 +41,9 @@ def test_a_table_row_is_shown_with_its_header() -> None:
     assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
 
+STEPS = (
+    f"Steps:\n1. Ask your lead. {'It is polite. ' * 30}Or skip it.\n2. Write. {'Say when. ' * 40}No reason is needed."
+)
 FRIENDS = "We pay.\nYou can refer:\n* friends\n\n  of staff\n* guests\n* staff\n\nNot:\n* contractors\n\nMore text."
 
 
@@ -57,6 +60,8 @@ FRIENDS = "We pay.\nYou can refer:\n* friends\n\n  of staff\n* guests\n* staff\n
         ("You can refer:\n- friends\n  - from school\n- staff", [4], ["You can refer:\n- staff"]),
         ("You can refer:\n1. friends of:\n   1. staff\n   2. guests", [4], ["1. friends of:\n   2. guests"]),
         ("We pay a bonus.\n- friends\n- former staff", [3], ["- former staff"]),
+        ("**Who is paid**\n\n- friends\n- staff", [3], ["Who is paid\n- staff"]),
+        (STEPS, [2, 3], [STEPS]),
     ],
 )
 def test_list_items_are_shown_once_after_the_line_that_introduces_their_list(
@@ -140,6 +145,41 @@ def test_a_quotation_is_shown_in_its_place(quoted: str, cited: tuple[int, ...], 
     assert passages_shown(claim(quoted, cited=cited, settled_by="quotation")) == [place]
 
 
+BOOKS = "You may buy:\n- study guides, books\n- books\n\n**Not for:**\n- books\n- travel"
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [
+        ((), "You may buy:\n- books"),
+        (((1, 5),), "Not for:\n- books"),
+        (((1, 4), (1, 5)), "Not for:\n- books"),
+        (((1, 2),), "You may buy:\n- study guides, books"),
+        (((1, 0), (1, 3)), "You may buy:\n- books"),
+    ],
+)
+def test_a_quotation_of_several_places_is_shown_where_the_judge_found_it(
+    named: tuple[tuple[int, int], ...], shown: str
+) -> None:
+    quoted = claim("Books [1]", cited=(1,), settled_by="quotation", lines=named)
+    passages = passages_of(quoted, (Source(id=1, title="Budget", text=BOOKS),))
+    assert passages[-1].text == shown
+    assert len(passages) == (2 if (1, 0) in named else 1)
+
+
+def test_all_lines_that_the_verdict_names_are_shown_or_the_cut_is_reported() -> None:
+    items = [f"{number}. Item {number}: {'bring it along with you, ' * 3}please" for number in range(1, 41)]
+    page = Source(id=2, title="List", text="\n".join(["You need:", *items]))
+    for count, is_cut in [(15, False), (40, True)]:
+        one = claim(f"You need {count} things [2].", lines=tuple((2, n) for n in range(1, count + 2)))
+        (passage,) = passages_of(one, (page,))
+        assert passage.is_cut == is_cut
+        assert is_cut or passage.text.split("\n") == ["You need:", *items[:count]]
+    scattered = claim("They differ [2].", lines=tuple((2, n) for n in range(1, 41, 3)))
+    prose = replace(page, text=page.text.replace(". ", " "))
+    assert [each.is_cut for each in passages_of(scattered, (prose,))] == [False] * (MAX_PASSAGES - 1) + [True]
+
+
 def test_a_quoted_row_with_an_address_is_shown_in_its_place() -> None:
     page = Source(id=1, title="Ways", text="| App | Page |\n|---|---|\n| Kiln | https://x.example/k?tab=readme |")
     one = claim("App: Kiln; Page: https://x.example/k?tab=readme [1]", cited=(1,), settled_by="quotation")
@@ -165,11 +205,11 @@ def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
     assert [one.text for one in passages_of(menu, (steps,))] == ["1. Choose Settings > Keys."]
     assert [one.text for one in passages_of(judged, (page,))] == [text.partition("\n\n")[2].replace("\n", " ")]
     late = (
-        f"{'Payroll is made by bank transfer twice a month. ' * 12}Claims are paid by the 25th. {'More follows. ' * 9}"
+        f"{'Payroll is made by bank transfer twice a month. ' * 32}Claims are paid by the 25th. {'More follows. ' * 9}"
     )
     (end,) = passages_of(claim("Claims are paid by the 25th [2].", lines=((2, 1),)), (replace(page, text=late),))
     assert end.text == "… Claims are paid by the 25th. …"
-    words = " ".join(f"word{number}" for number in range(200))
+    words = " ".join(f"word{number}" for number in range(400))
     (cut,) = passages_of(claim("Here is word150 [2].", lines=((2, 1),)), (replace(page, text=words),))
     assert set(cut.text.strip("…").split()) <= set(words.split())
     assert (cut.text[0], cut.text[-1]) == ("…", "…")
@@ -209,4 +249,4 @@ def test_every_passage_is_one_that_the_verdict_names(
             is_named = any(part in line for number, line in named if number == passage.source)
             is_head = part in {"| Plan | Requests | Price |", "They get:"}
             is_quoted = settled_by == "quotation" and part in "\n".join(pages[1])
-            assert is_quoted or (settled_by == "judge" and (is_named or is_head))
+            assert is_quoted or (settled_by in {"judge", "quotation"} and (is_named or is_head))
