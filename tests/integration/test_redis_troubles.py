@@ -1,10 +1,12 @@
-"""A Redis that refuses: nothing is acknowledged, the log and the doctor say why, and work goes on afterwards."""
+"""A Redis that refuses, is restricted or emptied: nothing is lost or answered twice, and log and doctor say why."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -14,12 +16,16 @@ from structlog.typing import EventDict
 
 from bot.doctor.checks import Check
 from bot.doctor.doctor import examine
+from bot.local.model.roster import VISITOR
 from bot.queue.claim import OK, Claimed, Ending, Lease
 from bot.queue.queue import Mailbox
 from bot.queue.worker import Worker
 from bot.redis.client import client_of
-from tests.support.orion_running import settings_in
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, MENTION, answers, posts, running, settings_in, text_of, whispers
+from tests.support.paths import ROOT
 from tests.support.redis_fleet import follows, free_port, node
+from tests.support.scripted_orion import LIMIT, quiet, with_server
 from tests.support.services import UnusedHandler
 from tests.support.waiting import wait_until
 
@@ -124,3 +130,135 @@ async def test_a_url_of_one_cluster_node_gets_a_hint(tmp_path: Path) -> None:
         check = await redis_check(tmp_path, f"redis://{server.address}")
         assert (check.ok, "redis+cluster://" in check.remedy) == (False, True)
         assert (await redis_check(tmp_path, f"redis+cluster://{server.address}")).ok
+
+
+ACL = re.search(r"^ACL SETUSER orion (.*)$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE)
+
+
+async def acl(redis: Redis, *words: str) -> Any:
+    return await redis.execute_command("ACL", *words)  # type: ignore[no-untyped-call]  # redis-py's own
+
+
+@pytest.fixture
+async def as_user(redis_client: Redis, redis_url: str) -> AsyncIterator[str]:
+    yield redis_url.replace("unix://", "unix://orion:pw@")
+    await acl(redis_client, "DELUSER", "orion")
+    await redis_client.config_set("maxmemory", 0)
+
+
+async def test_a_user_of_the_documented_acl_can_do_everything(
+    as_user: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    assert ACL is not None
+    rules = ACL[1].replace(">PASSWORD", ">pw").split()
+    await acl(redis_client, "SETUSER", "orion", "reset", *rules)
+    await acl(redis_client, "LOG", "RESET")
+    settings = settings_in(tmp_path, as_user)
+    async with running(settings) as setting:
+        assert (await setting.orion.checks())["redis"]
+        ts = setting.workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
+        await wait_until(lambda: answers(setting.workspace, ts, ts), "it is answered")
+    refused = {entry["object"] for entry in await acl(redis_client, "LOG")}
+    assert refused <= {"{orion:0}:dead"}  # a key of the version before, which this user cannot have written
+    found = {check.name: check for check in await examine(settings, within_s=5)}["Redis"]
+    assert "a crash can lose questions" in found.detail  # the test's server saves nothing: it could be asked that much
+
+
+RIGHTS = "on >pw ~orion:* &orion:* +@all"
+FAULTS = {
+    "no scripts": f"{RIGHTS} -@scripting",
+    "only loaded scripts": f"{RIGHTS} -script|load",
+    "other keys": "on >pw ~other:* &* +@all",
+    "no channel": "on >pw ~* resetchannels +@all",
+    "no streams": f"{RIGHTS} -xadd",
+    "no insertion into lists": f"{RIGHTS} -linsert",
+    "no waiting": f"{RIGHTS} -brpop",
+    "reads only": "on >pw ~* &* +@read +@connection +@scripting",
+    "memory is full": RIGHTS,
+}
+
+
+def test_probe_calls_every_command_of_the_scripts() -> None:
+    scripts = {path.name: path.read_text() for path in (ROOT / "bot/queue/lua").glob("*.lua")}
+    probe = scripts.pop("probe.lua")
+    used = set(re.findall(r"redis\.p?call\('([A-Z]+)'", "".join(scripts.values()))) - {"TIME", "SCAN"}
+    assert used == set(re.findall(r"{'([A-Z]+)'", probe))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_redis_that_refuses_writes_is_not_ready_even_if_it_answers_ping(
+    fault: str, as_user: str, tmp_path: Path, redis_client: Redis
+) -> None:
+    await redis_client.script_flush()
+    await acl(redis_client, "SETUSER", "orion", "reset", *FAULTS[fault].split())
+    async with running(settings_in(tmp_path, as_user), part="front", mode="http") as setting:
+        if fault == "memory is full":
+            await redis_client.config_set("maxmemory", 1)
+        assert await setting.orion.redis.ping()
+        assert not (await setting.orion.checks())["redis"]
+        found = {check.name: check for check in await examine(settings_in(tmp_path, as_user), within_s=5)}["Redis"]
+        assert not found.ok
+        assert "full" in found.detail if fault == "memory is full" else "docs/operating.md" in found.detail
+
+
+SENTENCE = "Each API key may make 600 requests a minute [1]."
+LONG = f"<thinking>It is [1].</thinking><answer>{SENTENCE}\n\n{SENTENCE}\n\n{SENTENCE}</answer>"
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_question_in_work_when_redis_is_emptied_is_answered_once(
+    tmp_path: Path, redis_url: str, redis_client: Redis, monkeypatch: pytest.MonkeyPatch, *, streams: bool
+) -> None:
+    monkeypatch.setattr("bot.turn.recovery.RECHECK_AT_S", (0.0,))
+    gate = asyncio.Event()
+    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=lambda _: says(LONG, before_end=gate)) as server:
+        settings = with_server(tmp_path, redis_url, server).model_copy(update={"streams": streams})
+        async with running(settings) as setting:
+            ts = setting.ask(f"{MENTION} {LIMIT}")
+            await server.wait_for_requests(2)
+            calls = setting.workspace.calls
+            if streams:
+                await setting.workspace.wait_for(lambda: any(call.method == "chat.appendStream" for call in calls))
+            await redis_client.flushall()
+            gate.set()
+            answer = await setting.answer_to(ts)
+            assert "600 requests" in text_of(answer)
+            await wait_until(lambda: quiet(setting), "nothing is left to do")
+            assert [post["ts"] for post in posts(setting.workspace, CHANNEL)] == [answer["ts"]]
+
+
+async def test_a_question_that_a_backup_brings_back_is_not_answered_again(
+    tmp_path: Path, redis_url: str, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.gates.flow.AGED_S", 0.0)
+    settings = settings_in(tmp_path, redis_url)
+    async with running(settings, part="front") as front:
+        ts = front.ask(f"{MENTION} {LIMIT}")
+        await wait_until(lambda: is_stored(redis_client), "the question is stored")
+        backup = {key: await redis_client.dump(key) or b"" for key in await redis_client.keys()}
+        for _ in range(2):
+            async with running(settings, inhabited=front.workspace, part="worker") as setting:
+                answer = await front.answer_to(ts)
+                await wait_until(lambda: quiet(setting), "nothing is left to do")
+            await redis_client.flushall()
+            for key, value in backup.items():
+                await redis_client.restore(key, 0, value)
+        assert [post["ts"] for post in posts(front.workspace, CHANNEL)] == [answer["ts"]]
+        assert len([call for call in front.workspace.calls if call.method in {"chat.postMessage", "chat.update"}]) == 1
+
+
+async def is_stored(redis: Redis) -> bool:
+    return bool(await redis.keys("*:mb:*"))
+
+
+async def test_a_click_on_an_answer_whose_record_is_gone_says_so(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        answer = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
+        await wait_until(lambda: quiet(setting), "the turn is over")
+        await redis_client.flushall()
+        for count, button in enumerate(("orion_feedback", "orion_not_helpful"), 1):
+            await setting.workspace.click(CHANNEL, answer["ts"], button)
+            await setting.workspace.wait_for(lambda: whispers(setting)[count - 1 :])  # noqa: B023 - waits at once
+        assert {text for _, text in whispers(setting)} == {"I no longer have the record of this answer."}

@@ -1,3 +1,5 @@
+"""Figures of turns: counted, kept, shown as a table, and on the page of metrics."""
+
 import io
 import json
 from dataclasses import replace
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 from rich.console import Console
 
+from observability.metrics import MAX_SLACK_ERRORS, Metrics
 from observability.stats import DAY_TTL, Stats, Summary, Tally, TurnFigures, VerifierFigures, increments
 from observability.stats_table import By, read_prices, sparkline, stats_table
 
@@ -181,3 +184,21 @@ def test_each_turn_is_counted_once(outcome: str, errors: list[int], latency_ms: 
     assert sum(tally.group("latency").values()) == 1
     assert sum(tally.group("attempts").values()) == bool(errors)
     assert sum(tally.group("passed").values()) == (outcome == "answered")
+
+
+def test_the_page_counts_the_runs_of_the_background_sync() -> None:
+    metrics = Metrics()
+    metrics.syncs.labels("failed").inc()
+    assert b'orion_knowledge_syncs_total{how="failed"} 1.0' in metrics.render()[0]
+
+
+def test_names_of_slack_errors_are_bounded() -> None:
+    metrics = Metrics()
+    for number in range(2 * MAX_SLACK_ERRORS):
+        metrics.slack_error("chat.postMessage", f"error_{number}")
+    metrics.slack_error("chat.postMessage", "error_1")
+    metrics.slack_error("chat.postMessage", "Something <b>went</b> wrong: " + "x" * 500)
+    (family,) = (each for each in metrics.registry.collect() if each.name == "orion_slack_errors")
+    totals = {s.labels["error"]: s.value for s in family.samples if s.name.endswith("_total")}
+    assert len(totals) == MAX_SLACK_ERRORS + 1
+    assert (totals["error_1"], totals["other"]) == (2, MAX_SLACK_ERRORS + 1)

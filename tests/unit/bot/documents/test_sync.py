@@ -1,4 +1,4 @@
-"""The background sync: real processes that take in what changed, end with Orion, and leave nothing half done."""
+"""The background sync, and `ORION_WEB_DOCS` as an admin writes it."""
 
 import asyncio
 import pickle
@@ -17,8 +17,10 @@ from agent.knowledge.sources.fetch import CrawlPolicy
 from agent.knowledge.sources.web import WebSource
 from agent.knowledge.types import KnowledgeAwayError, SourceState, due_at
 from bot.documents.corpus import SYNC_LOCK, Corpus, available_figures, figures_of, index_for, sync_index
-from bot.documents.open import open_index
+from bot.documents.open import open_index, web_sources
 from bot.documents.sync import ELSEWHERE, FAILED, Syncing, SyncOrder, _log_crash, run_order
+from bot.errors import WrongUse
+from bot.settings import load_settings
 from tests.support.waiting import wait_until
 from tests.support.web_site import LocalSite, Reply, html
 
@@ -178,3 +180,38 @@ def test_sources_are_due_when_the_first_one_is() -> None:
     assert due_at(states, ["a", "b"], 10.0) == 60.0
     assert due_at(states, ["a", "new"], 10.0) == 0.0
     assert due_at(states, [], 10.0) == float("inf")
+
+
+def test_addresses_are_grouped_by_site() -> None:
+    given = frozenset({"https://docs.acme.com/sitemap.xml", "HTTPS://docs.acme.com/extra#part", "http://wiki:8080/x"})
+    settings = load_settings(web_docs=given, web_docs_hosts=frozenset({"Wiki"}), web_docs_pages=7)
+    docs, wiki = sorted(web_sources(settings), key=lambda source: source.key, reverse=True)
+    assert (docs.key, docs.entries) == (
+        "web:https://docs.acme.com",
+        ("HTTPS://docs.acme.com/extra", "https://docs.acme.com/sitemap.xml"),
+    )
+    assert (wiki.key, wiki.entries) == ("web:http://wiki:8080", ("http://wiki:8080/x",))
+    assert docs.hosts == wiki.hosts == {"docs.acme.com", "www.docs.acme.com", "wiki", "www.wiki"}
+    assert (docs.private_hosts, docs.audience, docs.max_pages) == (frozenset({"wiki"}), "public", 7)
+
+
+@pytest.mark.parametrize(
+    "entry", ["docs.acme.com", "ftp://docs.acme.com", "https://ann:secret@docs.acme.com/", "https://", "https://[x/"]
+)
+def test_an_invalid_address_is_refused_by_name_and_without_its_password(entry: str) -> None:
+    with pytest.raises(WrongUse, match="ORION_WEB_DOCS: ") as refused:
+        web_sources(load_settings(web_docs=frozenset({entry})))
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "audience"), [(set(), "public"), ({"public"}, "public"), ({"C0HR", "U0ANN"}, "C0HR,U0ANN")]
+)
+def test_pages_are_public_unless_a_setting_says_otherwise(given: set[str], audience: str) -> None:
+    settings = load_settings(web_docs=frozenset({"https://a.example/"}), web_docs_audience=frozenset(given))
+    assert [source.audience for source in web_sources(settings)] == [audience]
+
+
+def test_an_invalid_audience_is_refused() -> None:
+    with pytest.raises(WrongUse, match="ORION_WEB_DOCS_AUDIENCE should be public"):
+        web_sources(load_settings(web_docs_audience=frozenset({"everybody"})))

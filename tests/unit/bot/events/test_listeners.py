@@ -1,23 +1,28 @@
-"""Bolt listeners over a real WebSocket and over real HTTP: stored before the ack, sent again when not."""
+"""Slack's events, clicks and commands on their way to the intake."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.async_app import AsyncApp, AsyncBoltContext
 from structlog.testing import capture_logs
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.tasks import background_tasks
 from agent.texts.catalogue import help_text, say
+from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
+from bot.delivery.dialogs import read_complaint
+from bot.events.clicks import Click, Services, as_message, read_click, read_shortcut
 from bot.events.listeners import register
 from bot.local.model.faults import ApiCall
 from bot.local.model.roster import TEAM_ID
@@ -343,3 +348,52 @@ async def test_every_interaction_is_acknowledged(in_both_modes: Opened) -> None:
         for payload in pressed:
             await running.slack.server.workspace.deliveries.interaction({**known, **payload})
         assert running.ledger.judged == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+PRESSED: dict[str, Any] = {
+    "team": {"id": "T1"},
+    "user": {"id": "UANN"},
+    "channel": {"id": "C1"},
+    "message": {"ts": "2.0", "thread_ts": "1.0"},
+    "actions": [{"value": "turn-7"}],
+}
+
+
+def click(body: Any) -> Click:
+    return read_click(cast("Services", None), body, AsyncBoltContext({"team_id": "T1"}))
+
+
+def test_every_click_on_one_answer_is_the_same_message() -> None:
+    first, second = (as_message(click({**PRESSED, "user": {"id": user}}), "hand_off") for user in ("U1", "U2"))
+    assert first is not None
+    assert second is not None
+    assert first.event_ids == second.event_ids != ()
+    assert (first.kind, first.ts, first.text) == ("hand_off", "2.0", "turn-7")
+
+
+@pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])
+def test_half_a_click_is_ignored(without: str) -> None:
+    assert as_message(click({key: value for key, value in PRESSED.items() if key != without}), "hand_off") is None
+
+
+def test_a_click_in_a_direct_message_is_answered_there_also_for_a_sister_workspace() -> None:
+    body = {
+        **PRESSED,
+        "team": {"id": "T9"},
+        "channel": {},
+        "message": {},
+        "container": {"channel_id": "D1", "message_ts": "2.0"},
+    }
+    assert click(body).place == ThreadKey(team="T1", channel="D1", thread_ts="D1")
+
+
+@given(JSON | st.fixed_dictionaries({"actions": JSON, "user": JSON, "event": JSON, "channel": JSON, "view": JSON}))
+def test_no_payload_makes_it_crash(body: Any) -> None:
+    assert as_message(click(body), "hand_off") is None
+    assert read_shortcut(body) is None
+    assert read_complaint(body)[0] == ()

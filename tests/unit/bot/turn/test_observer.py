@@ -1,19 +1,23 @@
-"""Traces and figures of a turn, as its observers record them."""
+"""The record of a turn: what is counted and traced, and who may see it later."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import ModelCall, Usage
+from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import decision_message
 from agent.outcome import Answered
 from agent.texts.catalogue import own_message
-from agent.thread.conversation import Question, ThreadKey
+from agent.thread.conversation import Question, ThreadKey, Viewers
 from agent.turn.events import ModelEnd, ModelStart, ToolStart, Verification
 from bot.documents.open import corpus_of
 from bot.turn.engine import open_engine
+from bot.turn.job import Visibility
 from bot.turn.observer import open_observers
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.orion_running import settings_in
@@ -86,3 +90,25 @@ async def test_a_draft_that_begins_with_the_decision_is_not_shown_as_writing(
         listen(ModelStart(phase="write", model="m", attempt=2))
     searching = "is searching the documents…"
     assert shown == [searching, searching, "is writing an answer…", "is correcting the answer…"]
+
+
+OPEN, CLOSED = (
+    {"id": n, "title": f"Page {n}", "origin": "mcp", "audience": who} for n, who in ((1, "public"), (2, "U1"))
+)
+REMOVED = {"rule": "claim_supported", "text": "Ann earns 90,000."}
+
+
+@pytest.mark.parametrize(("user", "seen", "removed"), [("U1", [1, 2], [REMOVED]), ("U2", [1], [])])
+async def test_a_removed_sentence_is_shown_to_those_who_may_see_every_source(
+    tmp_path: Path, user: str, seen: list[int], removed: list[dict[str, Any]]
+) -> None:
+    record = {
+        "sources": [OPEN, CLOSED],
+        "attempts": [{"objected": [REMOVED]}],
+        "claims": [{"text": "A claim.", "passages": [{"source": 1}, {"source": 2}]}],
+    }
+    viewers = Viewers(team="T1", channel="D1", user=user)
+    shown = await Visibility(SqliteIndex(tmp_path / "index")).visible_record(record, viewers)
+    assert [source["id"] for source in shown["sources"]] == seen
+    assert [passage["source"] for passage in shown["claims"][0]["passages"]] == seen
+    assert shown["attempts"] == [{"objected": removed}]

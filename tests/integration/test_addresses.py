@@ -1,7 +1,10 @@
-"""A server that sends Orion's calls to another address: no token, prompt or answer follows."""
+"""Addresses: no call follows a redirect to another server, and each server listens only where it should."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
@@ -13,6 +16,8 @@ from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.tools import open_mcp
 from bot.doctor.checks import Problem, check_langfuse
+from bot.local.server import LocalWorkspace
+from bot.servers.http import ProcessStatus, build, serve
 from bot.settings import Settings
 from bot.slack.client import open_client
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -106,3 +111,23 @@ async def test_nothing_follows_a_redirect_to_another_server(call: Callable[[str]
         await call(moved.url)
         assert moved.asked
         assert elsewhere.requests == []
+
+
+async def answers(host: str, port: int) -> bool:
+    with suppress(ConnectionRefusedError):
+        _, writer = await asyncio.open_connection(host, port)
+        writer.close()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
+async def test_the_pages_listen_only_on_the_address_that_was_asked_for(host: str) -> None:
+    async with serve(build(ProcessStatus()), host=host) as port:
+        assert [other for other in ("127.0.0.1", "127.0.0.2") if await answers(other, port)] == [host]
+
+
+async def test_the_local_workspace_listens_only_on_loopback() -> None:
+    async with LocalWorkspace() as workspace:
+        port = urlsplit(workspace.url).port or 0
+        assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]
