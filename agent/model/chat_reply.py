@@ -2,7 +2,8 @@
 
 A reply comes whole or in chunks, and servers may leave out any field. The result does not depend on where a stream is
 cut, and at most ``MAX_TAG`` characters are held back. Inside thinking only its own closing tag counts, so a model that
-reasons about ``<answer>`` leaks nothing.
+reasons about ``<answer>`` leaks nothing. A tag in the middle of an answer is text, which verification fails: an answer
+about such tags must not lose words, nor may thinking show.
 """
 
 import json
@@ -29,6 +30,7 @@ _WORDS = r"thinking|think|thoughts?|reasoning|answer"
 _OTHER_TAGS = ("[THINK]", "[/THINK]", "◁think▷", "◁/think▷")  # of Magistral and Kimi
 _TAG = re.compile(rf"(?i:<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>)|{'|'.join(map(re.escape, _OTHER_TAGS))}")
 _SLASH_AND_WORD = re.compile(r"[<\[◁]\s*+(/?)\s*+([A-Za-z])")
+_GOES_ON = re.compile(r"[ \t]+[a-zà-ÿ\[(]|[.,;:)]")  # a sentence, after the tag that it names
 
 
 def _may_become_tag(text: str) -> bool:
@@ -52,21 +54,22 @@ class TagStream:
     in_answer: bool = False  # it is still open
     length: int = 0  # characters that may be part of the draft
     _in_thinking: bool = False
-    _thinking_ended: bool = False
+    _has_words: bool = False  # the open answer
     _section: int = 0
-    _untagged_from: int = 0
     _held: str = ""
     _last: str = ""  # the character before the held text
-    _pieces: list[TypedText] = field(default_factory=list)
+    _answers: list[TypedText] = field(default_factory=list)
+    _received: list[str] = field(default_factory=list)
 
     def feed(self, chunk: str) -> list[TypedText]:
         """Return the text that can be classified now that ``chunk`` has arrived."""
+        self._received.append(chunk)
         text = self._held + chunk
         typed: list[TypedText] = []
         start = 0
         for tag in _TAG.finditer(text):
-            slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
-            is_answer, before = word in "aA", text[tag.start() - 1] if tag.start() else self._last
+            slash, is_answer = _read_tag(tag)
+            before = text[tag.start() - 1] if tag.start() else self._last
             is_named = before == "`" and not (slash or is_answer)  # an answer about "`<think>`"
             if is_named or tag.end() - tag.start() > MAX_TAG:
                 continue
@@ -89,10 +92,10 @@ class TagStream:
 
     @property
     def draft(self) -> str:
-        """The text to verify, stripped: the answers as paragraphs, else the untagged text after the last thinking."""
+        """The text to verify, stripped: the answers as paragraphs, else the text after the thinking that opens it."""
         if not self.answered:
-            return "".join(piece.text for piece in self._pieces if piece.section >= self._untagged_from).strip()
-        answers = groupby((each for each in self._pieces if each.kind == "answer"), key=attrgetter("section"))
+            return _after_thinking("".join(self._received)).strip()
+        answers = groupby(self._answers, key=attrgetter("section"))
         return "\n\n".join(filter(None, ("".join(each.text for each in run).strip() for _, run in answers)))
 
     def _emit(self, typed: list[TypedText], text: str) -> None:
@@ -100,9 +103,10 @@ class TagStream:
             return
         kind: Kind = "thinking" if self._in_thinking else "answer" if self.in_answer else "untagged"
         typed.append(TypedText(kind, text, self._section))
-        if kind != "thinking":
-            self._pieces.append(typed[-1])
-            self.length += len(text)
+        if kind == "answer":
+            self._answers.append(typed[-1])
+            self._has_words = self._has_words or not text.isspace()
+        self.length += len(text) * (kind != "thinking")
 
     def _turn(self, tag: str) -> bool:
         """Change the state for a tag, and return whether it is dropped.
@@ -113,19 +117,41 @@ class TagStream:
         match tag:
             case "answer" if not (self.in_answer or self._in_thinking):
                 self.answered = self.in_answer = True
+                self._has_words = False
             case "/answer" if self.in_answer:
                 self.in_answer = self._in_thinking = False
-            case "thinking" if not self._in_thinking:
+            case "thinking" if not (self._in_thinking or (self.in_answer and self._has_words)):
                 self._in_thinking = True
             # Even without an opening tag: some chat templates open the thinking for the model.
             case "/thinking" if self._in_thinking or not self.in_answer:
-                self._in_thinking, self._thinking_ended = False, True
+                self._in_thinking = False
             case _:
-                return tag != "/thinking"
+                return self._in_thinking or "answer" in tag
         self._section += 1
-        if tag == "/thinking" or (tag == "thinking" and not self._thinking_ended):
-            self._untagged_from = self._section
         return True
+
+
+def _read_tag(tag: re.Match[str]) -> tuple[str, bool]:
+    """Return the slash of a closing tag, or an empty text, and whether it is a tag of an answer."""
+    slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
+    return slash, word in "aA"
+
+
+def _after_thinking(text: str) -> str:
+    """Return a reply without answer tags after its last thinking; empty if it begins with thinking that has no end.
+
+    Some chat templates open the thinking, so that the reply has only its end. A tag that a sentence names is text.
+    """
+    begin, opened = 0, False
+    for tag in _TAG.finditer(text):
+        slash, is_answer = _read_tag(tag)
+        if is_answer or text[tag.start() - 1 : tag.start()] == "`":
+            continue
+        if not slash:
+            opened = opened or not text[begin : tag.start()].strip()
+        elif opened or not _GOES_ON.match(text, tag.end()):
+            begin, opened = tag.end(), False
+    return "" if opened else _TAG.sub(lambda tag: "" if _read_tag(tag)[1] else tag[0], text[begin:])
 
 
 def draft_of(text: str) -> str:

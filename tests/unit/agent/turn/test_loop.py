@@ -427,3 +427,14 @@ async def test_a_step_without_effect_is_refused_before_the_answer_is_written() -
     model = ScriptedModel([GOOD], decisions=[ToolCalls(calls=(ToolCall(call_id="x", tool="broken"),))])
     await Story(model, PassageTool(LIMITS), BrokenTool()).ask()
     assert [len(context.results) for context in model.decided] == [1, 2, 3, 3], "a failed call may be tried twice"
+
+
+@pytest.mark.parametrize("text", ["Set <thought> to see it [1].", "[THINK] begins it, [/THINK] ends it [1]."])
+@pytest.mark.parametrize("form", ["<answer>{}</answer>", "{}"])
+async def test_an_answer_about_a_mark_of_thinking_loses_no_words(text: str, form: str) -> None:
+    whole = f"Each key may send 120 requests a minute [1]. {text} Then wait a minute [1]."
+    story = Story(ScriptedModel([form.format(whole), GOOD]))
+    outcome = await story.ask()
+    assert isinstance(outcome, Answered)
+    assert story.model.written[1].previous_draft == whole  # people get no part of it
+    assert outcome.answer.attempts == 2
