@@ -1,13 +1,14 @@
-"""Counters of turns in Redis, one hash per UTC day, kept for 400 days.
+"""Counters of turns in Redis, one hash per UTC day, kept for 400 days. A process writes what it counted once a second.
 
 The pass rate is answered out of answered, partial and failed verification; refused is shown separately.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -15,9 +16,14 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
+import structlog
 from pydantic import TypeAdapter, ValidationError
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
+log = structlog.get_logger()
+WRITE_S: Final = 1.0  # a write for each turn would be a third of its commands
+LAST_WRITE_TIMEOUT_S: Final = 2.0  # when the process stops
 DAY_TTL = timedelta(days=400)
 """A year, plus a month for comparison with the previous year."""
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
@@ -200,33 +206,46 @@ class Stats:
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
         self._prefix = prefix
+        self._unwritten: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by key
 
-    def key(self, moment: datetime) -> str:
-        """Return the key of the counters of a UTC day."""
-        return f"{self._prefix}:stats:{_day(moment)}"
+    def count(self, amounts: Mapping[str, int], *, team: str = "", now: datetime | None = None) -> None:
+        """Add amounts to the day's counters and, with ``team``, to those of this workspace."""
+        day = _day(now or datetime.now(UTC))
+        for prefix in (self._prefix, f"{self._prefix}:{team}")[: 2 if team else 1]:
+            self._unwritten[f"{prefix}:stats:{day}"].update(amounts)
 
-    async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
-        """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
-        await self._add(increments(turn), now or datetime.now(UTC))
+    async def write(self) -> None:
+        """Store what was counted since the last call. If Redis cannot take it, it is lost."""
+        counted, self._unwritten = self._unwritten, defaultdict(Counter)
+        try:
+            for key, amounts in counted.items():
+                async with self._redis.pipeline(transaction=True) as pipe:  # so that a day always gets its expiry
+                    for name, amount in amounts.items():
+                        pipe.hincrby(key, name, amount)
+                    pipe.expire(key, DAY_TTL)
+                    await pipe.execute()
+        except RedisError as error:
+            log.warning("stats_not_recorded", error_type=type(error).__name__)
 
-    async def record_embedding(self, model: str, tokens: int) -> None:
-        """Add tokens of an embedding model to the day. Raises ``redis.exceptions.RedisError``."""
-        await self._add({f"tokens_in:{model}": tokens, "usage:prompt_tokens": tokens}, datetime.now(UTC))
-
-    async def _add(self, counts: Mapping[str, int], moment: datetime) -> None:
-        async with self._redis.pipeline(transaction=True) as pipe:  # so that a day always gets its expiry
-            for name, amount in counts.items():
-                pipe.hincrby(self.key(moment), name, amount)
-            pipe.expire(self.key(moment), DAY_TTL)
-            await pipe.execute()
+    async def keep_writing(self) -> None:
+        """Write what is counted, until cancelled."""
+        try:
+            while True:
+                await asyncio.sleep(WRITE_S)
+                await self.write()
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
+                    await self.write()
 
     async def read(self, days: int, *, now: datetime | None = None) -> Summary:
         """Return the last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
+        await self.write()
         today = now or datetime.now(UTC)
         dates = [today - timedelta(days=back) for back in reversed(range(days))]
         async with self._redis.pipeline(transaction=False) as pipe:  # reads only
             for date in dates:
-                pipe.hgetall(self.key(date))
+                pipe.hgetall(f"{self._prefix}:stats:{_day(date)}")
             found = await pipe.execute()
         tallies = {
             _day(date): Tally(counts={name: int(n) for name, n in raw.items() if _COUNT.fullmatch(n)})

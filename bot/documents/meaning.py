@@ -70,7 +70,10 @@ async def keep_vectors_current(
         while True:
             await _make(meaning, None)
             if stats:
-                await _count_tokens(meaning, stats, counted)
+                new = Counter(meaning.embedder.tokens) - counted
+                counted += new
+                for model, tokens in new.items():
+                    stats.count({f"tokens_in:{model}": tokens, "usage:prompt_tokens": tokens})
             await asyncio.sleep(again_s)
 
     async with background_tasks() as tasks:
@@ -90,16 +93,3 @@ async def _make(meaning: SemanticRanker, progress: Callable[[int, int], None] | 
         return
     except (KnowledgeAwayError, sqlite3.Error, OSError) as error:
         log.warning("vectors_not_made", error_type=type(error).__name__)
-
-
-async def _count_tokens(meaning: SemanticRanker, stats: Stats, counted: Counter[str]) -> None:
-    """Add the tokens since the last count to the day's figures."""
-    new = Counter(meaning.embedder.tokens) - counted
-    from redis.exceptions import RedisError  # noqa: PLC0415 - only Orion that serves counts
-
-    try:
-        for model, tokens in new.items():
-            await stats.record_embedding(model, tokens)
-            counted[model] += tokens
-    except RedisError as error:
-        log.warning("embedding_tokens_not_counted", error_type=type(error).__name__)

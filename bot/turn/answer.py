@@ -313,7 +313,7 @@ class Answering:
             if isinstance(outcome, Silent):
                 await live_view.stop_updates()
                 await self._stay_silent(job, job.without_context(after), live_view.streamed)
-                await observer.record_end(outcome)
+                observer.record_end(outcome)
                 return OK
             decided = OutboxEntry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
             written = decided.to_json()
@@ -328,11 +328,11 @@ class Answering:
                     if failure.again_s:
                         live_view.status.keeps_text = True  # the answer waits under Slack's limits
                     if not failure.permanent:  # a later try posts the outbox entry without counting it
-                        await observer.record_end(outcome)
+                        observer.record_end(outcome)
                     raise
                 if live_view.streamed.state == "unknown":  # Slack may still begin the stream
                     await self.at.recheck_later(job)
-            await observer.record_end(outcome)
+            observer.record_end(outcome)
         return entry
 
     async def _stay_silent(self, job: Job, state: ThreadState, streamed: StreamedMessage) -> None:

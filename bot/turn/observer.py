@@ -29,7 +29,7 @@ from observability.langfuse.datasets import send_correction
 from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, TurnTrace
 from observability.metrics import Metrics
 from observability.redaction import known_secrets
-from observability.stats import Stats, TurnFigures
+from observability.stats import Stats, TurnFigures, increments
 
 log = structlog.get_logger()
 
@@ -137,7 +137,7 @@ class TurnObserver:
         except RedisError as error:
             log.warning("record_not_kept", error_type=type(error).__name__)
 
-    async def record_end(self, outcome: TurnOutcome) -> None:
+    def record_end(self, outcome: TurnOutcome) -> None:
         """Count the delivered turn, and score its trace."""
         self.over = True
         name, seconds, metrics = outcome.name, self._elapsed_s(), self.observers.metrics
@@ -148,13 +148,8 @@ class TurnObserver:
         metrics.turns.labels(name).inc()
         metrics.turn_seconds.labels(name).observe(seconds)
         metrics.deliveries.labels("answer").inc()
-        try:
-            figures = self._figures(outcome, seconds)
-            await self.observers.stats.record(figures)
-            if self.observers.per_team:
-                await self.observers.stats_of(self.question.thread.team).record(figures)
-        except RedisError as error:
-            log.warning("stats_not_recorded", error_type=type(error).__name__)
+        team = self.question.thread.team if self.observers.per_team else ""
+        self.observers.stats.count(increments(self._figures(outcome, seconds)), team=team)
 
     def _elapsed_s(self) -> float:
         """Return seconds since the turn began. Its total so far includes the wait in the mailbox."""
@@ -331,8 +326,11 @@ async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "ori
     """The watchers of one process. On leaving, the remaining data is sent within a deadline."""
     stats, records = Stats(redis, prefix=prefix), TurnRecords(redis, prefix=prefix)
     tracer = open_tracer(settings)
-    try:
-        per_team = settings.many_workspaces
-        yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer, per_team=per_team)
-    finally:
-        await tracer.aclose()
+    async with background_tasks() as tasks:
+        writing = tasks.create_task(stats.keep_writing(), name="stats")
+        try:
+            per_team = settings.many_workspaces
+            yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer, per_team=per_team)
+        finally:
+            writing.cancel()
+            await tracer.aclose()

@@ -81,12 +81,12 @@ class UnaskedAnswers:
                 observer.counter = counter
                 outcome, state = await engine.run(question, state, emit=observer)
                 if not (is_certain(outcome) and await self._is_still_open(job, counter)):
-                    await observer.record_end(SILENT)
+                    observer.record_end(SILENT)
                     return OK
                 answer_key = replace(job.answer_key("unasked"), lease_check=lambda: _require_recent(job))
                 async with observer.during_delivery(outcome):
                     messages = await self.at.delivery.post_answer(job.place, outcome.answer, answer_key)
-                await observer.record_end(outcome)
+                observer.record_end(outcome)
         await stores.listening.count_post(job.place.team, job.place.channel)
         await stores.thread_modes.set(job.place, "engaged")
         await stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))

@@ -17,7 +17,7 @@ from bot.queue.queue import Depth, Mailbox
 from bot.redis.client import client_of
 from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
-from observability.stats import Stats, TurnFigures
+from observability.stats import Stats, TurnFigures, increments
 from tests.support.redis_fleet import Fleet, cancellations_lost, cluster, sentinel
 from tests.support.waiting import wait_until
 
@@ -97,8 +97,11 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
     assert await mailbox.finish(claimed, "dead", reason="r")
     with pytest.raises(StateFenced):
         await states.save(thread, saved, fence=claimed.fence)
-    await Stats(redis).record(TurnFigures(outcome="answered", errors=(1, 0)))
-    assert (await Stats(redis).read(3)).answered == 1
+    stats = Stats(redis)
+    stats.count(increments(TurnFigures(outcome="answered", errors=(1, 0))), team="T1")
+    await stats.write()
+    for prefix in ("orion", "orion:T1"):
+        assert (await Stats(redis, prefix=prefix).read(3)).answered == 1
     await ThreadModes(redis).set(thread, "engaged")
     assert await ThreadModes(redis).get(thread) == "engaged"
     await TurnRecords(redis).save_feedback("t1", "U1", good=True)

@@ -36,9 +36,9 @@ REFUSED = TurnFigures(outcome="refused", reason="not_in_sources", latency_ms=100
 async def test_outcomes_of_turns_are_counted_per_day(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     for turn in (FIRST, REPAIRED, RETRIED, PARTIAL, FAILED, DOWN, REFUSED):
-        await stats.record(turn, now=NOON)
-    await stats.record(FIRST, now=NOON - timedelta(days=1))
-    await stats.record(FIRST, now=NOON - timedelta(days=9))
+        stats.count(increments(turn), now=NOON)
+    stats.count(increments(FIRST), now=NOON - timedelta(days=1))
+    stats.count(increments(FIRST), now=NOON - timedelta(days=9))
     summary = await stats.read(7, now=NOON)
     assert list(summary.days) == ["2026-05-03", "2026-05-04"]
     today = summary.days["2026-05-04"]
@@ -66,7 +66,9 @@ async def test_outcomes_of_turns_are_counted_per_day(redis_client: Redis) -> Non
 
 
 async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
-    await Stats(redis_client).record(FIRST)
+    stats = Stats(redis_client)
+    stats.count(increments(FIRST))
+    await stats.write()
     (key,) = await redis_client.keys("orion:stats:*")
     assert 0 <= DAY_TTL.total_seconds() - await redis_client.ttl(key) < 60
     assert (await Stats(redis_client).read(1)).turns == 1
@@ -74,7 +76,7 @@ async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
 
 async def test_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> None:
     stats = Stats(redis_client)
-    await stats.record(FIRST, now=NOON)
+    stats.count(increments(FIRST), now=NOON)
     out = io.StringIO()
     Console(file=out, width=80).print(stats_table(await stats.read(3, now=NOON)))
     text = out.getvalue()
@@ -85,8 +87,8 @@ async def test_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> N
 
 async def test_the_table_reads_well(redis_client: Redis) -> None:
     stats = Stats(redis_client)
-    await stats.record(PARTIAL, now=NOON)
-    await stats.record(FAILED, now=NOON)
+    stats.count(increments(PARTIAL), now=NOON)
+    stats.count(increments(FAILED), now=NOON)
     out = io.StringIO()
     Console(file=out, width=120).print(stats_table(await stats.read(3, now=NOON)))
     Console(file=out, width=120).print(stats_table(await stats.read(3, now=NOON + timedelta(days=90))))
@@ -111,10 +113,10 @@ def table_cells(summary: Summary, by: By, prices: str, folder: Path) -> list[lis
 async def test_figures_are_given_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
     stats = Stats(redis_client)
     used = {"m-1": (1_000_000, 400_000, 100_000), "m-2": (10, 0, 5)}
-    await stats.record(replace(FIRST, channel="C1", tokens=used), now=NOON)
-    await stats.record(replace(PARTIAL, channel="C1"), now=NOON)
-    await stats.record(replace(FAILED, channel="direct"), now=NOON)
-    await stats.record(replace(REFUSED, channel="C2"), now=NOON)
+    stats.count(increments(replace(FIRST, channel="C1", tokens=used)), now=NOON)
+    stats.count(increments(replace(PARTIAL, channel="C1")), now=NOON)
+    stats.count(increments(replace(FAILED, channel="direct")), now=NOON)
+    stats.count(increments(replace(REFUSED, channel="C2")), now=NOON)
     summary = await stats.read(1, now=NOON)
     channels = table_cells(summary, "channel", PRICES, tmp_path)
     for row in ("C1 2 50.0 % 1 1 0", "C2 1 – 0 0 0", "direct 1 0.0 % 0 0 1", "all 4 33.3 % 1 1 1"):

@@ -15,7 +15,7 @@ from bot.cli.output import local_prefix
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.stores.turn_records import TurnRecords
-from observability.stats import Stats, TurnFigures
+from observability.stats import Stats, TurnFigures, increments
 from tests.support.orion_command import Terminal
 
 
@@ -145,8 +145,10 @@ def test_a_decision_on_dead_letters_needs_their_ids(arguments: list[str], termin
 def record_turns(url: str, count: int, prefix: str = "orion", **figures: Any) -> None:
     async def run() -> None:
         async with Redis.from_url(url, decode_responses=True) as redis:
+            stats = Stats(redis, prefix=prefix)
             for _ in range(count):
-                await Stats(redis, prefix=prefix).record(TurnFigures(outcome="answered", errors=(0,), **figures))
+                stats.count(increments(TurnFigures(outcome="answered", errors=(0,), **figures)))
+            await stats.write()
 
     asyncio.run(run())
 

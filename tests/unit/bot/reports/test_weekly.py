@@ -26,7 +26,7 @@ from bot.reports.weekly import WeeklyReports, latest_due
 from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
-from observability.stats import Stats, TurnFigures
+from observability.stats import Stats, TurnFigures, increments
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.support.orion_running import settings_in
 from tests.support.services import UnusedHandler, observers_over
@@ -128,8 +128,9 @@ async def fill(setting: Setting) -> None:
     figures = TurnFigures(
         outcome="answered", errors=(0,), tokens={"m": (1_000_000, 0, 0)}, usage={"prompt_tokens": 1_000_000}
     )
-    await stats.record(figures, now=DUE - timedelta(days=2))
-    await stats.record(TurnFigures(outcome="failed", reason="verification"), now=DUE - timedelta(days=9))
+    stats.count(increments(figures), now=DUE - timedelta(days=2))
+    stats.count(increments(TurnFigures(outcome="failed", reason="verification")), now=DUE - timedelta(days=9))
+    await stats.write()
 
 
 async def test_a_report_shows_the_week_and_no_text_of_private_places(setting: Setting) -> None:

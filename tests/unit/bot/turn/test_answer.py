@@ -24,7 +24,6 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import OutboxEntry
 from bot.turn import recovery
 from bot.turn.status import Pace
-from observability.stats import Stats
 from tests.support.local_slack import CHANNEL
 from tests.support.team_bot import GOOD, TeamBot, lose, run_rechecks, team_bot
 from tests.support.waiting import wait_until
@@ -121,7 +120,7 @@ async def test_a_stop_interrupted_by_a_redis_outage_counts_when_slack_resends_it
     assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
 
-async def test_an_outage_of_slack_uses_up_no_tries(redis_client: Redis, at: TeamBot) -> None:
+async def test_an_outage_of_slack_uses_up_no_tries(at: TeamBot) -> None:
     at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
     place, _ = await at.ask()
     at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
@@ -133,7 +132,7 @@ async def test_an_outage_of_slack_uses_up_no_tries(redis_client: Redis, at: Team
     assert await at.handle() == OK
     assert len(at.model.written) == 1
     assert "120 requests" in at.posted_texts(place)[0]
-    assert (await Stats(redis_client).read(1)).turns == 1, "counted once, however late it is delivered"
+    assert (await at.services.observers.stats.read(1)).turns == 1, "counted once, however late it is delivered"
 
 
 @pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
