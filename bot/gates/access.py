@@ -101,31 +101,31 @@ def _needs_channel(visit: Visit, access: Access) -> bool:
     return not (access.allow_external or visit.channel_checked or private)
 
 
-async def check_access(job: Job, at: TeamServices) -> Ending | None:
+async def check_access(job: Job, services: TeamServices) -> Ending | None:
     """End a message of a person who may not ask here, and tell only them why. It waits while Slack is down."""
     incoming, visit = job.incoming, visit_of(job.incoming, job.facts)
     if incoming.kind == "hand_off":  # a click, for which Slack is asked again
         visit = replace(visit, person=None, fresh=True)
     try:
-        refusal = incoming.refused or await find_refusal(visit, at.access, at.people)
+        refusal = incoming.refused or await find_refusal(visit, services.access, services.people)
     except DeliveryFailed as failure:
         log.warning("person_not_known_yet", reason=failure.reason)
         if job.claimed.waited_s > MAX_LOOKUP_WAIT_S:
             return give_up("Slack did not say who asked")
         if job.claimed.waited_s > NOTICE_AFTER_S and incoming.addressed != "follow_up":
-            await at.notify_person_once(incoming, "checking", incoming.ts)
+            await services.notify_person_once(incoming, "checking", incoming.ts)
         return give_back(failure.again_s or job.gate_wait_s)
     if refusal:
-        return await _reject(job, at, refusal)
+        return await _reject(job, services, refusal)
     engaged = job.facts.thread_mode == "engaged"
     if incoming.addressed == "mention" and incoming.costs_tokens and job.facts.is_wanted and not engaged:
-        await at.stores.thread_modes.set(incoming.thread, "engaged", if_unknown=True)
+        await services.stores.thread_modes.set(incoming.thread, "engaged", if_unknown=True)
     return None
 
 
-async def _reject(job: Job, at: TeamServices, refusal: str) -> Ending:
+async def _reject(job: Job, services: TeamServices, refusal: str) -> Ending:
     failure: DeliveryFailed | None = None
-    incoming, thread_modes = job.incoming, at.stores.thread_modes
+    incoming, thread_modes = job.incoming, services.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     direct = incoming.thread.channel.startswith("D")
     subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal  # once a day
@@ -134,7 +134,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> Ending:
     # Never reply to a person who did not address Orion.
     if incoming.addressed != "follow_up" and not incoming.through_app:
         name = refusal if refusal in _REFUSALS_WITH_TEXT else "unknown_person"
-        failure = await at.notify_person_once(incoming, name, subject)
+        failure = await services.notify_person_once(incoming, name, subject)
     if failure and failure.permanent and refusal == "unknown_channel":  # for example, Orion was removed from it
         return give_up(failure.reason)
     if incoming.refused or direct or incoming.kind == "stop":
@@ -146,7 +146,7 @@ async def _reject(job: Job, at: TeamServices, refusal: str) -> Ending:
     return OK
 
 
-async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
+async def check_allowance(job: Job, services: TeamServices) -> Ending | None:
     """Let the message pass, make it wait for the end of a pause, or say that a budget is used up."""
     facts = job.facts
     if not job.incoming.costs_tokens or not facts.is_wanted:
@@ -155,13 +155,13 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
             if job.addressed:
-                await _post_pause_notice(job, at, facts.pause)
+                await _post_pause_notice(job, services, facts.pause)
             return give_back(job.gate_wait_s)  # it is claimed, so that deletions still work (decision 5)
         if facts.exhausted is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.exhausted)
         if job.addressed:
-            await _post_budget_notice(job, at, facts.exhausted)
+            await _post_budget_notice(job, services, facts.exhausted)
     except DeliveryFailed as failure:
         log.warning("notice_not_delivered", reason=failure.reason)
         if failure.permanent:
@@ -170,24 +170,25 @@ async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
     return OK
 
 
-async def _post_budget_notice(job: Job, at: TeamServices, holder: Holder) -> None:
+async def _post_budget_notice(job: Job, services: TeamServices, holder: Holder) -> None:
     incoming = job.incoming
-    language, left = await at.people.message_language(incoming), duration_text(at.stores.budgets.seconds_until_reset)
+    language = await services.people.message_language(incoming)
+    left = duration_text(services.stores.budgets.seconds_until_reset)
     text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
     if incoming.kind == "edit":
-        await at.notify_person(incoming, text)  # the answer to the earlier words stays as it is
+        await services.notify_person(incoming, text)  # the answer to the earlier words stays as it is
     else:
-        await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
+        await services.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
-async def _post_pause_notice(job: Job, at: TeamServices, pause: Pause) -> None:
+async def _post_pause_notice(job: Job, services: TeamServices, pause: Pause) -> None:
     """Post once per thread and pause; for an edit only to its author. The answer comes later."""
-    incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
+    incoming, mailbox, name = job.incoming, services.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.has_mark(job.claimed.thread, name):
         return
-    text = f"{say('paused', await at.people.message_language(incoming))}\n{escape(pause.reason)}".rstrip()
+    text = f"{say('paused', await services.people.message_language(incoming))}\n{escape(pause.reason)}".rstrip()
     if incoming.kind == "edit":
-        await at.notify_person(incoming, text)
+        await services.notify_person(incoming, text)
     else:
-        await at.delivery.post_notice(incoming.thread, text, f"{incoming.ts}:{name}", job.lease.require)
+        await services.delivery.post_notice(incoming.thread, text, f"{incoming.ts}:{name}", job.lease.require)
     await mailbox.mark(job.claimed, name, "told", ttl_s=PAUSE_NOTICE_TTL_S)

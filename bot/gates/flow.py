@@ -45,7 +45,7 @@ _EMOJI_PARTS: Final = frozenset({"So", "Sk", "Mn", "Me", "Cf"})  # signs, skin t
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 
-async def check_follow_up(job: Job, at: TeamServices) -> Ending | None:
+async def check_follow_up(job: Job, services: TeamServices) -> Ending | None:
     """Let a follow-up pass only if Orion was addressed in its thread and not muted since.
 
     If Redis does not know the thread, ask Slack until it replies.
@@ -57,22 +57,22 @@ async def check_follow_up(job: Job, at: TeamServices) -> Ending | None:
         is_unknown = job.facts.thread_mode is None and not job.facts.state.version
         return OK if follows_up and (is_unknown or job.facts.thread_mode == "muted") else None
     try:
-        thread_mode = await _recall_thread_mode(incoming, at)
+        thread_mode = await _recall_thread_mode(incoming, services)
     except DeliveryFailed as failure:
         log.warning("thread_mode_not_recalled", reason=failure.reason)
         return OK if failure.permanent else give_back(failure.again_s or RETRY_S)
     return None if thread_mode == "engaged" else OK
 
 
-async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMode:
+async def _recall_thread_mode(incoming: Incoming, services: TeamServices) -> ThreadMode:
     """Return the thread's mode when the message was written. A later mention does not count."""
-    thread_modes, thread = at.stores.thread_modes, incoming.thread
+    thread_modes, thread = services.stores.thread_modes, incoming.thread
     mode = await thread_modes.get(thread)
     if mode in {"unknown", "muted"}:
         return mode
     if (noted := await thread_modes.load_lookup(thread, incoming.ts)) is not None:
         return noted
-    earlier = await at.delivery.reader.read_conversation(thread, before=incoming.ts, limit=MAX_MESSAGES)
+    earlier = await services.delivery.reader.read_conversation(thread, before=incoming.ts, limit=MAX_MESSAGES)
     own = [message.text for message in earlier.messages if message.role == "assistant"]
     recalled: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
     await thread_modes.save_lookup(thread, incoming.ts, recalled)
@@ -82,7 +82,7 @@ async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMod
     return recalled
 
 
-async def check_bystander(job: Job, at: TeamServices) -> Ending | None:
+async def check_bystander(job: Job, services: TeamServices) -> Ending | None:
     """Record a bystander's message while Orion waits for an answer, and tell them once how to ask.
 
     A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
@@ -98,8 +98,8 @@ async def check_bystander(job: Job, at: TeamServices) -> Ending | None:
         return None
     if all(message.ts != incoming.ts for message in state.history):
         remark = ThreadMessage(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
-        await at.stores.save(job.claimed, incoming.thread, with_messages(state, remark))
-        await at.notify_person_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
+        await services.stores.save(job.claimed, incoming.thread, with_messages(state, remark))
+        await services.notify_person_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))
     return OK
 
@@ -110,7 +110,7 @@ def is_emoji(text: str) -> bool:
     return bool(text.strip()) and all(unicodedata.category(one) in _EMOJI_PARTS or one in "‼⁉〰〽" for one in rest)
 
 
-async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
+async def check_late_question(job: Job, services: TeamServices) -> Ending | None:
     """End a question that is old or waited long, as from a restored backup, if the thread or Slack has an answer."""
     incoming, waited_s = job.incoming, job.claimed.waited_s  # a shortcut has no event_ts
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
@@ -119,7 +119,7 @@ async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
     # The thread's history proves nothing: the turn of a later question may have read this one from Slack.
     is_answered = incoming.ts in job.facts.state.posted
     try:
-        posts = () if is_answered else await at.delivery.reader.find_posts(incoming.thread, incoming.ts)
+        posts = () if is_answered else await services.delivery.reader.find_posts(incoming.thread, incoming.ts)
     except DeliveryFailed as failure:
         # Slack's limits do not delay a long queue further. Only a question that Slack sends again has to wait.
         goes_on = failure.permanent or (failure.is_limited and late_s < LATE_S)
@@ -130,18 +130,18 @@ async def check_late_question(job: Job, at: TeamServices) -> Ending | None:
     return None
 
 
-async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
+async def handle_overheard(job: Job, services: TeamServices) -> Ending | None:
     """Mute or unmute the channel, or let a question pass to its answer. Everything else ends here."""
     incoming = job.incoming
     try:
-        if await find_refusal(visit_of(incoming, job.facts), at.access, at.people):
+        if await find_refusal(visit_of(incoming, job.facts), services.access, services.people):
             return OK
         if incoming.kind in {"mute", "unmute"}:
             muted, team, channel = incoming.kind == "mute", incoming.thread.team, incoming.thread.channel
-            await at.stores.listening.set_muted(team, channel, muted=muted)
+            await services.stores.listening.set_muted(team, channel, muted=muted)
             name = "listening_muted" if muted else "listening_unmuted"
-            text = say(name, await at.people.message_language(incoming))
-            await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
+            text = say(name, await services.people.message_language(incoming))
+            await services.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
             return OK
     except DeliveryFailed as failure:
         log.info("overheard_message_dropped", reason=failure.reason)
@@ -179,11 +179,11 @@ class Flow:
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Carry out the message. Returns its ending in the mailbox. Raises ``LeaseLost`` and ``RedisError``."""
         lease.require()  # after a pause of this process, another worker may run the turn already
-        schema, message = read_body(claimed.body)
+        services, (schema, message) = self.answering.services, read_body(claimed.body)
         if message is None:
             return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
         if isinstance(message, Recheck):
-            return await run_recheck(message, claimed, lease, self.answering.at.stores, self.answering.at.delivery)
+            return await run_recheck(message, claimed, lease, services.stores, services.delivery)
         try:
             job = await self._job(claimed, lease, message)
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
@@ -192,7 +192,7 @@ class Flow:
                 overheard = job.incoming.addressed == "overheard"
                 # A newer version's message may be of an unknown kind: it passes, and nothing happens.
                 for gate in self.gates.get("overheard" if overheard else job.incoming.kind, ()):
-                    if (ending := await gate(job, self.answering.at)) is not None:
+                    if (ending := await gate(job, services)) is not None:
                         return ending
                 return await (self.unasked if overheard else self.answering).answer(job)
         except asyncio.CancelledError:
@@ -205,25 +205,25 @@ class Flow:
         _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
-        job, access = await self._job(claimed, lease, message), self.answering.at.access
+        job, access = await self._job(claimed, lease, message), self.answering.services.access
         if message.refused or cached_refusal(visit_of(message, job.facts), access) or not job.addressed:
             return
         if message.kind == "hand_off":
-            await notify_failure(job, self.answering.at)
+            await notify_failure(job, self.answering.services)
         else:
             await self.answering.notify_given_up(job, reason)
 
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
-        at, turn_id = self.answering.at, incoming.turn_id
+        services, turn_id = self.answering.services, incoming.turn_id
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
-            await at.stores.budgets.release(turn_id, incoming)
+            await services.stores.budgets.release(turn_id, incoming)
         if claimed.waited_s > ACCESS_TTL_S:  # its channel may be shared with another organisation by now
             incoming = replace(incoming, vouched=False)
-        facts = await read_facts(at.stores, incoming, turn_id, claimed.id)
+        facts = await read_facts(services.stores, incoming, turn_id, claimed.id)
         if incoming.costs_tokens:  # the time of a pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        language = at.channels.of(incoming.thread.team, incoming.thread.channel).language
+        language = services.channels.of(incoming.thread.team, incoming.thread.channel).language
         return Job(claimed=claimed, lease=lease, incoming=incoming, facts=facts, channel_language=language)
 
 

@@ -34,78 +34,78 @@ _MAX_QUESTION_CHARS: Final = 2_500
 _CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")  # Slack would show half an entity as it is
 
 
-async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
+async def handle_hand_off(job: Job, services: TeamServices) -> Ending:
     """Ask people. The message is a click on the button."""
     incoming = job.incoming
-    record = await at.observers.records.load_for(incoming.text, incoming.thread) or {}
-    language, handoff = detect_language(string(record, "question")), at.handoff.in_channel(incoming.thread)
+    record = await services.observers.records.load_for(incoming.text, incoming.thread) or {}
+    language, handoff = detect_language(string(record, "question")), services.handoff.in_channel(incoming.thread)
     try:
-        await _ask_people(job, at, record, handoff, language)
+        await _ask_people(job, services, record, handoff, language)
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
         if not failure.permanent and job.claimed.waited_s < MAX_WAIT_S:
             return give_back(failure.again_s or RETRY_S)
-        await notify_failure(job, at, language)
+        await notify_failure(job, services, language)
     return OK
 
 
-async def notify_failure(job: Job, at: TeamServices, language: str | None = None) -> None:
+async def notify_failure(job: Job, services: TeamServices, language: str | None = None) -> None:
     """Say in the thread that people could not be asked. The next click counts again."""
     incoming = job.incoming
     for event_id in incoming.event_ids:
-        await at.stores.redis.delete(at.stores.mailbox.key(job.claimed.thread, "seen", event_id))
+        await services.stores.redis.delete(services.stores.mailbox.key(job.claimed.thread, "seen", event_id))
     with suppress(DeliveryFailed):
         text = say("hand_off_failed", language)
-        await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
+        await services.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
 async def _ask_people(
-    job: Job, at: TeamServices, record: Mapping[str, Any], handoff: HandOffPlace, language: str | None
+    job: Job, services: TeamServices, record: Mapping[str, Any], handoff: HandOffPlace, language: str | None
 ) -> None:
     incoming, name = job.incoming, f"handed:{job.incoming.text}"  # the click's text is the turn's id
     place = await handoff.find(incoming.thread)
     group = f"<!subteam^{handoff.name}>" if handoff.is_group else ""
-    if not await at.stores.mailbox.has_mark(job.claimed.thread, name):
-        blocks, text = await _build_post(incoming, at, record, place, group)
-        await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
-        await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=MARK_TTL_S)
+    if not await services.stores.mailbox.has_mark(job.claimed.thread, name):
+        blocks, text = await _build_post(incoming, services, record, place, group)
+        await services.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
+        await services.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=MARK_TTL_S)
         log.info("handed_off", answered_turn=incoming.text)
         people = {incoming.user, string(record, "user")}
-        await at.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
-        await at.stores.thread_modes.set(incoming.thread, "muted")  # from now on messages there are for people
+        await services.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
+        await services.stores.thread_modes.set(incoming.thread, "muted")  # from now on messages there are for people
     with suppress(DeliveryFailed):  # people were asked, so it does not matter if the button stays as it is
-        await _mark_button(job, at, language)
+        await _mark_button(job, services, language)
     with suppress(DeliveryFailed):
         text = say("handed_off", language, where=group or f"<#{place.channel}>")
-        await at.delivery.post_ephemeral(incoming.thread, incoming.user, text)
+        await services.delivery.post_ephemeral(incoming.thread, incoming.user, text)
 
 
 async def _build_post(
-    incoming: Incoming, at: TeamServices, record: Mapping[str, Any], place: ThreadKey, group: str
+    incoming: Incoming, services: TeamServices, record: Mapping[str, Any], place: ThreadKey, group: str
 ) -> tuple[list[Block], str]:
     """Build the post with asker, question, place and findings. All of it is escaped, so it mentions no one else."""
     language = detect_language(string(record, "question"))
     head = f"{group} {say('hand_off_head', language, who=f'<@{incoming.user}>')}".lstrip()
     question = _CUT_ENTITY.sub("", escape(string(record, "question"))[:_MAX_QUESTION_CHARS])
     blocks = [section(head), *([section(question)] if question else [])]
-    today = at.delivery.today()
+    today = services.delivery.today()
     readers = Viewers(team=place.team, channel=place.channel)
-    sources = await at.visibility.visible_sources(sources_of(record), readers)
+    sources = await services.visibility.visible_sources(sources_of(record), readers)
     if near := [source_line(source, today, language) for source in sources]:
         blocks.append(context([say("nearest", language), *near], language))
     if place != incoming.thread:  # the channel may be the same one, but readers still look for the thread
-        permalink = await at.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
+        permalink = await services.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
         blocks.append(section(link(permalink, say("hand_off_where", language))))
-    if at.saves_answers:
+    if services.saves_answers:
         save = button(say("save_title", language), SAVE_ACTION, incoming.text)
         blocks.append({"type": "actions", "elements": [save]})
     return blocks, join_lines([head, question], _MAX_QUESTION_CHARS + 200, language).rstrip()
 
 
-async def _mark_button(job: Job, at: TeamServices, language: str | None) -> None:
+async def _mark_button(job: Job, services: TeamServices, language: str | None) -> None:
     """Show the answer again, with a button that says that people were asked."""
     incoming, asked = job.incoming, say("human_asked", language)
-    answer, _ = await at.delivery.reader.find_message(incoming.thread, incoming.ts)
+    answer, _ = await services.delivery.reader.find_message(incoming.thread, incoming.ts)
     blocks = [dict(block) for block in objects(answer, "blocks")]
     for block in blocks:
         if elements := objects(block, "elements"):
@@ -118,4 +118,4 @@ async def _mark_button(job: Job, at: TeamServices, language: str | None) -> None
     if blocks != list(objects(answer, "blocks")):
         unchanged = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
         body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **unchanged}
-        await at.delivery.calls.write("chat.update", body, lease_check=job.lease.require)
+        await services.delivery.calls.write("chat.update", body, lease_check=job.lease.require)

@@ -74,22 +74,22 @@ async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
     return cached_refusal(visit_of(incoming, Facts(person=person)), access) == ""
 
 
-async def handle_stop(job: Job, at: TeamServices) -> Ending:
+async def handle_stop(job: Job, services: TeamServices) -> Ending:
     """Carry out a stored stop, or tell only its author that nothing is running."""
     incoming = job.incoming
-    if await cancel_thread(incoming, at.stores, at.stores.mailbox.cancel):
+    if await cancel_thread(incoming, services.stores, services.stores.mailbox.cancel):
         return OK
     if not incoming.text:  # the button was pressed after its turn ended
-        await at.delivery.end_session(incoming.thread, job.lease.require)
+        await services.delivery.end_session(incoming.thread, job.lease.require)
     # In a muted thread the word is meant for other people, unless it mentions Orion.
-    for_us = incoming.addressed == "mention" or await at.stores.thread_modes.get(incoming.thread) != "muted"
-    if for_us and not await _drop_pending_question(job, at):
-        await at.notify_person(incoming, say("nothing_runs", await at.people.notice_language(incoming)))
+    for_us = incoming.addressed == "mention" or await services.stores.thread_modes.get(incoming.thread) != "muted"
+    if for_us and not await _drop_pending_question(job, services):
+        await services.notify_person(incoming, say("nothing_runs", await services.people.notice_language(incoming)))
     return OK
 
 
-async def _drop_pending_question(job: Job, at: TeamServices) -> bool:
-    stores, incoming = at.stores, job.incoming
+async def _drop_pending_question(job: Job, services: TeamServices) -> bool:
+    stores, incoming = services.stores, job.incoming
     state = job.facts.state
     if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):
         return False  # a message after the stop continues
@@ -100,5 +100,5 @@ async def _drop_pending_question(job: Job, at: TeamServices) -> bool:
         return False
     text = say("stopped", detect_language(state.pending_question.text))
     with suppress(DeliveryFailed):
-        await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
+        await services.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
     return True

@@ -11,7 +11,7 @@ outbox is posted as long as the lease lasts. A turn that did not end is still in
 """
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -38,7 +38,7 @@ from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import mark_of, read_facts
 from bot.stores.turn_records import OutboxEntry, read_entry
-from bot.turn.job import Job, TeamServices, load_chat_context, load_earlier
+from bot.turn.job import Job, TeamServices, load_earlier, load_previous_exchange
 from bot.turn.recovery import (
     MODEL_AWAY,
     delete_plan,
@@ -59,31 +59,11 @@ NOT_ANSWERED: Final = FAILURES | {"refused"}  # outcomes that offer "Ask a human
 FIRST_STATUS_S: Final = 0.5  # a faster answer needs no status
 
 
-@dataclass(frozen=True, slots=True)
-class LiveView:
-    """The status and the stream that people see before the answer is complete."""
-
-    status: WorkingStatus
-    stream: AnswerStream | None
-    before: StreamedMessage  # the stream that an earlier try began
-
-    @property
-    def streamed(self) -> StreamedMessage:
-        """The stream begun by this try or an earlier one."""
-        return self.stream.streamed if self.stream and self.stream.streamed.is_begun else self.before
-
-    async def stop_updates(self) -> None:
-        """Send nothing more, and wait for running calls."""
-        await self.status.stop_updates()
-        if self.stream:
-            await self.stream.stop_sending()
-
-
 @dataclass(slots=True, eq=False)
 class Answering:
     """Answers messages for the worker."""
 
-    at: TeamServices
+    services: TeamServices
 
     async def answer(self, job: Job) -> Ending:
         """Carry out a message and return its ending for the mailbox. Raises ``LeaseLost``."""
@@ -93,17 +73,17 @@ class Answering:
             return await self._dispatch(job)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-            if failure.permanent or job.claimed.waited_s > self.at.timeouts.slack_s:
+            if failure.permanent or job.claimed.waited_s > self.services.timeouts.slack_s:
                 return give_up(failure.reason)
-            return give_back(failure.again_s or self.at.timeouts.pause_s(job.claimed.waited_s))
+            return give_back(failure.again_s or self.services.timeouts.pause_s(job.claimed.waited_s))
         except (asyncio.CancelledError, LeaseLost) as error:
             if isinstance(error, LeaseLost) or not job.lease.is_held():
-                await self.at.recheck_later(job)
-                await self.at.store_again(job)
+                await self.services.recheck_later(job)
+                await self.services.store_again(job)
             raise
         finally:
             if claimed.tries > 1 and job.may_have_posted:  # a crashed worker may already have posted this
-                await self.at.recheck_later(job)
+                await self.services.recheck_later(job)
 
     async def notify_given_up(self, job: Job, reason: str) -> None:
         """Tell the person that their message was given up, with an id from the log, unless it has an answer.
@@ -111,7 +91,7 @@ class Answering:
         If Orion cannot post in the thread, it sends them a direct message, without quoting the question. Raises
         ``DeliveryFailed`` if Slack is down.
         """
-        incoming, delivery = job.incoming, self.at.delivery
+        incoming, delivery = job.incoming, self.services.delivery
         log.error("question_given_up", thread=job.claimed.thread, turn_id=job.turn_id, reason=reason)
         if incoming.kind == "delete":
             return  # the asker deleted the question: post nothing
@@ -148,15 +128,17 @@ class Answering:
         return OK  # ``bot.gates`` has carried out "stop" and "hand_off": neither has an answer of its own
 
     async def _post_text(self, job: Job, text: str) -> None:
-        await self.at.delivery.post_own_text(job.place, text, job.incoming.ts, job.lease.require)
+        await self.services.delivery.post_own_text(job.place, text, job.incoming.ts, job.lease.require)
 
     async def _delete_answer(self, job: Job) -> None:
         """Delete the answer to a deleted question, and both from the thread's state."""
         ts, state = job.incoming.ts, job.facts.state
         if (after := without_message(state, ts)) != state:
-            await self.at.stores.save(job.claimed, job.place, after)
+            await self.services.stores.save(job.claimed, job.place, after)
         try:
-            await self.at.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
+            await self.services.delivery.delete_answer(
+                job.place, ts, job.lease.require, posted=state.posted.get(ts, ())
+            )
         except DeliveryFailed as failure:
             if failure.reason != "thread_not_found":  # an answer would have opened the thread, so there is no answer
                 raise
@@ -168,7 +150,7 @@ class Answering:
         ]
         if questions:
             return detect_language(questions[-1])
-        return await self.at.people.cached_language(job.place.team, job.incoming.user)
+        return await self.services.people.cached_language(job.place.team, job.incoming.user)
 
     async def _question(self, job: Job) -> Ending:
         try:
@@ -177,13 +159,13 @@ class Answering:
                 return await self._drop_cancelled(job)
             if entry:
                 # Clear the status or placeholder that the earlier try may have left.
-                only_waited = await self.at.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
+                only_waited = await self.services.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
                 result: OutboxEntry | Ending = await self._deliver(job, entry, may_exist=not only_waited)
-                await self.at.delivery.end_session(job.place, job.lease.require)
+                await self.services.delivery.end_session(job.place, job.lease.require)
                 if not only_waited:
-                    await self.at.recheck_later(job)
+                    await self.services.recheck_later(job)
             else:
-                async with self.at.stores.budgets.reserve(job.turn_id, job.incoming) as is_reserved:
+                async with self.services.stores.budgets.reserve(job.turn_id, job.incoming) as is_reserved:
                     if not is_reserved:  # running turns may leave enough of the budget
                         log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
                         return give_back(job.gate_wait_s)
@@ -194,26 +176,30 @@ class Answering:
             result = await self._end_stopped(job)
         if not isinstance(result, OutboxEntry):
             return result
-        await self.at.stores.save(job.claimed, job.place, result.state)
+        await self.services.stores.save(job.claimed, job.place, result.state)
         return replace(OK, deletes_mark=mark_of(job.turn_id, "outbox"))
 
     async def _end_stopped(self, job: Job) -> OutboxEntry | Ending:
         """End a stopped turn: deliver an answer that was already decided, else post only "stopped"."""
-        job = replace(job, facts=await read_facts(self.at.stores, job.incoming, job.turn_id))
+        job = replace(job, facts=await read_facts(self.services.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._deliver(job, entry)
-        await self.at.stores.save(job.claimed, job.place, state_after_stop(job.incoming.question(), job.facts.state))
-        await end_streams(self.at, job)
+        await self.services.stores.save(
+            job.claimed, job.place, state_after_stop(job.incoming.question(), job.facts.state)
+        )
+        await end_streams(self.services, job)
         await self._post_stopped(job)
         return OK
 
     async def _drop_cancelled(self, job: Job) -> Ending:
         """End a question that was stopped while it waited: confirm the stop and delete what was shown."""
-        await end_streams(self.at, job)
+        await end_streams(self.services, job)
         await self._post_stopped(job)
         with suppress(DeliveryFailed):
-            await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, only_placeholders=True)
-        await self.at.delivery.end_session(job.place, job.lease.require)
+            await self.services.delivery.delete_answer(
+                job.place, job.incoming.ts, job.lease.require, only_placeholders=True
+            )
+        await self.services.delivery.end_session(job.place, job.lease.require)
         return OK
 
     async def _post_stopped(self, job: Job) -> None:
@@ -224,7 +210,7 @@ class Answering:
         ts, stop = job.incoming.ts, job.facts.stop_ts
         if not stop or job.facts.is_deleted:
             return
-        if await self.at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
+        if await self.services.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
             try:
                 await self._post_text(job, say("stopped", job.language))
             except DeliveryFailed as failure:
@@ -237,39 +223,38 @@ class Answering:
         state = await self._state_before_edit(job, remembered) if job.incoming.kind == "edit" else remembered
         if state is None:
             if (after := with_edited_message(remembered, job.incoming.ts, job.incoming.text)) != remembered:
-                await self.at.stores.save(job.claimed, job.place, after)
+                await self.services.stores.save(job.claimed, job.place, after)
             return OK
+        services, incoming = self.services, job.incoming
         async with self._status(job).updating() as status:
-            quotes = self.at.engine.model.quotes_only
+            quotes = services.engine.model.quotes_only
             # Without a model, context would only repeat the previous thread's passages. A shared answer must not use
             # what was said in direct messages before.
-            context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.at.stores)
-            job = replace(job, context=context)
-            earlier = await load_earlier(job.incoming, state, self.at.delivery.reader, job.facts.conversation)
-            job = replace(job, read=earlier.read)
-            files = await self.at.read_files(job.incoming, earlier)
+            is_alone = quotes or bool(incoming.origin)
+            context = () if is_alone else await load_previous_exchange(incoming, services.stores)
+            earlier = await load_earlier(incoming, state, services.delivery.reader, job.facts.conversation)
+            files = await services.read_files(incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
-            text = job.incoming.text or (say("file_summarise", await self._thread_language(job)) if brought else "")
-            about = asks_about_orion(text) if quotes and not files and job.incoming.kind != "edit" else ""
+            text = incoming.text or (say("file_summarise", await self._thread_language(job)) if brought else "")
+            about = asks_about_orion(text) if quotes and not files and incoming.kind != "edit" else ""
             if about or not text:
                 await status.stop_updates()
                 await self._post_text(job, help_text(about or await self._thread_language(job)))
                 return OK
-            question = replace(job.incoming.question(), addressed=job.addressed, text=text, files=files)
+            question = replace(incoming.question(), addressed=job.addressed, text=text, files=files)
             before_question = replace(
                 earlier.state,
-                history=(*job.context, *earlier.state.history),
-                opened_with_files=bool(files) and has_opening_files(files, job.incoming),
+                history=(*context, *earlier.state.history),
+                opened_with_files=bool(files) and has_opening_files(files, incoming),
             )
-            question, before_question = await self.at.prepare(question, before_question, job.facts.person)
-            job = replace(job, context=before_question.history[: len(context)])  # as it is in the history now
-            before = job.earlier_stream
-            if before.is_begun:
-                await delete_plan(self.at, job, before)
-            streams, mailbox = self.at.streams, self.at.stores.mailbox
-            stream = open_stream(streams, mailbox, job, before, status) if streams else None
-            async with send_stream(self.at, job, stream):
-                return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
+            question, before_question = await services.prepare(question, before_question, job.facts.person)
+            # The context is kept as it is in the history now, with names.
+            job = replace(job, read=earlier.read, context=before_question.history[: len(context)])
+            if job.earlier_stream.is_begun:
+                await delete_plan(services, job, job.earlier_stream)
+            stream = open_stream(services, job, status)
+            async with send_stream(services, job, stream) if stream else nullcontext():
+                return await self._run_turn(job, question, before_question, status, stream)
 
     def _status(self, job: Job) -> WorkingStatus:
         """Return the status.
@@ -282,7 +267,7 @@ class Answering:
         at_once = direct or job.claimed.tries > 1 or is_shown
         opens = direct and job.place.thread_ts == job.incoming.ts
         return WorkingStatus(
-            self.at.delivery,
+            self.services.delivery,
             job.place,
             job.answer_key(may_exist=waited or job.may_be_answered),
             Pace(first_s=0.0 if at_once else FIRST_STATUS_S),
@@ -292,72 +277,78 @@ class Answering:
         )
 
     async def _run_turn(
-        self, job: Job, question: Question, state: ThreadState, live_view: LiveView
+        self, job: Job, question: Question, state: ThreadState, status: WorkingStatus, stream: AnswerStream | None
     ) -> OutboxEntry | Ending:
-        claimed, threads = job.claimed, self.at.stores.threads
-        async with self.at.observers.turn(question, job.turn_id, self.at.engine, waited_s=claimed.waited_s) as observer:
-            observer.status, observer.stream = live_view.status, live_view.stream
-            async with self.at.stores.budgets.count_turn(job.incoming) as observer.counter:
-                outcome, after = await self.at.engine.run(
+        claimed, services, stores = job.claimed, self.services, self.services.stores
+        watching = services.observers.turn(question, job.turn_id, services.engine, waited_s=claimed.waited_s)
+        async with watching as observer:
+            observer.status, observer.stream = status, stream
+            async with stores.budgets.count_turn(job.incoming) as observer.counter:
+                outcome, after = await services.engine.run(
                     question,
                     state,
                     emit=observer,
-                    save=lambda state: threads.save(job.place, job.without_context(state), fence=claimed.fence),
-                    more=await self.at.search.tools(job.incoming) if job.incoming.action_token else (),
-                    stage=live_view.stream,
+                    save=lambda state: stores.threads.save(job.place, job.without_context(state), fence=claimed.fence),
+                    more=await services.search.tools(job.incoming) if job.incoming.action_token else (),
+                    stage=stream,
                 )
-            if isinstance(outcome, Failed) and (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
-                await live_view.stop_updates()
-                await delete_plan(self.at, job, live_view.streamed)
-                return await give_back_with_status(self.at.stores.mailbox, job, live_view.status, outcome, wait_s)
+            wait_s = retry_delay_s(job, outcome, services.timeouts) if isinstance(outcome, Failed) else None
+            if isinstance(outcome, Failed) and wait_s is not None:
+                await self._withdraw(job, status, stream)
+                return await give_back_with_status(stores.mailbox, job, status, outcome, wait_s)
             if isinstance(outcome, Silent):
-                await live_view.stop_updates()
-                await self._stay_silent(job, job.without_context(after), live_view.streamed)
+                await self._withdraw(job, status, stream)
+                await self._stay_silent(job, job.without_context(after))
                 observer.record_end(outcome)
                 return OK
             decided = OutboxEntry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
-            written = decided.to_json()
-            stored = await self.at.stores.mailbox.mark(claimed, mark_of(job.turn_id, "outbox"), written)
+            stored = await stores.mailbox.mark(claimed, mark_of(job.turn_id, "outbox"), written := decided.to_json())
             entry = decided if stored == written else read_entry(stored) or decided  # another worker was first
             async with observer.during_delivery(outcome):
-                await live_view.stop_updates()
+                await _stop_updates(status, stream)
                 may_exist = entry is not decided or job.may_be_answered
                 try:
-                    entry = await self._deliver(job, entry, may_exist=may_exist, live_view=live_view)
+                    entry = await self._deliver(job, entry, may_exist=may_exist, stream=stream)
                 except DeliveryFailed as failure:
                     if failure.again_s:
-                        live_view.status.keeps_text = True  # the answer waits under Slack's limits
+                        status.keeps_text = True  # the answer waits under Slack's limits
                     if not failure.permanent:  # a later try posts the outbox entry without counting it
                         observer.record_end(outcome)
                     raise
-                if live_view.streamed.state == "unknown":  # Slack may still begin the stream
-                    await self.at.recheck_later(job)
+                if _streamed_by(job, stream).state == "unknown":  # Slack may still begin the stream
+                    await self.services.recheck_later(job)
             observer.record_end(outcome)
         return entry
 
-    async def _stay_silent(self, job: Job, state: ThreadState, streamed: StreamedMessage) -> None:
+    async def _withdraw(self, job: Job, status: WorkingStatus, stream: AnswerStream | None) -> None:
+        """Stop the updates, and delete a plan that people saw."""
+        await _stop_updates(status, stream)
+        await delete_plan(self.services, job, _streamed_by(job, stream))
+
+    async def _stay_silent(self, job: Job, state: ThreadState) -> None:
         """Save what people said to each other, and delete the answer to an earlier version of the message."""
-        await delete_plan(self.at, job, streamed)
         if posted := job.facts.state.posted.get(job.incoming.ts):
-            await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
-        await self.at.stores.save(job.claimed, job.place, state)
+            await self.services.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
+        await self.services.stores.save(job.claimed, job.place, state)
 
     async def _deliver(
-        self, job: Job, entry: OutboxEntry, *, may_exist: bool = True, live_view: LiveView | None = None
+        self, job: Job, entry: OutboxEntry, *, may_exist: bool = True, stream: AnswerStream | None = None
     ) -> OutboxEntry:
         """Post what was decided. Return the entry with the ts of its messages."""
         badges: list[Badge] = ["partial"] if entry.outcome == "partial" else []
-        if self.at.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
+        if self.services.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             badges.append("quotes")
         if entry.outcome in FAILURES:
             badges.append("failed")
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in badges
-        streamed, stream = (live_view.streamed, live_view.stream) if live_view else (job.earlier_stream, None)
+        streamed = _streamed_by(job, stream)
         key = job.answer_key(*badges, may_exist=may_exist or streamed.is_begun)
-        ask_human = await self.at.handoff.in_channel(job.place).label(job.place, key.language) if unanswered else ""
+        ask_human = (
+            await self.services.handoff.in_channel(job.place).label(job.place, key.language) if unanswered else ""
+        )
         answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
-        messages = await self.at.delivery.post_answer(job.place, entry.answer, answer_key)
+        messages = await self.services.delivery.post_answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
     async def _state_before_edit(self, job: Job, state: ThreadState) -> ThreadState | None:
@@ -369,5 +360,17 @@ class Answering:
         question_stamps = (m.ts for m in state.history if m.role == "user" and m.addressed)
         if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in question_stamps):
             return None
-        muted = incoming.addressed != "mention" and await self.at.stores.thread_modes.get(job.place) == "muted"
+        muted = incoming.addressed != "mention" and await self.services.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state
+
+
+def _streamed_by(job: Job, stream: AnswerStream | None) -> StreamedMessage:
+    """Return the message streamed by this try, or by an earlier one."""
+    return stream.streamed if stream else job.earlier_stream
+
+
+async def _stop_updates(status: WorkingStatus, stream: AnswerStream | None) -> None:
+    """Send nothing more, and wait for running calls."""
+    await status.stop_updates()
+    if stream:
+        await stream.stop_sending()

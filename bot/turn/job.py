@@ -113,7 +113,7 @@ def read_stored_conversation(stored: str | None) -> Conversation | None:
         return None
 
 
-async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[ThreadMessage, ...]:
+async def load_previous_exchange(incoming: Incoming, stores: Stores) -> tuple[ThreadMessage, ...]:
     """Load the person's last exchange in direct messages before one that opens a new thread, if it is recent."""
     before = await stores.direct_messages.previous_thread(incoming.thread, incoming.ts)
     history = (await stores.threads.load(before)).history if before else ()

@@ -12,7 +12,7 @@ post without a reply late. So a recheck looks into the thread several times with
 import asyncio
 import time
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -24,7 +24,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream, StreamMarks, Streams
+from bot.delivery.stream import AnswerStream, StreamMarks
 from bot.queue.claim import OK, Claimed, Ending, Lease, LeaseLost, give_back
 from bot.queue.queue import Mailbox
 from bot.slack.agent_session import end_session
@@ -65,15 +65,14 @@ async def give_back_with_status(
     return give_back(wait_s)
 
 
-def open_stream(
-    streams: Streams, mailbox: Mailbox, job: Job, before: StreamedMessage, status: WorkingStatus
-) -> AnswerStream | None:
-    """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
+def open_stream(services: TeamServices, job: Job, status: WorkingStatus) -> AnswerStream | None:
+    """Return a stream for this answer, or None if it must be posted. A stream of an earlier try is finished instead.
 
     A bot without a user account gets a post, because Slack shows streams only to users and would refuse.
     """
-    first, without_account = not before.is_begun and not job.may_be_answered, job.incoming.user.startswith("B")
-    if without_account or not first or not streams.may_be_tried(job.place):
+    streams, is_repeated = services.streams, job.earlier_stream.is_begun or job.may_be_answered
+    without_account = job.incoming.user.startswith("B")
+    if streams is None or without_account or is_repeated or not streams.may_be_tried(job.place):
         return None
     return AnswerStream(
         streams=streams,
@@ -82,50 +81,50 @@ def open_stream(
         user_team=job.incoming.user_team,
         lease_check=job.lease.require,
         # Slack removes the status when the stream appears, so it is sent again.
-        marks=StreamMarks(mailbox, job.claimed, job.turn_id, begun=status.changed),
+        marks=StreamMarks(services.stores.mailbox, job.claimed, job.turn_id, begun=status.changed),
     )
 
 
 @asynccontextmanager
-async def send_stream(at: TeamServices, job: Job, stream: AnswerStream | None) -> AsyncIterator[None]:
+async def send_stream(services: TeamServices, job: Job, stream: AnswerStream) -> AsyncIterator[None]:
     """Send the stream's changes during the block. Delete it if Redis is emptied: the next try does not know it."""
-    async with stream.sending() if stream else nullcontext():
+    async with stream.sending():
         try:
             yield
         except (asyncio.CancelledError, LeaseLost) as error:
             is_lost = isinstance(error, LeaseLost) or not job.lease.is_held()
-            if stream and is_lost and await at.store_again(job):
+            if is_lost and await services.store_again(job):
                 await stream.stop_sending()
                 if ts := stream.streamed.ts:
                     posted, key = Posted(ts=ts, stream=True), replace(job.answer_key(), lease_check=no_lease)
                     with suppress(DeliveryFailed):
-                        await at.delivery.delete_post(job.place, posted, key, keep_ended=True)
+                        await services.delivery.delete_post(job.place, posted, key, keep_ended=True)
             raise
 
 
-async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:
+async def delete_plan(services: TeamServices, job: Job, streamed: StreamedMessage) -> None:
     """Delete a stream without text of an answer, even an empty one: its turn has ended or continues elsewhere."""
     if streamed.ts:
         key = replace(job.answer_key(), streamed=streamed)
         with suppress(DeliveryFailed):
-            await at.delivery.delete_streams(job.place, key, wordless=True)
+            await services.delivery.delete_streams(job.place, key, wordless=True)
 
 
-async def end_streams(at: TeamServices, job: Job) -> None:
+async def end_streams(services: TeamServices, job: Job) -> None:
     """End the streams of a stopped question: with the note "stopped", deleted, or left for its edit."""
     streamed, stop = job.earlier_stream, job.facts.stop_ts
     if not streamed.is_begun:
         return
-    await delete_plan(at, job, streamed)
+    await delete_plan(services, job, streamed)
     answer_key = replace(job.answer_key(), streamed=streamed)
     with suppress(DeliveryFailed):
         if job.facts.is_deleted:
-            await at.delivery.delete_streams(job.place, answer_key)
-        elif await at.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
+            await services.delivery.delete_streams(job.place, answer_key)
+        elif await services.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
             # The stream already shows the note, so do not post another.
-            await at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
+            await services.stores.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
     if streamed.state == "unknown":  # Slack may still begin one
-        await at.recheck_later(job)
+        await services.recheck_later(job)
 
 
 RECHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)

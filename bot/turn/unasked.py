@@ -51,12 +51,12 @@ Later messages:
 class UnaskedAnswers:
     """Works on overheard questions of one workspace."""
 
-    at: TeamServices
+    services: TeamServices
 
     async def answer(self, job: Job) -> Ending:
         """Answer the question if that is certain; if not, leave no trace. Raises ``LeaseLost`` and ``RedisError``."""
-        team, channel, listening = job.place.team, job.place.channel, self.at.stores.listening
-        if age_s(job.incoming.ts) > MAX_AGE_S or self.at.engine.judge is None:
+        team, channel, listening = job.place.team, job.place.channel, self.services.stores.listening
+        if age_s(job.incoming.ts) > MAX_AGE_S or self.services.engine.judge is None:
             return OK
         if not await listening.begin(team, channel, job.turn_id):
             return give_back(BUSY_RETRY_S)
@@ -69,15 +69,15 @@ class UnaskedAnswers:
             await listening.end(team, channel, job.turn_id)
 
     async def _answer(self, job: Job) -> Ending:
-        engine, stores = self.at.engine, self.at.stores
+        engine, stores = self.services.engine, self.services.stores
         async with stores.budgets.count_turn(job.incoming) as counter:
             if not await self._model_agrees(job, counter, _ANSWERABLE):
                 return OK
             left_s = max(0.0, MAX_AGE_S - age_s(job.incoming.ts))
             engine = replace(engine, budget=replace(engine.budget, deadline_s=min(engine.budget.deadline_s, left_s)))
             asked = replace(job.incoming.question(), addressed=True)
-            question, state = await self.at.prepare(asked, job.facts.state, job.facts.person)
-            async with self.at.observers.turn(question, job.turn_id, engine) as observer:
+            question, state = await self.services.prepare(asked, job.facts.state, job.facts.person)
+            async with self.services.observers.turn(question, job.turn_id, engine) as observer:
                 observer.counter = counter
                 outcome, state = await engine.run(question, state, emit=observer)
                 if not (is_certain(outcome) and await self._is_still_open(job, counter)):
@@ -85,7 +85,7 @@ class UnaskedAnswers:
                     return OK
                 answer_key = replace(job.answer_key("unasked"), lease_check=lambda: _require_recent(job))
                 async with observer.during_delivery(outcome):
-                    messages = await self.at.delivery.post_answer(job.place, outcome.answer, answer_key)
+                    messages = await self.services.delivery.post_answer(job.place, outcome.answer, answer_key)
                 observer.record_end(outcome)
         await stores.listening.count_post(job.place.team, job.place.channel)
         await stores.thread_modes.set(job.place, "engaged")
@@ -97,7 +97,7 @@ class UnaskedAnswers:
         """Return whether the model replies "yes"; False without a reply."""
         question_prompt = prompt.format(question=job.incoming.text[:MAX_QUESTION_CHARS], later=later)
         try:
-            generated = await self.at.engine.model.generate(
+            generated = await self.services.engine.model.generate(
                 question_prompt, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0
             )
         except ModelError as error:
@@ -111,8 +111,8 @@ class UnaskedAnswers:
 
         People answer in its thread, or in the channel below it: then the model decides whether they did.
         """
-        ts, reader = job.incoming.ts, self.at.delivery.reader
-        if not await self.at.stores.listening.may_speak(job.place.team, job.place.channel):
+        ts, reader = job.incoming.ts, self.services.delivery.reader
+        if not await self.services.stores.listening.may_speak(job.place.team, job.place.channel):
             return False  # muted meanwhile
         own = await reader.workspace.identity()
         messages = await reader.read_since(replace(job.place, thread_ts=job.place.channel), ts)
