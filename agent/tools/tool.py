@@ -155,7 +155,7 @@ async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
     return None
 
 
-def log_exceptions(listener: Callable[[Event], None]) -> Callable[[Event], None]:
+def guard_listener(listener: Callable[[Event], None]) -> Callable[[Event], None]:
     """Put the wall around a listener: its exceptions are logged, and the turn continues."""
 
     def listen(event: Event) -> None:

@@ -21,7 +21,7 @@ from agent.model.protocol import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.tasks import background_tasks
 from agent.tools.builtin.knowledge import DOCUMENTS
-from agent.turn.events import ModelEnd, Thinking, Token, Verification
+from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.turn.judging import AttemptJudge
 from agent.turn.live import LiveAnswer, check_draft
 from agent.turn.progress import DISCARDED, EarlyDraft, Progress
@@ -54,12 +54,12 @@ class Attempt:
     draft: Draft
     verdict: Verdict
     passed_rules: bool = False  # before the judge
-    whole: bool = True  # False if the model was stopped at the first fault, so the rest of the draft is unknown
+    is_complete: bool = True  # False if the model was stopped at the first fault, so the rest of the draft is unknown
 
     def better_than(self, other: Attempt) -> bool:
         """Compare drafts: those that passed the rules first, then those read to the end, then by verdict."""
-        if (self.passed_rules, self.whole) != (other.passed_rules, other.whole):
-            return (self.passed_rules, self.whole) > (other.passed_rules, other.whole)
+        if (self.passed_rules, self.is_complete) != (other.passed_rules, other.is_complete):
+            return (self.passed_rules, self.is_complete) > (other.passed_rules, other.is_complete)
         return is_better(self.verdict, other.verdict)
 
 
@@ -79,7 +79,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
             return await _end_without_pass(progress, attempts, declined=True)
         attempts.append(attempt)
         if attempt.verdict.passed:
-            return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
+            return _outcome_of(progress, attempt, attempt.verdict, number)
         # No other draft can pass if the documents are unavailable and nothing else was found.
         if only_unconfirmed(attempt.verdict) or (DOCUMENTS in progress.places_away and not progress.sources):
             return await _keep_verified_part(progress, attempt, number)
@@ -126,25 +126,26 @@ def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
     """Return a draft. An empty or incomplete reply is requested once more."""
     try:
-        return await _read_whole(progress, number, context)
+        return await _read_attempt(progress, number, context)
     except ModelError as failure:
         if not failure.incomplete or progress.exceeded_limit():
             raise
         log.warning("draft_incomplete", thread=str(progress.question.thread), reason=failure.detail)
-        return await _read_whole(progress, number, replace(context, kept=progress.live.shown_draft))
+        return await _read_attempt(progress, number, replace(context, kept=progress.live.shown_draft))
 
 
-async def _read_whole(progress: Progress, number: int, context: WriteContext) -> str:
-    live, draft = progress.live, progress.draft("")
+async def _read_attempt(progress: Progress, number: int, context: WriteContext) -> str:
+    live = progress.live
     # Some answers must be complete before any part may be shown.
-    if live.stage is None or progress.model.quotes_only or draft.own_words or not draft.sources:
+    draft = None if live.stage is None or progress.model.quotes_only else progress.draft("")
+    if draft is None or draft.own_words or not draft.sources:
         return (await _read_draft(progress, context, number)).draft
     judge = AttemptJudge(progress, draft, number)
     async with live.attempt(draft, judge, last=number == progress.budget.attempts):
         reader = await _read_draft(progress, context, number, live)
         if reader.answered and not says_not_found(reader.draft):
             await live.grow(reader.draft, ended=True)
-    return reader.draft if says_not_found(reader.draft) else live.whole(reader.draft)
+    return reader.draft if says_not_found(reader.draft) else live.full_text(reader.draft)
 
 
 async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
@@ -153,7 +154,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)
     ruled, judge = await asyncio.to_thread(check_draft, draft), AttemptJudge(progress, draft, number)
-    verdict = await judge.examine(ruled, whole=True) if draft.has_judge else ruled
+    verdict = await judge.examine(ruled, is_answer=True) if draft.has_judge else ruled
     verdict = await judge.accept_small_talk(verdict) if summary else verdict
     log.info(
         "attempt_verified",
@@ -166,7 +167,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
         draft_length=Length(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
-    return Attempt(draft=draft, verdict=verdict, passed_rules=ruled.passed, whole=not progress.live.is_cut_short)
+    return Attempt(draft=draft, verdict=verdict, passed_rules=ruled.passed, is_complete=not progress.live.is_cut_short)
 
 
 async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
@@ -180,11 +181,13 @@ async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) 
     if partial and not (salvaged and salvaged.passed and salvaged.text.startswith(beginning)):
         return partial
     if salvaged and salvaged.passed:
-        return _outcome_of(progress, best, salvaged, attempts, whole=False)
+        return _outcome_of(progress, best, salvaged, attempts, partial=True)
     return verification_failure(progress, best.verdict, attempts=attempts)
 
 
-def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
+def _outcome_of(
+    progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, partial: bool = False
+) -> TurnOutcome:
     """Return the outcome of an answer that passed. Without a source or an answer it is not marked as verified."""
     draft, claims = best.draft, bool(best.verdict.claims)
     away = away_note(progress)
@@ -199,8 +202,8 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
             return refusal(progress, "no_source")
         text = to_answer(progress, verdict, attempts=attempts, label="general", note=away)
         return Unsourced(answer=replace(text, verified=False))
-    own: Label | None = "own_words" if draft.own_words and (claims or not whole) else None
-    if whole:
+    own: Label | None = "own_words" if draft.own_words and (claims or partial) else None
+    if not partial:
         return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own, note=away))
     note = away if own else missing_note(progress, best.verdict)
     return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial", note=note))
@@ -241,7 +244,8 @@ async def _read_draft(
         progress.early, stream = None, early.stream
     else:
         await discard_early_draft(progress)
-        stream = progress.request_draft(context, number)
+        progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
+        stream = progress.model.write(context)
     reader, error = TagStream(), ""
     try:
         async with aclosing(stream.pieces) as pieces:  # stop reading a draft that failed or does not end

@@ -31,15 +31,15 @@ class AttemptJudge:
     draft: Draft
     number: int
 
-    async def examine(self, verdict: Verdict, *, whole: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion. Only a ``whole`` answer can turn out to be no answer."""
+    async def examine(self, verdict: Verdict, *, is_answer: bool = False) -> Verdict:
+        """Return the verdict with the judge's opinion. Only an answer as a whole (``is_answer``) may prove empty."""
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
         # Of drafts that fail a rule, one that lacks only citations is judged: it may say that there is no answer.
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = tuple(dict.fromkeys(filter(self._may_be_asked, claims_to_judge(verdict))))
-            if claims or (whole and await self._may_be_no_answer(verdict)):
+            if claims or (is_answer and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
         record = self.progress.judge_record
         keys = [key for key in map(claim_key, verdict.claims) if key in record.claims]
@@ -66,7 +66,7 @@ class AttemptJudge:
             partial = await asyncio.to_thread(salvage, self.draft, verdict, check_draft, left_out)
             if partial is None or not partial.passed:
                 return partial
-            verdict = await self.examine(partial, whole=True)
+            verdict = await self.examine(partial, is_answer=True)
             if verdict.passed:
                 return verdict
         return None

@@ -182,7 +182,7 @@ class LiveAnswer:
         due, self._paragraph_began = begins or self._paragraph_began, begins  # "1" may become "1." or "10 days"
         return due
 
-    def whole(self, text: str) -> str:
+    def full_text(self, text: str) -> str:
         """Return the answer to judge: the part shown before this attempt, then the new blocks of ``text``."""
         if self.is_cut_short:
             return self._reading.failed

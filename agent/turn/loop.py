@@ -35,7 +35,7 @@ from agent.thread.state import (
     with_undo,
 )
 from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
-from agent.tools.tool import Tool, ToolResult, call_tool, log_exceptions
+from agent.tools.tool import Tool, ToolResult, call_tool, guard_listener
 from agent.turn.drafting import discard_early_draft, partial_answer, speculative_draft, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage, check_draft
@@ -79,7 +79,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         model=model,
         tools=tools,
         budget=budget,
-        emit=log_exceptions(emit),
+        emit=guard_listener(emit),
         policy=policy or Policy(),
         save=save,
         judge=judge,
@@ -116,7 +116,8 @@ async def _work(progress: Progress) -> TurnOutcome:
             return SILENT
         progress.question = replace(progress.question, addressed=True)
     await meet_message(progress)
-    resume_findings(progress)
+    if progress.state.found:
+        resume_findings(progress, progress.state.found)
     await _search_first(progress)
     progress.add_thread_messages()
     # Attached files are sources; a long one is read off the event loop. Keep earlier sources from tools and files,

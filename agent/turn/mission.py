@@ -105,11 +105,8 @@ def collect_findings(progress: Progress) -> SavedFindings:
     return SavedFindings(ts=ts, results=results, sources=tuple(latest))
 
 
-def resume_findings(progress: Progress) -> None:
+def resume_findings(progress: Progress, findings: SavedFindings) -> None:
     """Continue with the earlier findings if this turn answers a clarifying question."""
-    findings = progress.state.found
-    if findings is None:
-        return
     fresh = _is_fresh(findings, progress)
     for number, each in enumerate(findings.results if fresh else (), start=1):
         progress.add_result(ToolResult(call_id=f"before-{number}", tool=each.tool, ok=True, content=each.content))

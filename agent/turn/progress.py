@@ -81,7 +81,8 @@ class EarlyDraft:
         await asyncio.wait([self._task])
 
     async def _read(self, progress: Progress, context: WriteContext) -> None:
-        self.stream = progress.request_draft(context, 1)
+        progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=1))
+        self.stream = progress.model.write(context)
         received, self.stream.pieces = self.stream.pieces, self._relay()
         try:
             async with aclosing(received) as pieces:
@@ -218,11 +219,6 @@ class Progress:
             sources=tuple(self.sources),
             left_out=self.left_out,
         )
-
-    def request_draft(self, context: WriteContext, number: int) -> WriteStream:
-        """Request draft ``number`` from the model."""
-        self.emit(ModelStart(phase="write", model=self.model.name, attempt=number))
-        return self.model.write(context)
 
     def draft(self, text: str) -> Draft:
         """Return the text as a draft with everything known in this turn."""

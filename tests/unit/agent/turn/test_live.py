@@ -348,7 +348,7 @@ def test_streamed_text_says_what_the_answer_says(blocks: list[str], cuts: list[i
             for end in sorted(cut % (len(text) + 1) for cut in cuts):
                 await live.grow(text[:end].strip())
             await live.grow(text, ended=True)
-        return live.whole(text)
+        return live.full_text(text)
 
     verdict = check(replace(BASE, text=asyncio.run(grow())))
     if seen.texts and seen.texts[-1].strip() == verdict.text.strip():

@@ -225,7 +225,7 @@ def test_stored_findings_are_bounded_and_load_unchanged(sources: list[Source], c
     assert all(len(each.content) <= MAX_DECIDE_RESULT_CHARS for each in found.results)
     assert from_json(to_json(ThreadState(found=found))).found == found
     resumed = progress_with([], [], found=found)
-    resume_findings(resumed)
+    resume_findings(resumed, found)
     assert [each.content for each in resumed.results] == [each.content for each in found.results]
     assert all(source.id for source in resumed.sources)
 
