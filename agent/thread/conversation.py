@@ -39,7 +39,9 @@ class ThreadKey:
         return f"{self.team}:{self.channel}:{self.thread_ts}"
 
 
-FileTrouble = Literal["", "form", "big", "slow", "unreadable", "elsewhere", "not_allowed", "away", "many", "unseen"]
+FileTrouble = Literal[
+    "", "form", "big", "slow", "unreadable", "elsewhere", "not_allowed", "away", "many", "unseen", "clip"
+]
 """Reason why a file could not be read. ``file_…`` in ``agent/texts`` has the text for it."""
 
 

@@ -41,7 +41,7 @@ _TS: Final = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FILE_FIELDS: Final = (
     *("id", "name", "title", "mimetype", "filetype", "mode", "size", "file_access", "permalink"),
-    *("url_private", "url_private_download"),
+    *("subtype", "url_private", "url_private_download"),
 )
 _MAX_TOKEN_CHARS: Final = 4_000
 _CHANNEL_TYPES: Final = {"D": "im", "G": "group"}

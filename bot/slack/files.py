@@ -38,6 +38,16 @@ _TEXTUAL: Final = frozenset(
     f"application/{kind}" for kind in ("json", "xml", "x-yaml", "yaml", "toml", "javascript", "sql", "x-sh", "csv")
 )
 _ZIPPED: Final = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}  # a folder inside the file
+# Slack's own kinds of files: the field with the address of the words (else the file's own), and their format.
+_CANVAS: Final = ("", ".html")
+_CLIP: Final = ("vtt", ".vtt")
+_OWN_KINDS: Final = {
+    "canvas": _CANVAS,
+    "quip": _CANVAS,  # also notes of a huddle
+    "list": ("list_csv_download_url", ".csv"),
+    "slack_audio": _CLIP,
+    "slack_video": _CLIP,
+}
 log = structlog.get_logger()
 
 
@@ -51,7 +61,7 @@ class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller tur
 def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
     """Return whether the first message of the thread has files that the next question may be about."""
     opens = incoming.ts == incoming.thread.thread_ts
-    return any((file.opening or opens) and file.trouble in {"", "away", "many", "slow"} for file in files)
+    return any((file.opening or opens) and file.trouble in {"", "away", "many", "slow", "clip"} for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,8 @@ class Attachments:
     async def _read_file(self, shared: Mapping[str, Any], left: TimeLeft) -> AttachedFile:
         known = shared
         try:
-            if string(shared, "file_access") == "check_file_info":  # in channels shared between organisations
+            # In channels shared between organisations, and for a transcript, which comes after the message.
+            if string(shared, "file_access") == "check_file_info" or _own_kind(shared):
                 known = (
                     mapping(await self.reader.workspace.calls.read("files.info", file=string(shared, "id")), "file")
                     or shared
@@ -123,16 +134,17 @@ class Attachments:
         head, url = _mail_head(known), string(known, "permalink")
         parts = [FilePart("", 1, head)] if head else []
         parts += [FilePart(chunk.path, chunk.line, chunk.text) for chunk in chunks]
-        text, cut = head + document.text, bool(document.cut)
+        text, cut = head + document.text, bool(document.cut or (_own_kind(known) == _CLIP and not string(known, "vtt")))
         return AttachedFile(name=_name(known), text=text, parts=tuple(parts), url=url, is_cut=cut)
 
     async def _fetch_document(self, known: Mapping[str, Any], left: TimeLeft) -> tuple[ReadDocument, tuple[Chunk, ...]]:
-        name, size = _name_by_type(known), known.get("size")
-        if isinstance(size, int) and size > MAX_BYTES:
+        own, size = _own_kind(known), known.get("size")
+        name = f"{_name(known)}{own[1]}" if own else _name_by_type(known)
+        if not own and isinstance(size, int) and size > MAX_BYTES:
             raise FileUnavailable(trouble="big")
         try:
             async with asyncio.timeout(self.fetch_timeout_s):
-                data = await self._download(known)
+                data = _transcript_begin(known) or await self._download(known)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             log.warning("file_not_fetched", error_type=type(error).__name__)
             raise FileUnavailable(trouble="away") from None
@@ -145,10 +157,15 @@ class Attachments:
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """Download through redirects. Check each host before sending it the token."""
-        url = string(known, "url_private_download") or string(known, "url_private")
+        field, _ = _own_kind(known) or _CANVAS
+        url = string(known, field) if field else string(known, "url_private_download") or string(known, "url_private")
+        if not url and field:
+            raise FileUnavailable(trouble="form")
         client = self.reader.workspace.calls.client
         headers = {"Authorization": f"Bearer {client.token}"}
         for _ in range(_MAX_REDIRECTS):
+            if "redir=" in urlsplit(url).query:  # the page to sign in
+                raise FileUnavailable(trouble="not_allowed")
             if not self.is_allowed(url):
                 raise FileUnavailable(trouble="elsewhere")
             if client.session is None:
@@ -178,9 +195,10 @@ async def _read_body(reply: aiohttp.ClientResponse, known: Mapping[str, Any]) ->
         if len(data) > MAX_BYTES:
             raise FileUnavailable(trouble="big")
     size = known.get("size")
-    same_size = not isinstance(size, int) or size in {0, len(data)} or string(known, "mode") == "email"
+    own = _own_kind(known)
+    same_size = own or not isinstance(size, int) or size in {0, len(data)} or string(known, "mode") == "email"
     # If Orion may not read files, Slack sends its sign-in page, with status 200.
-    is_page = string(known, "mimetype") == "text/html" and same_size
+    is_page = own == _CANVAS or (string(known, "mimetype") == "text/html" and same_size)
     if reply.content_type == "text/html" and not is_page:
         raise FileUnavailable(trouble="not_allowed")
     if not same_size and (not data or reply.content_type == "application/json"):  # an error in place of the file
@@ -194,6 +212,20 @@ def _is_slack(host: str | None) -> bool:
 
 def _name(shared: Mapping[str, Any]) -> str:
     return string(shared, "name") or string(shared, "title") or string(shared, "id")
+
+
+def _own_kind(known: Mapping[str, Any]) -> tuple[str, str] | None:
+    names = (string(known, name) for name in ("subtype", "filetype", "mode"))
+    return next((_OWN_KINDS[name] for name in names if name in _OWN_KINDS), None)
+
+
+def _transcript_begin(known: Mapping[str, Any]) -> bytes:
+    """Return the first words of a clip that has no file with its transcript. Raises ``FileUnavailable`` without any."""
+    if _own_kind(known) != _CLIP or string(known, "vtt"):
+        return b""
+    if words := string(mapping(mapping(known, "transcription"), "preview"), "content"):
+        return words.encode()
+    raise FileUnavailable(trouble="clip")
 
 
 def _name_by_type(known: Mapping[str, Any]) -> str:

@@ -58,7 +58,7 @@ async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_
         assert "900 requests" not in text_of(message)
         assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
         assert (at.calls(START), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
-        again = at.server.requests[-1]["messages"]
+        again = [request for request in at.server.requests if request.get("stream")][-1]["messages"]
         assert "already shown to the person" in again[1]["content"]
         assert again[-2]["content"] == f"<answer>\n{WRONG}\n</answer>"
         assert "Write again only what comes" in again[-1]["content"]
