@@ -25,7 +25,7 @@ from verification.claims.small_talk import (
 from verification.evidence.passages import clean_text, sentence_spans
 from verification.markup.lines import CITATION, TextLine, cited_numbers, code_runs, ends_in_colon, lines
 from verification.markup.lines import Kind as LineKind
-from verification.text.language import compile_pattern
+from verification.text.language import compile_pattern, content_stems
 from verification.types import Claim
 
 Kind = Literal["text", "intro", "heading", "item", "lead", "row", "head"]
@@ -81,7 +81,8 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
         [sentence for place in _classify_lines(plain, lined) for sentence in _sentences(plain, *place)]
     )
     if has_judge:
-        sentences = _cite_edges(sentences, plain)
+        sentences = _state_introductions(_cite_edges(sentences, plain), plain)
+    sentences = _join_answer_words(sentences, plain, has_judge=has_judge)
     sentences = _find_hidden_statements(plain, _free_next_steps(sentences, plain, has_judge=has_judge), known)
     if not any(each.states for each in sentences):  # then headings are statements, and so is a bare yes or no
         only_headings = all(each.kind in _TITLES for each in sentences)
@@ -183,9 +184,9 @@ def _is_only_label(bare: str) -> bool:
 def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
     if kind in _TITLES or _is_only_label(bare):
         return False
-    if cited:
-        return not (bare.rstrip("*_~ ").endswith(("?", "？")) and states_nothing(bare))
-    return not (kind in _INTRODUCING or states_nothing(bare) or (kind not in _LISTED and is_interjection(bare)))
+    return cited or not (
+        kind in _INTRODUCING or states_nothing(bare) or (kind not in _LISTED and is_interjection(bare))
+    )
 
 
 def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
@@ -255,6 +256,36 @@ def _cite_edges(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
     # A number, a quotation, code or a link certainly states something: then it gets no citation.
     edges -= {each.group for each in plain if each.kind != "text" or _VALUE.search(text, each.start, each.end)}
     return [_with_citations(each, everything) if each.group in edges else each for each in sentences]
+
+
+def _state_introductions(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
+    """Make claims of introductions that may state something of what follows, such as a number or a condition."""
+    return [
+        each._replace(states=bool(each.cited) and not (states_nothing(bare) or is_interjection(bare)))
+        if each.kind in _INTRODUCING and not each.states and content_stems(bare := text[each.start : each.end])
+        else each
+        for each in sentences
+    ]
+
+
+def _join_answer_words(sentences: Sequence[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:
+    """Join the words before a sentence that may be a "yes" or "no", by their shape: they change what it says."""
+    joined: list[Sentence] = []
+    for each in sentences:
+        word = joined[-1] if joined else each
+        bare = text[word.start : word.end]
+        begins = len(joined) == 1 or (len(joined) > 1 and joined[-2].group != word.group)
+        # Only a judge can tell a paragraph "Sure." at the beginning from a greeting.
+        answers = is_bare_answer(bare) or (has_judge and word.kind == "text" and is_interjection(bare))
+        may_answer = begins and not (word.states or word.refers) and bool(each.cited)
+        is_first = len(joined) == 1 and answers
+        if may_answer and (is_interjection(bare) if each.group == word.group else is_first and each.kind == "text"):
+            joined[-1] = each._replace(start=word.start)
+            continue
+        if may_answer and is_first and has_judge:
+            joined[-1] = word._replace(states=True, cited=each.cited)
+        joined.append(each)
+    return joined
 
 
 def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:

@@ -13,6 +13,8 @@ _MARKUP = re.compile(r"[*_~`]|:[a-z0-9_+-]{2,30}:|<@[A-Z0-9]+>|[\U0001f000-\U000
 _WORD = re.compile(r"[^\W_]+")
 _EDGE = " \t-–—•\"'“”«»()"
 _QUESTION = re.compile(r"[?？]['\")\]}»”’*_~\s]*$")
+# The mark of a name in a sentence: "Click *Forgot password?*" asks nothing.
+_MARK_OF_NAME = re.compile(r"(?<=\w)(\W*[*_~`\"“„«「『\[|][^*_~`\"”“»」』\]>?？]*)[?？](?=[*_~`\"”“»」』\]>])")
 # Questions that state something.
 _TELLING_QUESTION = r"\b(?:{tells})\b|{tells_unparted}"
 _GREETING = r"(?:{greetings}|{yes_or_no})(?:(?:です|ね|よ)(?=[。！!、,]|$))?(?![^\W_])[\s,，、.。!！;；:：–—-]*"
@@ -39,7 +41,7 @@ _DIGITS = re.compile(r"\d+")
 
 def states_nothing(sentence: str) -> bool:
     """Return True if the sentence (without citations) has nothing that a source could support or contradict."""
-    plain = _MARKUP.sub(" ", sentence).strip(_EDGE)
+    plain = _MARKUP.sub(" ", _MARK_OF_NAME.sub(r"\1", sentence)).strip(_EDGE)
     if not _WORD.search(plain):
         return True
     if _QUESTION.search(plain):

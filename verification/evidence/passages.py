@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
@@ -34,6 +35,15 @@ _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 _IN_NAME = re.compile(r"(?<=\w)\.(?=_*[^\W_])")
 _NOON = re.compile(r"\d ?[ap]\. ?m\.\s*$", re.IGNORECASE)
+_MARKED = re.compile(
+    r"`[^`\n]{1,200}`|<[^<>\n]{1,500}>|\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)|「[^「」\n]{1,200}」|『[^『』\n]{1,200}』"
+    r"|(?<![A-Za-z0-9*_~])([*_~]{1,3})(?=\S)(?:(?!\1)[^\n]){1,200}?(?<=\S)\1(?![A-Za-z0-9*_~])"
+)
+_CITED = rf"(?:\s*{ANY_CITATION.pattern})"
+_BEGINNING = r"\s*(?=[\"“„«»‘'(*_~¿¡「『]{0,3}[^\W_])(?![\"“„«»‘'(*_~]{0,3}[a-zà-ÿ])"
+_CITED_QUOTATION = re.compile(rf"[.!?。！？][\"”»“’」』)]+{_CITED}+{_BEGINNING}")
+_NEW_SENTENCE = re.compile(rf"(?:{_CITED}+|\s){_BEGINNING}")
+_LETTER = re.compile(r"[^\W_]")
 _SHORT_DAYS = frozenset(word[:n] for word, day in WEEKDAYS.items() if day <= 7 for n in (1, 2, 3, 4))  # noqa: PLR2004 - Sunday
 _PAIR = re.compile(r"\b([^\W\d_]{1,4})\.?\s?(?:[-–—~〜/&,]|to|bis|à|au|al?|sampai|至|到|から)\s?([^\W\d_]{1,4})\b")
 
@@ -159,18 +169,36 @@ def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
     pieces: list[tuple[int, int]] = []
     end = -1
     for line in text.split("\n"):
-        position = begin = end + 1
-        end = position + len(line)
-        for piece in _split_line(line, language or "en"):
-            position += len(piece)
+        begin = start = end + 1
+        end = start + len(line)
+        for position in _boundaries(line, language or "en"):
+            cut = start + position
             # "Der 5. Werktag" is far more common in German than a sentence that ends in a small number.
-            is_ordinal = language == "de" and _DAY_ENDS.search(text, max(begin, position - 5), position)
-            if position < end and not is_ordinal and not is_false_boundary(text, begin, position):
-                pieces.append((begin, position))
-                begin = position
+            is_ordinal = language == "de" and _DAY_ENDS.search(text, max(begin, cut - 5), cut)
+            if not is_ordinal and not is_false_boundary(text, begin, cut):
+                pieces.append((begin, cut))
+                begin = cut
         pieces.append((begin, end))
     bare_pieces = ((stop, text[begin:stop].lstrip()) for begin, stop in pieces)
     return [(stop - len(bare), stop - len(bare) + len(bare.rstrip())) for stop, bare in bare_pieces if bare]
+
+
+def _boundaries(line: str, language: str) -> list[int]:
+    """The positions in a line where sentences may end: never inside emphasis, code, a link or 「」, but after it."""
+    positions = {*accumulate(map(len, _split_line(line, language)))} - {len(line)}
+    if "[" in line:  # the splitter does not end a sentence after a quotation that has its full stop and a citation
+        positions |= {match.end() for match in _CITED_QUOTATION.finditer(line)}
+    marked = [match.span() for match in _MARKED.finditer(line)] if positions else []
+    ends = [end for _, end in marked]
+    result: set[int] = set()
+    for position in positions:
+        place = bisect_left(ends, position)
+        if place == len(marked) or position <= marked[place][0]:
+            result.add(position)
+        # The boundary is at the end of the marked words, unless the sentence goes on after them.
+        elif not _LETTER.search(line, position, ends[place]) and (after := _NEW_SENTENCE.match(line, ends[place])):
+            result.add(after.end())
+    return sorted(result)
 
 
 def _split_line(line: str, language: str) -> list[str]:

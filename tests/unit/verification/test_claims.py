@@ -69,6 +69,54 @@ def test_the_judge_decides_whether_an_opening_or_a_closing_is_a_claim() -> None:
         assert [claim.cited for claim in claims(text, has_judge=True)] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Click *Log out* and *Forgot password?* [1]", ["Click *Log out* and *Forgot password?* [1]"]),
+        ("Click *Forgot password?* Then wait [1].", ["Click *Forgot password?*", "Then wait [1]."]),
+        ("Read “Who pays?” first [1].", ["Read “Who pays?” first [1]."]),
+        ("Öffne <https://x.example/q|Wer zahlt?> [1]", ["Öffne <https://x.example/q|Wer zahlt?> [1]"]),
+        ("「何ですか？」を押します[1]。", ["「何ですか？」を押します[1]。"]),
+        ("The limit is 30 [1]. Does that help?", ["The limit is 30 [1]."]),
+    ],
+)
+def test_a_question_mark_makes_a_question_only_where_the_sentence_asks(text: str, stated: list[str]) -> None:
+    assert [claim.text for claim in claims(text, has_judge=True)] == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Yes. Days off are lost [1].", ["Yes. Days off are lost [1]."]),
+        ("Ja, genau. Tage verfallen [1].", ["Ja, genau. Tage verfallen [1]."]),
+        ("Non. Ils sont perdus [1].", ["Non. Ils sont perdus [1]."]),
+        ("はい。休暇は繰り越せません[1]。", ["はい。休暇は繰り越せません[1]。"]),
+        ("可以。年假不能结转[1]。", ["可以。年假不能结转[1]。"]),
+        ("- Yes. Days off are lost [1].\n- No one may [2].", ["Yes. Days off are lost [1].", "No one may [2]."]),
+        ("*Yes*\n\nDays off are lost [1].", ["*Yes*\n\nDays off are lost [1]."]),
+        ("Yes.\n\n- Days off are lost [1].", ["Yes.", "Days off are lost [1]."]),
+        ("*Overview*\n\nDays off are lost [1].", ["Days off are lost [1]."]),
+        ("Days off are lost [1]. Right! Sick days are not [2].", ["Days off are lost [1].", "Sick days are not [2]."]),
+    ],
+)
+def test_the_words_that_answer_the_question_belong_to_the_sentence_after_them(text: str, stated: list[str]) -> None:
+    assert [claim.text for claim in claims(text, has_judge=True)] == stated
+
+
+def test_the_judge_decides_on_a_lead_in_that_may_state_something() -> None:
+    table = "| Flavor | Memory |\n|---|---|\n| large | 15 [1] |"
+    for lead, is_judged in [
+        ("Three flavors have 6 cores:", True),
+        ("You can carry over:", True),
+        ("Esto vale para los becarios:", True),
+        ("Here are the steps:", False),
+        ("Steps:", False),
+    ]:
+        told = claims(f"{lead}\n\n{table}", "Which flavors have 6 cores?", has_judge=True)
+        assert [(claim.text, claim.cited) for claim in told[:-1]] == ([(lead, (1,))] if is_judged else [])
+        assert len(claims(f"{lead}\n\n{table}", "Which flavors have 6 cores?")) == 1
+
+
 def test_list_items_share_the_citation_of_their_introduction() -> None:
     text = "Steps [4]:\n- Run `orion index`\n- Wait for 5 minutes [2]\n"
     assert cited_claims(text) == [("Steps [4]:", (4,)), ("Run `orion index`", (4,)), ("Wait for 5 minutes [2]", (2,))]

@@ -64,6 +64,11 @@ def test_a_german_ordinal_does_not_end_a_sentence() -> None:
         ("Need: A person leaves; Who decides?: The lead; Who is told?: The team. Ask Ann.", "en", 2),
         ("They do not name Rocket.Chat, Node.js or pypdf._page.Page [1].", "en", 1),
         ("_Meetings may cost more than $10,000._ For these, approval is needed [1].", "en", 2),
+        ("*What is a unit?* gives another range: 1 to 2 [1].", "en", 1),
+        ("The page *Why pay? Why now!* says so [1], and [Ask us!](https://x.example/q) too. It is new.", "en", 2),
+        ("これは「何ですか？」という題です。次の文。", "ja", 2),
+        ("Support is there until “5 p.m. ET.” [1] Write to us.", "en", 2),
+        ('"Keys expire." [1] "They rotate." [2]', "en", 2),
     ],
 )
 def test_a_sentence_ends_neither_at_an_abbreviation_nor_inside_a_name(text: str, language: str, count: int) -> None:
