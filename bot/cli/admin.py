@@ -17,7 +17,7 @@ from bot.errors import WrongUse
 if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
 
-    from bot.queue.dead_letters import DeadLetter
+    from bot.queue.queue import DeadLetter
     from bot.reports.report import Places, Report
     from bot.settings import Settings
 
@@ -85,21 +85,20 @@ def dead_letters(
     local: output.LocalOption = None,
 ) -> None:
     """List messages that Orion gave up, newest first, retry them at the end of their threads, or drop them."""
-    from bot.queue.dead_letters import DeadLetters
-    from bot.queue.queue import MAX_DEAD_LETTERS
+    from bot.queue.queue import MAX_DEAD_LETTERS, Mailbox
 
     if action != "list" and bool(ids) == every:
         raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
 
     async def work(redis: Redis, prefix: str) -> dict[str, str]:
         """Return a line for each letter, or an empty one if it does not exist."""
-        letters = DeadLetters(redis, prefix=prefix)
-        newest = await letters.newest(MAX_DEAD_LETTERS)
+        mailbox = Mailbox(redis, prefix=prefix)
+        newest = await mailbox.list_dead_letters(MAX_DEAD_LETTERS)
         if action == "list":
             return {letter.entry_id: _describe_letter(letter) for letter in newest}
         named = dict.fromkeys(ids or [letter.entry_id for letter in reversed(newest)])
         done = "is tried again" if action == "retry" else "is dropped"
-        return {one: f"{one} {done}." if await letters.decide(one, action) else "" for one in named}
+        return {one: f"{one} {done}." if await mailbox.end_dead_letter(one, action) else "" for one in named}
 
     lines = output.with_redis(work, local)
     for entry_id, line in lines.items():

@@ -15,15 +15,15 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
-from agent.json_data import parse_record
+from agent.json_data import parse_number, parse_record
 from agent.thread.store import LeaseFence, hash_tag, shard_tag, shards_of, team_of
 from bot.queue.claim import Cancellation, Claimed, Lease, LeaseLost, Verb, now, raise_if_cancelled
 from bot.redis.client import Replication, impatient
@@ -49,6 +49,8 @@ KeyKind = Literal["mb", "head", "mark", "ready", "seen", "told"]
 ``told`` exists if the author of a waiting message (its id) was shown its place in the queue.
 """
 _MILLISECONDS = re.compile("[0-9]{1,15}")
+_ENTRY_ID = re.compile(r"(?:(?P<shard>\d{1,4})/)?(?P<place>\d{1,20}-\d{1,20})")
+Fate = Literal["retry", "drop"]  # of a dead letter
 _SLACK_TS = re.compile(r"\d{10}\.\d{6}")
 
 
@@ -112,6 +114,23 @@ class Depth(NamedTuple):
     dead: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A message that was given up, with the reason. ``id`` is the message's id, ``entry_id`` that of its stream entry.
+
+    ``died_at`` and ``enqueued_at`` are seconds since 1970 by Redis' clock.
+    """
+
+    entry_id: str
+    thread: str
+    id: str
+    body: str
+    reason: str
+    tries: int
+    enqueued_at: float
+    died_at: float
+
+
 class Waiting(NamedTuple):
     """A message that has waited for a while, and its place in the queue (0: its thread's turn is running)."""
 
@@ -144,8 +163,10 @@ class Mailbox:
         self._shards = shards or shards_of(redis)
         # A beat must be quick: retrying an old beat would delay the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
-        self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting, self._probe = (
-            load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting", "probe")
+        names = ("enqueue", "claim", "finish", "mark", "depth", "waiting", "probe", "decide")
+        scripts = (load_script(redis, name) for name in names)
+        self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting, self._probe, self._decide = (
+            scripts
         )
         self._beat = load_script(self._beats, "beat")
         self._tags = [shard_tag(number, prefix=prefix, shards=self._shards) for number in range(self._shards)]
@@ -318,6 +339,32 @@ class Mailbox:
         """List a thread's messages in order. A running turn belongs to the first."""
         entries = await self._redis.lrange(self.key(thread, "mb", thread), 0, -1)
         return [split_entry(str(entry)) for entry in entries]
+
+    async def list_dead_letters(self, limit: int = 100) -> list[DeadLetter]:
+        """List the messages that were given up, newest first. They expire after 30 days."""
+        letters: list[DeadLetter] = []
+        for number, tag in enumerate(self._tags):
+            rows: Any = await self._redis.xrevrange(f"{tag}:dead", count=limit)
+            # Two shards can use the same entry id.
+            shard = f"{number}/" if len(self._tags) > 1 else ""
+            letters += [
+                DeadLetter(
+                    entry_id=f"{shard}{entry_id}", thread=fields.get("thread", ""), reason=fields.get("reason", ""),
+                    tries=int(parse_number(fields.get("tries"))), died_at=int(entry_id.partition("-")[0]) / 1000,
+                    **split_entry(fields.get("entry", ""))._asdict(),
+                )
+                for entry_id, fields in rows
+            ]  # fmt: skip
+        return sorted(letters, key=lambda letter: -letter.died_at)[:limit]
+
+    async def end_dead_letter(self, entry_id: str, fate: Fate) -> bool:
+        """Retry this dead letter (once) or drop it. Return False if no such entry exists."""
+        found = _ENTRY_ID.fullmatch(entry_id)
+        shard = int(found["shard"] or 0) if found else len(self._tags)
+        if found is None or shard >= len(self._tags):
+            return False
+        arguments = [found["place"], fate, self._wakeup.ttl_in_scripts]
+        return await self._wakeup.ring_if_asked(await self._decide(keys=[self._tags[shard]], args=arguments))
 
     async def probe(self) -> bool:
         """Try all commands that the queue needs, on test keys. Return True, or raise ``RedisError``."""

@@ -18,7 +18,6 @@ from bot.answers import Proposals
 from bot.install.identity import list_orions
 from bot.install.installations import Installations, Seal, States, UnreadableInstallation
 from bot.local.model.roster import TEAM_ID, VISITOR
-from bot.queue.dead_letters import DeadLetters
 from bot.slack.message import Incoming, turn_id_for
 from bot.stores.limits import Listening, Pausing
 from bot.stores.stores import Cancellations, DirectMessages, ThreadModes
@@ -68,18 +67,20 @@ async def test_damaged_entries_become_dead_letters_and_others_are_answered(
             await put_raw(setting, redis_client, ENTRIES[name], thread)
         ts = setting.workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
         await wait_until(lambda: answers(setting.workspace, ts, ts), "a sound question is answered")
-        letters = DeadLetters(redis_client)
+        letters = setting.orion.mailbox
 
         async def all_dead() -> bool:
-            return {letter.thread for letter in await letters.newest()} == set(threads)
+            return {letter.thread for letter in await letters.list_dead_letters()} == set(threads)
 
         await wait_until(all_dead, "each is a dead letter")
-        assert {letter.reason for letter in await letters.newest()} == {"unreadable message"}
+        assert {letter.reason for letter in await letters.list_dead_letters()} == {"unreadable message"}
         assert await setting.orion.mailbox.list_waiting(for_s=0, again_s=1, limit=9) == []
-        for letter in await letters.newest():
-            await letters.decide(letter.entry_id, "retry")
+        for letter in await letters.list_dead_letters():
+            await letters.end_dead_letter(letter.entry_id, "retry")
         await wait_until(all_dead, "a retry changes nothing for good")
-        assert all([await letters.decide(letter.entry_id, "drop") for letter in await letters.newest()])
+        assert all(
+            [await letters.end_dead_letter(letter.entry_id, "drop") for letter in await letters.list_dead_letters()]
+        )
 
 
 STORED = {
@@ -192,7 +193,7 @@ async def test_keys_of_a_wrong_type_are_dropped_with_a_log_line_and_the_question
         assert dropped["orion:{0}:lease"] == "it was a string, not a zset"
         wrong = {key for key, kind in damaged.items() if await redis_client.type(key) not in {kind, "none"}}
         assert wrong == set()
-        assert await DeadLetters(redis_client).newest() == []
+        assert await setting.orion.mailbox.list_dead_letters() == []
 
 
 THREAD = ThreadKey(team="T", channel="D1", thread_ts="1.0")

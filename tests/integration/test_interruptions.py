@@ -21,7 +21,6 @@ from agent.turn.loop import run_turn
 from bot.local.model.roster import ADMIN, BOT_USER, TEAM_ID, VISITOR, Channel, ChannelKind
 from bot.stores.limits import Pausing
 from bot.turn.recovery import MODEL_AWAY
-from tests.support.dead_letters import dead_letters
 from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, text_of
@@ -237,7 +236,7 @@ async def test_an_answer_that_cannot_be_withdrawn_is_left_to_the_admins(tmp_path
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: done(setting), "the deletion is settled")
         assert setting.workspace.messages(DIRECT) == []
-        assert [incoming.reason for incoming in await dead_letters(setting.orion.mailbox, 10)] == ["is_archived"]
+        assert [incoming.reason for incoming in await setting.orion.mailbox.list_dead_letters()] == ["is_archived"]
 
 
 async def test_a_question_in_a_direct_message_stays_one_when_it_gets_replies(tmp_path: Path, redis_url: str) -> None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,8 +20,7 @@ from redis.asyncio import Redis
 
 from agent.thread.store import team_of
 from bot.queue.claim import Claimed, Lease, LeaseLost, Verb, now
-from bot.queue.dead_letters import DeadLetters
-from bot.queue.queue import EXTRA_NOTIFY_TRIES, Depth, Mailbox
+from bot.queue.queue import EXTRA_NOTIFY_TRIES, Depth, Fate, Mailbox
 
 THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")
 PER_TEAM = 2
@@ -29,7 +28,6 @@ MAX_TRIES = 1
 LAST_TRY = MAX_TRIES + EXTRA_NOTIFY_TRIES
 
 T = TypeVar("T")
-Fate = Literal["retry", "drop"]
 threads = st.sampled_from(THREADS)
 saids = st.sampled_from(["", "1700000000.000001", "1700000000.000002", "1700000001.000000"])
 
@@ -252,10 +250,9 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule(data=st.data(), fate=st.sampled_from(["retry", "retry", "drop"]))
     def operator_decides(self, data: st.DataObject, fate: Fate) -> None:
         """Once, also if asked twice; what is tried again goes to the end of its thread, whenever it was said."""
-        messages = DeadLetters(self.redis)
-        incoming = data.draw(st.sampled_from(self.wait(messages.newest())))
-        assert self.wait(messages.decide(incoming.entry_id, fate))
-        assert not self.wait(messages.decide(incoming.entry_id, fate))
+        incoming = data.draw(st.sampled_from(self.wait(self.mailbox.list_dead_letters())))
+        assert self.wait(self.mailbox.end_dead_letter(incoming.entry_id, fate))
+        assert not self.wait(self.mailbox.end_dead_letter(incoming.entry_id, fate))
         self.buried -= 1
         if fate == "retry":
             self.model[incoming.thread].queue.append(incoming.body)

@@ -12,7 +12,6 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import CLUSTER_SHARDS, StateFenced, ThreadStore
 from bot.queue.claim import Cancellation, Claimed, Lease, now
-from bot.queue.dead_letters import DeadLetters
 from bot.queue.queue import Depth, Mailbox
 from bot.redis.client import client_of
 from bot.stores.stores import ThreadModes
@@ -108,10 +107,9 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
 
 
 async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
-    messages = DeadLetters(redis)
-    (incoming,) = await messages.newest()
+    (incoming,) = await mailbox.list_dead_letters()
     await redis.delete(mailbox._wakeup.key)
-    assert await messages.decide(incoming.entry_id, "retry")
+    assert await mailbox.end_dead_letter(incoming.entry_id, "retry")
     assert await redis.llen(mailbox._wakeup.key) == 1  # a waiting worker is woken for any shard
     await mailbox.wait(5)
     assert await redis.llen(mailbox._wakeup.key) == 0

@@ -7,9 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.queue.claim import Claimed, Lease, LeaseLost, now
-from bot.queue.dead_letters import DeadLetters
 from bot.queue.queue import BELL_TTL_S, SEEN_TTL_S, Depth, Mailbox
-from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"
@@ -129,7 +127,7 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     assert all(lease.is_held() for lease in leases)
     assert await box.depth() == Depth(messages=30, leased=30, dead=0)
     assert all([await box.finish(c, "dead", reason="r") for c in claimed])
-    assert len(await dead_letters(box, 25)) == 25
+    assert len(await box.list_dead_letters(25)) == 25
     await box.aclose()
 
 
@@ -242,12 +240,11 @@ async def test_a_retried_dead_letter_is_put_at_the_end_of_its_thread_once(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
     no_leaked_keys.append("*:fence")
-    letters = DeadLetters(redis_client)
     first = await bury(mailbox, "first line\nsecond line")
     await mailbox.enqueue(THREAD, "asked since", event_ids=["b"])
-    (letter,) = await letters.newest()
+    (letter,) = await mailbox.list_dead_letters()
     async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(letters.decide(letter.entry_id, "retry")) for _ in range(4)]
+        calls = [group.create_task(mailbox.end_dead_letter(letter.entry_id, "retry")) for _ in range(4)]
     assert sorted(call.result() for call in calls) == [False, False, False, True]
     bodies: list[Claimed] = []
     while claimed := await mailbox.claim("w", 1):
@@ -256,24 +253,23 @@ async def test_a_retried_dead_letter_is_put_at_the_end_of_its_thread_once(
     assert [c.body for c in bodies] == ["asked since", "first line\nsecond line"]
     assert (bodies[1].id, bodies[1].tries) == (first.id, 1)
     assert bodies[1].enqueued_at > first.enqueued_at  # its time limits for services start again
-    assert await letters.newest() == []
+    assert await mailbox.list_dead_letters() == []
 
 
 async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_turn(
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
-    letters = DeadLetters(redis_client)
     await bury(mailbox, "dead")
     await redis_client.delete(mailbox._wakeup.key)
-    (letter,) = await letters.newest()
-    assert await letters.decide(letter.entry_id, "retry")
+    (letter,) = await mailbox.list_dead_letters()
+    assert await mailbox.end_dead_letter(letter.entry_id, "retry")
     assert await redis_client.llen(mailbox._wakeup.key) == 1
     (running,) = await mailbox.claim("w", 1)
     await mailbox.enqueue(THREAD, "next", event_ids=["n"])
     assert await mailbox.finish(running, "dead", reason="again")
     (following,) = await mailbox.claim("w", 1)
-    (letter,) = await letters.newest()
-    assert await letters.decide(letter.entry_id, "retry")
+    (letter,) = await mailbox.list_dead_letters()
+    assert await mailbox.end_dead_letter(letter.entry_id, "retry")
     assert await mailbox.claim("w", 1) == []
     assert await mailbox.finish(following, "ok")
     assert [c.body for c in await mailbox.claim("w", 1)] == ["dead"]
@@ -282,18 +278,18 @@ async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_t
 @pytest.mark.parametrize("entry_id", ["", "1", "1-1", "99/1-1", "- +", "1-1-1", "x/1-1"])
 async def test_an_unknown_id_changes_no_dead_letter(redis_client: Redis, mailbox: Mailbox, entry_id: str) -> None:
     await bury(mailbox, "dead")
-    assert not await DeadLetters(redis_client).decide(entry_id, "drop")
-    assert len(await DeadLetters(redis_client).newest()) == 1
+    assert not await mailbox.end_dead_letter(entry_id, "drop")
+    assert len(await mailbox.list_dead_letters()) == 1
 
 
 async def test_dead_letters_of_several_shards_are_distinguished(redis_client: Redis) -> None:
-    mailbox, letters = Mailbox(redis_client, shards=3), DeadLetters(redis_client, shards=3)
+    mailbox = Mailbox(redis_client, shards=3)
     for team in "ABCDEF":
         await bury(mailbox, team, f"{team}:C:1")
         await asyncio.sleep(0.002)  # within one millisecond two shards have no order
-    newest = await letters.newest()
+    newest = await mailbox.list_dead_letters()
     assert [letter.body for letter in newest] == list("FEDCBA")
     assert len({letter.entry_id for letter in newest}) == 6
-    assert await letters.decide(newest[2].entry_id, "retry")
+    assert await mailbox.end_dead_letter(newest[2].entry_id, "retry")
     assert [c.body for c in await mailbox.claim("w", 10)] == ["D"]
     await mailbox.aclose()

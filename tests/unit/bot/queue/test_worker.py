@@ -21,7 +21,6 @@ from bot.queue.claim import OK, Cancellation, Claimed, Ending, Lease, LeaseLost,
 from bot.queue.queue import MAX_TRIES, Depth, Mailbox
 from bot.queue.worker import Turn, Worker, backoff
 from bot.redis.server import connect
-from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 
 THREAD = "T1:C1:1.1"
@@ -205,7 +204,7 @@ async def test_a_message_that_crashes_each_time_is_given_up_and_the_person_is_to
         await wait_until(lambda: empty_but_dead(mailbox), "the message is among the dead letters")
     assert stage.started == ["poison"] * MAX_TRIES
     assert stage.told == [("poison", f"no end after {MAX_TRIES} tries")]
-    (incoming,) = await dead_letters(mailbox)
+    (incoming,) = await mailbox.list_dead_letters()
     assert (incoming.body, incoming.reason) == ("poison", f"no end after {MAX_TRIES} tries")
 
 
@@ -231,7 +230,7 @@ async def test_a_message_is_finally_given_up_even_if_the_person_cannot_be_told(
 
     async with working(mailbox, stage):
         await wait_until(is_dead, "the message is among the dead letters")
-    (incoming,) = await dead_letters(mailbox)
+    (incoming,) = await mailbox.list_dead_letters()
     assert incoming.reason == "crashed: ConnectionResetError"
 
 
