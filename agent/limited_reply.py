@@ -1,6 +1,7 @@
 """Limits the size of a server's reply. An HTTP client would read all of it, and unpack it to any size."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import httpx2
@@ -17,11 +18,12 @@ class _LimitedBody(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for part in self.reply.aiter_bytes():
-            size += len(part)
-            if size > self.limit:
-                raise ReplyTooLong(message="the reply is too long")
-            yield part
+        async with aclosing(self.reply.aiter_bytes()) as parts:  # else the event loop would close it, in a task
+            async for part in parts:
+                size += len(part)
+                if size > self.limit:
+                    raise ReplyTooLong(message="the reply is too long")
+                yield part
 
     async def aclose(self) -> None:
         await self.reply.aclose()

@@ -119,6 +119,8 @@ class _Chunks(openai.AsyncStream[object]):
                     except ValueError:  # some servers leave out the empty lines between events
                         texts = event.data.split("\n")
                 for text in filter(str.strip, texts):  # an empty event keeps the connection alive
+                    if text.startswith("[DONE]"):  # the SDK would stop there too, and leave this open
+                        return
                     yield type(event)(data=text)
 
 
