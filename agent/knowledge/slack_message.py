@@ -32,11 +32,11 @@ _PLACEHOLDERS: Final = (  # as ``_key`` writes them
 _PRESSED: Final = re.compile(r"overflow|feedback_buttons|(?:.*_)?(?:button|select)")
 _TEXTS: Final = (
     *("title", "subtitle", "label", "text", "body", "name", "alt_text", "description", "details", "output"),
-    *("author_name", "hint"),
+    *("author_name", "hint", "initial_value", "x_label", "y_label"),
 )
 _LISTS: Final = (
     *("fields", "elements", "element", "options", "accessory", "blocks", "child_blocks", "tasks", "sources", "cards"),
-    *("actions", "call", "v1"),
+    *("actions", "call", "v1", "hero_image", "chart", "axis_config", "segments", "series", "data"),
 )
 _URLS: Final = ("title_url", "video_url", "url", "join_url")
 _COLUMN_SIGN: Final = re.compile(r"\|(?![^<>]*>)")  # not the one of a link
@@ -224,9 +224,9 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
         found = [inner] if isinstance(inner, Mapping | str) else inner if isinstance(inner, list) else []
         found = [one for one in found if isinstance(one, str | Mapping)]
         parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found)
-    if link := next(filter(None, (string(block, name) for name in _URLS)), ""):
-        parts.append(f"<{link}>")
-    return (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
+    parts += [f"<{link}>" for name in _URLS if (link := string(block, name))][:1]
+    text = (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
+    return f"{text}: {number}" if isinstance(number := block.get("value"), int | float) else text  # a chart's
 
 
 def _of_cell(cell: Mapping[str, Any], depth: int) -> str:

@@ -135,5 +135,15 @@ FORMS: list[tuple[Json, str]] = [
         {"type": "button", "text": "Open", "url": "https://o.example"}]}]}, "outer\ninner\nOpen (https://o.example)"),
     ({"attachments": [{"message_blocks": [{"message": {
         "text": "only words", "attachments": [{"text": "and more"}]}}]}]}, "only words\nand more"),
+    ({"blocks": [{"type": "carousel", "elements": [
+        {"type": "card", "title": mrkdwn("Tank"), "hero_image": {"type": "image", "alt_text": "a blue tank"}}]}]},
+     "Tank\na blue tank"),
+    ({"blocks": [{"type": "input", "label": plain("Reason"), "element": {
+        "type": "rich_text_input", "initial_value": rich(section(text("it leaks")))}}]}, "Reason\nit leaks"),
+    ({"blocks": [{"type": "data_visualization", "title": "Visits", "chart": {"type": "pie", "segments": [
+        {"label": "Mon", "value": 4}, {"label": "Tue", "value": 9.5}]}}]}, "Visits\nMon: 4\nTue: 9.5"),
+    ({"blocks": [{"type": "data_visualization", "title": "Sales", "chart": {"type": "bar", "series": [
+        {"name": "North", "data": [{"label": "Q1", "value": 12}]}], "axis_config": {"y_label": "k€"}}}]},
+     "Sales\nk€\nNorth\nQ1: 12"),
     ({"blocks": "x", "attachments": [None, 3], "text": 4}, ""),
 ]  # fmt: skip
