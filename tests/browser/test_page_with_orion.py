@@ -15,7 +15,6 @@ from tests.support.orion_running import CHANNEL, Setting, running, settings_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-WRONG = "<answer>Each API key may make 900 requests a minute [1].</answer>"
 GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
 
 

@@ -122,12 +122,6 @@ async def test_the_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -
         assert post.arguments["unfurl_media"] in (False, "false", "0")
 
 
-def turn_id(answer: dict[str, object]) -> str:
-    metadata = answer["metadata"]
-    assert isinstance(metadata, dict)
-    return str(metadata["event_payload"]["turn_id"])
-
-
 async def test_muted_direct_message_says_how_to_unmute(setting: Setting) -> None:
     root = setting.ask(LIMIT, channel=DIRECT)
     await setting.answer_to(root, channel=DIRECT)

@@ -2,7 +2,6 @@ import asyncio
 import base64
 import gzip
 import json
-import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -16,7 +15,6 @@ from structlog.testing import capture_logs
 
 from agent.actions import FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget, ModelCall, Usage
-from agent.circuit_breaker import CircuitBreaker
 from agent.model.chat_server import Learned, Timeouts
 from agent.model.client import MAX_REPLY
 from agent.model.openai import OpenAIModel
@@ -253,13 +251,6 @@ async def test_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(scri
     assert stream.usage.completion_tokens == 1
 
 
-async def test_a_closed_port_is_a_model_error(open_model: OpenModel) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        with pytest.raises(ModelError, match="LLMError: connection failed"):
-            await open_model(f"http://127.0.0.1:{probe.getsockname()[1]}/v1").decide(DECIDE)
-
-
 async def test_a_truncated_call_is_a_token_limit() -> None:
     async with asking(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as (_, model):
         with pytest.raises(ModelError, match="TokenLimitError"):
@@ -376,34 +367,6 @@ async def test_a_lasting_failure_is_not_retried(final: Scripted) -> None:
     assert len(server.requests) == 1
     asked = "retry-after" in final.headers
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
-
-
-async def test_a_failing_server_is_paused_then_probed_once(open_model: OpenModel) -> None:
-    time_now = [0.0]
-    breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
-    async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
-        model = open_model(server.url, parts={"breaker": breaker})
-        for _ in range(3):
-            with pytest.raises(ModelError, match="status 500"):
-                await model.decide(DECIDE)
-        with pytest.raises(ModelError, match="not called for a while") as open_circuit:
-            await model.decide(DECIDE)
-        assert open_circuit.value.retry_after_s == 5.0
-        assert len(server.requests) == 3
-        time_now[0] = 5.0
-        await model.decide(DECIDE)
-        await model.decide(DECIDE)
-    assert not breaker.is_open
-
-
-async def test_a_refusal_does_not_open_the_circuit(open_model: OpenModel) -> None:
-    breaker = CircuitBreaker("model", failures=1)
-    async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
-        model = open_model(server.url, parts={"breaker": breaker})
-        for _ in range(2):
-            with pytest.raises(ModelError, match="AuthenticationError"):
-                await model.decide(DECIDE)
-    assert len(server.requests) == 2
 
 
 class Picky:

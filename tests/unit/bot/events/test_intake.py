@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
 from bot.events.intake import apply_thread_mode, parse_event
@@ -268,11 +266,6 @@ def test_the_stop_button_stops() -> None:
     assert (found.kind, found.thread.thread_ts, found.event_ids) == ("stop", "1700000000.000100", ("evt:T1:Ev1",))
 
 
-@pytest.mark.parametrize("text", ["<@UORION>", "<@UORION|orion>  ", ""])
-def test_an_empty_mention_asks_for_help(text: str) -> None:
-    assert incoming(mention(text=text)).kind == "help"
-
-
 @pytest.mark.parametrize(
     ("access", "why"),
     [
@@ -305,16 +298,6 @@ def test_an_invalid_body_is_reported(body: str) -> None:
 @pytest.mark.parametrize("fields", [{"user": None}, {"channel": "C:1"}, {"ts": "soon"}, {"thread_ts": "C1:x"}])
 def test_impossible_fields_are_malformed(fields: dict[str, Any]) -> None:
     assert reason(mention(**fields)) == "malformed"
-
-
-@given(
-    text=st.text(st.characters()), ts=st.sampled_from(["1700000000.000100", "1"]), ids=st.lists(st.text(), max_size=2)
-)
-def test_a_message_survives_storage(text: str, ts: str, ids: list[str]) -> None:
-    thread = ThreadKey(team="T1", channel="C1", thread_ts=ts)
-    asked = Incoming(kind="question", thread=thread, user="U1", ts=ts, addressed="mention", text=text)
-    stored = replace(asked, mentioned=frozenset(ids), event_ids=tuple(ids))
-    assert Incoming.from_json(stored.to_json()) == stored
 
 
 @pytest.mark.parametrize(("said", "told"), [(mention(), True), (message(thread_ts="1700000000.000100"), False)])

@@ -118,20 +118,6 @@ async def receive(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True) 
     return envelope
 
 
-async def test_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reason() -> None:
-    async with LocalWorkspace(strictness=QUICK) as workspace, connect(workspace) as socket:
-        workspace.post(YOU, CHAT, "hello")
-        first = await receive(socket, ack=False)
-        second = await receive(socket)
-        assert (first["retry_attempt"], first["retry_reason"]) == (0, "")
-        assert (second["retry_attempt"], second["retry_reason"]) == (1, "timeout")
-        assert first["payload"]["event_id"] == second["payload"]["event_id"]
-        assert first["envelope_id"] != second["envelope_id"]
-        (delivery,) = workspace.workspace.deliveries.log
-        await workspace.wait_for(lambda: delivery.acknowledged)
-        assert delivery.attempts == 2
-
-
 async def test_slack_gives_up_after_three_retries() -> None:
     async with LocalWorkspace(strictness=QUICK) as workspace:
         workspace.post(YOU, CHAT, "nobody listens")

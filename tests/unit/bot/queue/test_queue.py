@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.queue.claim import Claimed, Lease, LeaseLost, now
-from bot.queue.queue import BELL_TTL_S, SEEN_TTL_S, Depth, Mailbox
+from bot.queue.queue import BELL_TTL_S, SEEN_TTL_S, Mailbox
 from tests.support.waiting import wait_until
 
 THREAD = "T1:C1:1700000000.000100"
@@ -58,20 +58,6 @@ async def test_a_fuller_event_does_not_shorten_the_wait_of_an_earlier_message(ma
     await wait_until(lambda: mailbox.claim("w1", 1), "without its twin it is claimed a moment later")
 
 
-async def test_an_event_is_stored_once_even_under_different_ids(redis_client: Redis, mailbox: Mailbox) -> None:
-    assert await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
-    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
-    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2", "T:C:ts"])
-    # Ev2 was refused as a twin, so its own re-delivery is one too, even if it lost the id they share.
-    assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2"])
-    assert (await mailbox.depth()).messages == 1
-    assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
-    assert await mailbox.enqueue(
-        "T2:C:1", "cut \ud83d off", event_ids=["a", "a"]
-    )  # the same id twice in one call is not a duplicate
-    assert sorted(one.body for one in await mailbox.claim("w", 2)) == ["cut ? off", "q"]
-
-
 async def test_a_mark_is_written_once_and_survives_its_worker(redis_client: Redis, mailbox: Mailbox) -> None:
     await enqueue(mailbox, "q")
     first = await claim_one(mailbox)
@@ -112,49 +98,6 @@ async def test_the_wakeup_reaches_a_waiting_worker_and_never_piles_up(redis_clie
     assert len(await mailbox.claim("w", 150)) == 50
     assert await redis_client.llen(wakeup) == 0, "after a burst nobody is woken for nothing"
     await mailbox.wait(0.01)  # nothing to hear: returns all the same
-
-
-async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
-    box = Mailbox(redis_client, shards=3)
-    threads = [f"thread {number}" for number in range(30)]
-    for thread in threads:
-        await enqueue(box, "x", thread)
-    assert len({box.shard_of(thread) for thread in threads}) == 3
-    claimed = [*await box.claim("w", 10), *await box.claim("w", 100)]
-    assert sorted(c.thread for c in claimed) == sorted(threads)
-    leases = [Lease(0) for _ in claimed]
-    await box.renew_leases(zip(claimed, leases, strict=True))
-    assert all(lease.is_held() for lease in leases)
-    assert await box.depth() == Depth(messages=30, leased=30, dead=0)
-    assert all([await box.finish(c, "dead", reason="r") for c in claimed])
-    assert len(await box.list_dead_letters(25)) == 25
-    await box.aclose()
-
-
-async def test_a_message_written_earlier_goes_before_those_that_wait(mailbox: Mailbox) -> None:
-    """Slack resends an event that was not accepted, and a later question of its thread may wait already."""
-    said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
-    for name in ("second", "third", "first"):
-        await mailbox.enqueue("t", name, event_ids=[name], slack_ts=said[name])
-    assert (await claim_one(mailbox)).body == "first"
-    await mailbox.enqueue("t", "too late", event_ids=["x"], slack_ts="1600000000.000000")
-    for number, odd in enumerate(["", "soon", "1 2", "1700000000"]):  # no time of Slack's: at the end
-        await mailbox.enqueue("t", f"odd {number}", event_ids=[str(number)], slack_ts=odd)
-    bodies = [one.body for one in await mailbox.list_messages("t")]
-    assert bodies == ["first", "too late", "second", "third", *(f"odd {number}" for number in range(4))]
-
-
-async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[str]:
-    return [claimed.thread for claimed in await mailbox.claim(worker, limit)]
-
-
-async def test_a_burst_from_one_workspace_does_not_starve_another(mailbox: Mailbox) -> None:
-    for number in range(1000):
-        await enqueue(mailbox, "q", f"TBIG:{number}")
-    busy = await mailbox.claim("w1", 50)
-    await enqueue(mailbox, "q", "TSMALL:1")
-    assert await mailbox.finish(busy[0], "ok")
-    assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
 
 
 async def test_waiting_messages_are_listed_once_in_a_while_with_their_place(mailbox: Mailbox) -> None:
@@ -234,45 +177,6 @@ async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     (claimed,) = await mailbox.claim("w", 1)
     assert await mailbox.finish(claimed, "dead", reason="r")
     return claimed
-
-
-async def test_a_retried_dead_letter_is_put_at_the_end_of_its_thread_once(
-    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
-) -> None:
-    no_leaked_keys.append("*:fence")
-    first = await bury(mailbox, "first line\nsecond line")
-    await mailbox.enqueue(THREAD, "asked since", event_ids=["b"])
-    (letter,) = await mailbox.list_dead_letters()
-    async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(mailbox.end_dead_letter(letter.entry_id, "retry")) for _ in range(4)]
-    assert sorted(call.result() for call in calls) == [False, False, False, True]
-    bodies: list[Claimed] = []
-    while claimed := await mailbox.claim("w", 1):
-        bodies += claimed
-        assert await mailbox.finish(claimed[0], "ok")
-    assert [c.body for c in bodies] == ["asked since", "first line\nsecond line"]
-    assert (bodies[1].id, bodies[1].tries) == (first.id, 1)
-    assert bodies[1].enqueued_at > first.enqueued_at  # its time limits for services start again
-    assert await mailbox.list_dead_letters() == []
-
-
-async def test_a_retried_dead_letter_wakes_a_worker_and_waits_behind_a_running_turn(
-    redis_client: Redis, mailbox: Mailbox
-) -> None:
-    await bury(mailbox, "dead")
-    await redis_client.delete(mailbox._wakeup.key)
-    (letter,) = await mailbox.list_dead_letters()
-    assert await mailbox.end_dead_letter(letter.entry_id, "retry")
-    assert await redis_client.llen(mailbox._wakeup.key) == 1
-    (running,) = await mailbox.claim("w", 1)
-    await mailbox.enqueue(THREAD, "next", event_ids=["n"])
-    assert await mailbox.finish(running, "dead", reason="again")
-    (following,) = await mailbox.claim("w", 1)
-    (letter,) = await mailbox.list_dead_letters()
-    assert await mailbox.end_dead_letter(letter.entry_id, "retry")
-    assert await mailbox.claim("w", 1) == []
-    assert await mailbox.finish(following, "ok")
-    assert [c.body for c in await mailbox.claim("w", 1)] == ["dead"]
 
 
 @pytest.mark.parametrize("entry_id", ["", "1", "1-1", "99/1-1", "- +", "1-1-1", "x/1-1"])

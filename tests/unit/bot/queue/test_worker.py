@@ -385,12 +385,6 @@ async def test_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Mailb
     assert sorted(successor.ended) == ["new", "slow"]
 
 
-async def test_an_idle_worker_stops_at_once(mailbox: Mailbox) -> None:
-    async with asyncio.timeout(8):
-        async with working(mailbox, Stage()):
-            pass
-
-
 async def test_an_immediate_end_still_gives_the_message_back(mailbox: Mailbox) -> None:
     await enqueue(mailbox, "q")
     worker = Worker(mailbox, waiting_stage())

@@ -30,10 +30,7 @@ from bot.queue.queue import Mailbox
 from bot.redis.server import (
     EmbeddedRedisError,
     connect,
-    eviction_policy,
     find_server,
-    missing_command,
-    open_redis,
     probe_server,
     server_binaries,
 )
@@ -68,12 +65,6 @@ async def test_a_redis_below_6_2_is_refused_with_a_remedy(old_server: Path, tmp_
             raise AssertionError
     told = {check.name: check for check in await examine(settings, within_s=5)}["Redis"]
     assert (told.ok, "lacks GETEX" in told.detail) == (False, True)
-
-
-async def test_missing_commands_and_the_eviction_policy_are_detected(old_server: Path, redis_client: Redis) -> None:
-    async with Redis.from_url(f"unix://{old_server}", decode_responses=True) as old:
-        assert (bool(await missing_command(old)), await eviction_policy(old)) == (True, "allkeys-lru")
-    assert (await missing_command(redis_client), await eviction_policy(redis_client)) == ("", "")
 
 
 async def test_a_server_that_still_loads_its_log_is_recognised(tmp_path: Path, redis_socket: Path) -> None:
@@ -255,15 +246,6 @@ async def test_a_home_folder_that_cannot_be_written_gives_a_clear_error(tmp_path
     with pytest.raises(EmbeddedRedisError, match=r"(?s)could not be started: .*log file"):
         async with connect(tmp_path):
             pass
-
-
-async def test_the_redis_url_is_used_and_no_server_is_started(
-    redis_url: str, redis_client: Redis, tmp_path: Path
-) -> None:
-    async with open_redis(settings_in(tmp_path / "home", redis_url)) as redis:
-        await redis.set("a", "b")
-    assert await redis_client.get("a") == "b"
-    assert not (tmp_path / "home").exists()
 
 
 def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

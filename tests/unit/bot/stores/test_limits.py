@@ -102,26 +102,6 @@ async def test_tokens_of_a_killed_worker_are_already_counted(redis_client: Redis
     assert await counts == ["600"] * 3
 
 
-@pytest.mark.parametrize("limits", [Limits(user=2_000), Limits(channel=2_000), Limits(workspace=2_000)])
-async def test_a_burst_does_not_overrun_a_budget(redis_client: Redis, limits: Limits) -> None:
-    purse = budgets(redis_client, limits)
-    began: list[int] = []
-
-    async def turn(number: int) -> None:
-        async with purse.reserve(f"t{number}", incoming()) as is_reserved:
-            if is_reserved:
-                began.append(number)
-                async with purse.count_turn(incoming()) as tokens:
-                    await asyncio.sleep(0)
-                    tokens.add(2_000)
-
-    async with asyncio.TaskGroup() as group:
-        for number in range(30):
-            group.create_task(turn(number))
-    assert len(began) == 1
-    assert await used_up(redis_client, purse, incoming()) is not None
-
-
 async def test_a_reservation_is_released_replaced_or_expires(redis_client: Redis) -> None:
     limits, killed = Limits(user=3_000), AsyncExitStack()
     purse = budgets(redis_client, limits)

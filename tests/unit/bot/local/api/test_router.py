@@ -3,7 +3,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.local.model.limits import LENIENT, Strictness
+from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
 from tests.support.local_echo import HELP, client_of
 
@@ -70,15 +70,3 @@ async def test_forms_query_strings_and_json_are_read_alike() -> None:
             async with request as answer:
                 assert (await answer.json())["message"]["blocks"][0]["type"] == "divider"
         assert [one["text"] for one in workspace.messages(HELP)] == ["hello"] * 3
-
-
-async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
-    async with LocalWorkspace(strictness=Strictness(post_burst=2)) as workspace:
-        client = client_of(workspace)
-        for _ in range(2):
-            await client.chat_postMessage(channel=HELP, text="hello")
-        error = await refusal(client, "chat.postMessage", channel=HELP, text="hello")
-        assert (error.response.status_code, error.response["error"]) == (429, "ratelimited")
-        assert error.response.headers["Retry-After"] == "1"
-        await client.chat_postMessage(channel="C0GENERAL", text="another channel")
-        assert workspace.calls[2].status == 429

@@ -51,14 +51,6 @@ def test_an_update_changes_the_given_parts_and_keeps_the_rest(workspace: Workspa
     assert (event["previous_message"]["text"], event["message"]["text"]) == ("b", "c")
 
 
-def test_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app(workspace: WorkspaceState) -> None:
-    ts = call(workspace, "chat.postEphemeral", channel=HELP, user=YOU, text="psst")["message_ts"]
-    assert (message := workspace.log.get(HELP, ts)) is not None
-    assert message.ephemeral_for == YOU
-    assert not workspace.deliveries.log
-    assert call(workspace, "conversations.history", channel=HELP)["messages"] == []
-
-
 def start_stream(workspace: WorkspaceState, **arguments: Any) -> str:
     root = PersonActions(workspace).post(YOU, CHAT, "question")
     return str(call(workspace, "chat.startStream", channel=CHAT, thread_ts=root, **arguments)["ts"])
@@ -97,17 +89,6 @@ def test_a_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
     late = refusal(workspace, "chat.appendStream", channel=CHAT, ts=ts, markdown_text="b")
     assert late == "message_not_in_streaming_state"
     assert call(workspace, "chat.update", channel=CHAT, ts=ts, text="b", blocks=[])["text"] == "b"
-
-
-async def test_the_status_shows_until_the_app_speaks_in_the_thread(workspace: WorkspaceState) -> None:
-    root = PersonActions(workspace).post(YOU, HELP, "question")
-    status: dict[str, Any] = {"thread_ts": root, "status": "is searching", "loading_messages": ["a", "b"]}
-    call(workspace, "assistant.threads.setStatus", channel_id=HELP, **status)
-    assert workspace.threads.status_payloads() == [{"channel": HELP, **status}]
-    call(workspace, "chat.postMessage", channel="C0GENERAL", text="elsewhere")
-    assert workspace.threads.status_payloads()
-    call(workspace, "chat.postMessage", channel=HELP, thread_ts=root, text="answer")
-    assert not workspace.threads.status_payloads()
 
 
 async def test_status_and_session_are_one_state_that_only_their_thread_ends(workspace: WorkspaceState) -> None:
