@@ -30,7 +30,7 @@ from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus, available_figures, sync_now
-from bot.documents.meaning import keep_vectors_current
+from bot.documents.open import keep_vectors_current
 from bot.documents.sync import Syncing
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp

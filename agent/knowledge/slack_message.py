@@ -40,6 +40,14 @@ _LISTS: Final = (
 )
 _URLS: Final = ("title_url", "video_url", "url", "join_url")
 _COLUMN_SIGN: Final = re.compile(r"\|(?![^<>]*>)")  # not the one of a link
+# Elements of a rich text that name something: the field with the name, and their wire form.
+_LEAVES: Final = {
+    "user": ("user_id", "<@{}>"),
+    "usergroup": ("usergroup_id", "<!subteam^{}>"),
+    "channel": ("channel_id", "<#{}>"),
+    "broadcast": ("range", "<!{}>"),
+    "emoji": ("name", ":{}:"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +67,16 @@ class SlackMessage:
 
 def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
     """Read a whole message. ``reader`` is the user to whom it is addressed: their mention is not text."""
-    attached = objects(message, "attachments")
-    shared = [one for one in attached if any(map(one.get, ("is_share", "is_msg_unfurl", "message_blocks")))]
-    more = [part for one in attached if one not in shared and not _is_preview(one) for part in _of_attachment(one, 0)]
+    shared: list[Mapping[str, Any]] = []
+    more: list[str] = []
+    for one in objects(message, "attachments"):
+        # A preview: Slack itself added it for a link to a web page.
+        is_linked = one.get("from_url") or one.get("original_url")
+        is_of_app = one.get("is_app_unfurl") or one.get("app_unfurl_url")
+        if any(map(one.get, ("is_share", "is_msg_unfurl", "message_blocks"))):
+            shared.append(one)
+        elif is_of_app or not is_linked:
+            more += _of_attachment(one, 0)
     own = _once(string(message, "text"), _of_blocks(message), more)
     live = _QUOTED.sub(" ", own)
     mentioned = frozenset(_people(live))
@@ -166,12 +181,6 @@ def _key(wire: str) -> str:
     return f" {' '.join(_WORD.findall(text) or text.split())} "
 
 
-def _is_preview(attachment: Mapping[str, Any]) -> bool:
-    """Return whether Slack itself added the attachment for a link to a web page."""
-    linked = attachment.get("from_url") or attachment.get("original_url")
-    return bool(linked) and not (attachment.get("is_app_unfurl") or attachment.get("app_unfurl_url"))
-
-
 def _of_shared(attachment: Mapping[str, Any]) -> str:
     """A message that was shared or forwarded, with its author."""
     inner = [attachment, *(mapping(one, "message") for one in objects(attachment, "message_blocks"))]
@@ -221,8 +230,7 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
     parts: list[str] = []
     for name in (*_TEXTS, *_LISTS):
         inner = block.get(name)
-        found = [inner] if isinstance(inner, Mapping | str) else inner if isinstance(inner, list) else []
-        found = [one for one in found if isinstance(one, str | Mapping)]
+        found = [one for one in (inner if isinstance(inner, list) else [inner]) if isinstance(one, str | Mapping)]
         parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found)
     parts += [f"<{link}>" for name in _URLS if (link := string(block, name))][:1]
     text = (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
@@ -230,12 +238,9 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
 
 
 def _of_cell(cell: Mapping[str, Any], depth: int) -> str:
-    value = cell.get("text", cell.get("value"))
-    if string(cell, "type") == "rich_text":
-        text = _of_block(cell, depth + 1)
-    else:
-        is_plain = isinstance(value, str | int | float)
-        text = _wire(str(value)) if is_plain else _of_block(mapping(value), depth + 1)
+    value = cell if string(cell, "type") == "rich_text" else cell.get("text", cell.get("value"))
+    is_plain = isinstance(value, str | int | float)
+    text = _wire(str(value)) if is_plain else _of_block(mapping(value), depth + 1)
     return _COLUMN_SIGN.sub(r"\\|", " ".join(text.split()))
 
 
@@ -265,16 +270,6 @@ def _rich_leaf(kind: str, element: Mapping[str, Any]) -> str:
     text = _wire(string(element, "text") or string(element, "value") or string(element, "fallback"))
     text = f"`{text}`" if mapping(element, "style").get("code") and text.strip() else text
     return _link(string(element, "url"), text)
-
-
-_LEAVES: Final = {
-    "user": ("user_id", "<@{}>"),
-    "usergroup": ("usergroup_id", "<!subteam^{}>"),
-    "channel": ("channel_id", "<#{}>"),
-    "broadcast": ("range", "<!{}>"),
-    "emoji": ("name", ":{}:"),
-}
-"""The field of a rich text element that names something, and its wire form."""
 
 
 def _link(url: str, label: str) -> str:

@@ -17,8 +17,7 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
 from bot.cli.output import FOUND_NONE, note
-from bot.documents.meaning import make_vectors
-from bot.documents.open import available_documents, corpus_of
+from bot.documents.open import available_documents, corpus_of, make_vectors
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder, sources_json
 from bot.turn.engine import open_engine

@@ -87,8 +87,7 @@ async def _sources_to_remove(corpus: Corpus) -> list[str]:
 
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
     from bot.documents.corpus import figures_of
-    from bot.documents.meaning import make_vectors, open_meaning
-    from bot.documents.open import open_index
+    from bot.documents.open import make_vectors, open_index, open_meaning
 
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
     with _progress() as tell:

@@ -13,8 +13,7 @@ from agent.model.protocol import DecideContext, JudgeContext, ModelError, WriteC
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from bot.doctor.checks import Finding, Problem
-from bot.documents.meaning import open_meaning
-from bot.documents.open import corpus_of, open_index
+from bot.documents.open import corpus_of, open_index, open_meaning
 from bot.errors import WrongUse
 from bot.settings import Settings, embedding_address
 from bot.turn.engine import open_model

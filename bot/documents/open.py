@@ -1,19 +1,23 @@
-"""The configured documents and index; the index is synced before it answers.
+"""The configured documents and index, which is synced before it answers, and search by meaning over it.
 
-`orion index` and `orion docs` start with this, so it imports no language model.
+`orion index` and `orion docs` start with this, so it imports no language model. A passage without a vector is found by
+its words.
 """
+
+from __future__ import annotations
 
 import asyncio
 import hashlib
 import re
 import shlex
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
 import structlog
@@ -24,16 +28,20 @@ from agent.knowledge.sources.feed import FeedSource
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, DocumentSource, IndexReport, KnowledgeAwayError
+from agent.tasks import background_tasks
 from agent.thread.conversation import PUBLIC, parse_audience
 from bot.documents.corpus import SYNC_LOCK, SYNC_WAIT_S, Corpus, index_for
 from bot.errors import WrongUse
-from bot.settings import Settings, feed_environment, require_folders
+from bot.settings import Settings, embedding_address, feed_environment, require_folders
 
-if TYPE_CHECKING:  # it loads an HTTP client
+if TYPE_CHECKING:  # these load numpy, the Redis client and an HTTP client
+    from agent.knowledge.semantic.ranking import SemanticRanker
     from agent.knowledge.sources.web import WebSource
+    from observability.stats import Stats
 
 log = structlog.get_logger()
 
+LOOK_AGAIN_S: Final = 30.0  # for passages without a vector
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 _WRONG_ADDRESS = (
     "ORION_WEB_DOCS: {entry} should be the address of a page or a sitemap, such as https://docs.acme.com/sitemap.xml, "
@@ -148,7 +156,7 @@ def _sync_unless_busy(
     return IndexReport()
 
 
-def web_sources(settings: Settings) -> "tuple[WebSource, ...]":
+def web_sources(settings: Settings) -> tuple[WebSource, ...]:
     """Return one source for each site in ``ORION_WEB_DOCS``; only its hosts are ever contacted. Raises ``WrongUse``."""
     from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - only installations with web sites load it
 
@@ -186,3 +194,70 @@ def _parse_address(entry: str) -> SplitResult:
     if not usable:
         raise WrongUse(_WRONG_ADDRESS.format(entry=entry.rpartition("@")[2]))
     return parts
+
+
+@asynccontextmanager
+async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterator[SemanticRanker | None]:
+    """Let the index rank by meaning too, if an embedding server is configured."""
+    found = embedding_address(settings)
+    if found is None:
+        yield None
+        return
+    from agent.knowledge.semantic.ranking import SemanticRanker  # noqa: PLC0415 - loads numpy, only with a server
+    from agent.model.embeddings import ServerEmbedder  # noqa: PLC0415 - likewise
+
+    async with aclosing(ServerEmbedder(*found)) as embedder:
+        index.meaning = ranker = SemanticRanker(embedder, index)
+        try:
+            yield ranker
+        finally:
+            index.meaning = None
+
+
+async def make_vectors(
+    meaning: SemanticRanker | None, progress: Callable[[int, int], None] | None = None
+) -> tuple[int, int]:
+    """Compute the missing vectors now. Return how many passages have one, and how many there are."""
+    if meaning is None:
+        return 0, 0
+    await _make(meaning, progress)
+    return await asyncio.to_thread(meaning.store.counts)
+
+
+@asynccontextmanager
+async def keep_vectors_current(
+    meaning: SemanticRanker | None, stats: Stats | None = None, *, again_s: float = LOOK_AGAIN_S
+) -> AsyncIterator[None]:
+    """Compute missing vectors during the block, and look for more every ``again_s`` seconds."""
+    if meaning is None:
+        yield
+        return
+
+    async def keep_making() -> None:
+        counted: Counter[str] = Counter()
+        while True:
+            await _make(meaning, None)
+            if stats:
+                new = Counter(meaning.embedder.tokens) - counted
+                counted += new
+                for model, tokens in new.items():
+                    stats.count({f"tokens_in:{model}": tokens, "usage:prompt_tokens": tokens})
+            await asyncio.sleep(again_s)
+
+    async with background_tasks() as tasks:
+        task = tasks.create_task(keep_making(), name="vectors")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def _make(meaning: SemanticRanker, progress: Callable[[int, int], None] | None) -> None:
+    from agent.knowledge.semantic.vectors import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
+
+    try:
+        await meaning.make(progress=progress)
+    except EmbedderError:  # the ranker logs it once
+        return
+    except (KnowledgeAwayError, sqlite3.Error, OSError) as error:
+        log.warning("vectors_not_made", error_type=type(error).__name__)

@@ -21,8 +21,7 @@ from agent.outcome import OutcomeName
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
-from bot.documents.meaning import make_vectors
-from bot.documents.open import corpus_of
+from bot.documents.open import corpus_of, make_vectors
 from bot.errors import WrongUse
 from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share, validate
 from bot.evals.verify import verdict_on

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.ranking import SemanticRanker
-from bot.documents.meaning import make_vectors, open_meaning
+from bot.documents.open import make_vectors, open_meaning
 from bot.evals.files import read_json
 from bot.evals.rows import Given, Text, percentile, validate
 from bot.settings import Settings

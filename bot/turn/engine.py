@@ -42,8 +42,7 @@ from agent.turn.live import Stage
 from agent.turn.loop import run_turn
 from agent.turn.progress import Policy, Save
 from bot.documents.corpus import Corpus
-from bot.documents.meaning import open_meaning
-from bot.documents.open import open_index
+from bot.documents.open import open_index, open_meaning
 from bot.errors import WrongUse
 from bot.settings import Settings, environment_for_mcp, model_address
 

@@ -165,6 +165,8 @@ class TurnObserver:
             name = "unsourced"  # for example a greeting: there was nothing to verify
         elif name == "answered" and self.engine.model.quotes_only:
             name = "quoted"  # nothing was written that could fail
+        elif name == "refused" and reason_of(outcome) == "still_reading":
+            name = "still_reading"  # the documents: people were asked to come back
         return TurnFigures(
             outcome=name,
             reason=reason_of(outcome),

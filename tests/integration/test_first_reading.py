@@ -76,3 +76,6 @@ async def test_a_question_during_the_first_reading_is_told_that_documents_may_be
             whole = await reply_to("Where is the key of the bicycle shed?")
             assert SHED in whole
             assert "still reading" not in whole
+            await wait_until(lambda: idle(setting), "the last turn is counted")
+            stats = await setting.orion.observers.stats.read(1)
+            assert (stats["outcome:still_reading"], stats.refused, stats.answered) == (1, 0, 2)

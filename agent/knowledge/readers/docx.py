@@ -164,8 +164,10 @@ class _Body:
                 pieces.append(_to_link(text, url))
             elif name == "sdt":
                 pieces += [self._inline(content) for content in _control(child)]
-            elif name in {"footnoteReference", "endnoteReference"}:
-                pieces.append(self._refer(name, child.get(f"{_W}id")))
+            elif (note := self._notes.pop((name, child.get(f"{_W}id")), None)) is not None:  # its first reference
+                self._note_count += 1
+                self._referenced.append((str(self._note_count), note))
+                pieces.append(f" {raise_or_lower(str(self._note_count), 'sup')}")
             else:
                 pieces.append(_SIGNS.get(name) or self._sign(name, child))
         return "".join(pieces)
@@ -190,14 +192,6 @@ class _Body:
         if not way and text.strip().isdigit() and (position := marks.get("position", "0")).lstrip("-") != "0":
             way = "subscript" if position.startswith("-") else "superscript"
         return raise_or_lower(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
-
-    def _refer(self, kind: str, key: str) -> str:
-        note = self._notes.pop((kind, key), None)
-        if note is None:
-            return ""
-        self._note_count += 1
-        self._referenced.append((str(self._note_count), note))
-        return f" {raise_or_lower(str(self._note_count), 'sup')}"
 
     def _table(self, table: Any) -> str:
         """Return rows of equal width. A cell across columns is followed by empty ones, one across rows is repeated."""

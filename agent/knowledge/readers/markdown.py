@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from contextlib import suppress
 from html import unescape
 from typing import Final
 
@@ -227,21 +228,16 @@ def _bold(words: str) -> str:
 
 def _fields_in(front: str) -> dict[str, str]:
     """Return the fields of front matter in YAML, TOML or JSON."""
+    pairs: list[tuple[str, str]] = []
     if front.startswith("{"):
-        try:
+        with suppress(ValueError):
             pairs = [(name, value) for name, value in json.loads(front).items() if isinstance(value, str)]
-        except ValueError:
-            pairs = []
     else:
-        pairs = [(field["name"], _scalar(field["value"])) for field in _FIELD.finditer(front)]
+        for field in _FIELD.finditer(front):  # a value is on one line, without quotes and comment
+            quoted = _QUOTED.fullmatch(field["value"].strip())
+            bare = " ".join(re.sub(r"^[>|][+-]?(?=\s)|\s#\s.*", "", field["value"]).split())
+            pairs.append((field["name"], quoted["text"].replace('\\"', '"').strip() if quoted else bare))
     return {name.lower().replace("-", "_").replace(" ", "_"): value for name, value in pairs[:MAX_FIELDS]}
-
-
-def _scalar(value: str) -> str:
-    """Return a value of front matter on one line, without quotes and comment."""
-    if quoted := _QUOTED.fullmatch(value.strip()):
-        return quoted["text"].replace('\\"', '"').strip()
-    return " ".join(re.sub(r"^[>|][+-]?(?=\s)|\s#\s.*", "", value).split())
 
 
 def read_notebook(data: bytes, _: ReadLimits) -> Content:

@@ -50,16 +50,16 @@ def read_pdf(data: bytes, limits: ReadLimits) -> Content:
             pages = list(limits.take(_texts(document), "page", len))
             unmapped = [number for number, text in enumerate(pages, 1) if text == _NO_LETTERS]
             parts = join_parts("" if text == _NO_LETTERS else text for text in pages)
-            if len(document) > MAX_PAGES and not limits.cut:
-                limits.cut = f"is read up to page {MAX_PAGES} only: it is too long"
+            if len(document) > MAX_PAGES:
+                limits.cut = limits.cut or f"is read up to page {MAX_PAGES} only: it is too long"
         finally:
             document.close()
     reason = "the fonts do not say which letters their signs are"
     if unmapped and not parts:
         raise ReadError(reason=f"has no readable text: {reason} (save it again, or use text recognition)")
-    if unmapped and not limits.cut:
+    if unmapped:
         named = ", ".join(map(str, unmapped[:5])) + (" …" if unmapped[5:] else "")
-        limits.cut = f"is read without page {named}: {reason}"
+        limits.cut = limits.cut or f"is read without page {named}: {reason}"
     if not parts:
         raise ReadError(limits.cut or "has no text (scanned pages need text recognition first)")
     return Content(title=title, parts=parts)
@@ -89,9 +89,12 @@ def _page_text(page: pypdfium2.PdfPage) -> tuple[str, bool]:
     lines = text.split("\r\n")
     if len(lines) > _MIN_LINES and sum(map(len, lines)) < _LETTERS_A_LINE * len(lines):
         text = _join_letters(text_page)
-    is_unmapped = _share_of_errors(text_page, text) > _UNMAPPED_SHARE and not _reads_well(text)
+    count = int(text_page.count_chars())
+    sample = range(0, count, max(1, count // _SAMPLE))
+    errors = sum(raw.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in sample)  # they may still be right
+    share = max(len(_UNMAPPED.findall(text)) / max(1, count), errors / max(1, len(sample)))
     text_page.close()
-    return text, is_unmapped
+    return text, share > _UNMAPPED_SHARE and not _reads_well(text)
 
 
 def _has_fields(page: pypdfium2.PdfPage) -> bool:
@@ -120,15 +123,6 @@ def _join_letters(text_page: pypdfium2.PdfTextPage) -> str:
         pieces.append(letter)
         right, bottom = box[2], box[1]
     return "".join(pieces).strip()
-
-
-def _share_of_errors(text_page: pypdfium2.PdfTextPage, text: str) -> float:
-    """Return the share of glyphs whose font has no map to letters. Their letters may still be right."""
-    count = int(text_page.count_chars())
-    letters = range(0, count, max(1, count // _SAMPLE))
-    errors: int = sum(raw.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in letters)
-    unmapped = len(_UNMAPPED.findall(text)) / max(1, count)
-    return max(unmapped, errors / max(1, len(letters)))
 
 
 def _reads_well(text: str) -> bool:

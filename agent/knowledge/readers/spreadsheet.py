@@ -86,12 +86,20 @@ def read_xlsx(data: bytes, limits: ReadLimits) -> Content:
 
 def _read_rows(sheet: Any, limits: ReadLimits) -> Iterator[list[str]]:
     """Yield rows. A cell that is merged across rows is repeated in each row that has other cells."""
+    from openpyxl.packaging.relationship import get_dependents  # noqa: PLC0415 - slow to load
+
     sheet.reset_dimensions()  # a wrong size in the file would hide rows
+    archive, path = sheet.parent._archive, PurePosixPath(sheet._worksheet_path)  # noqa: SLF001 - the library has no other way
+    listed = str(path.parent / "_rels" / f"{path.name}.rels")
+    links = get_dependents(archive, listed).to_dict() if listed in archive.namelist() else {}
+    repeated, addresses, rest = set[tuple[int, int]](), dict[tuple[int, int], str](), b""
     with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads neither
-        repeated, addresses, links, rest = set[tuple[int, int]](), dict[tuple[int, int], str](), _links(sheet), b""
         while block := source.read(_BLOCK):
             xml = rest + block
-            repeated.update(islice(_repeated_cells(xml), MAX_ROWS - len(repeated)))
+            for merged in _MERGED.finditer(xml):
+                column, first, *_, last = _range(merged[1])
+                below = ((row, column) for row in range(first + 1, last + 1))
+                repeated.update(islice(below, MAX_ROWS - len(repeated)))
             addresses.update(islice(_addresses(xml, links), MAX_ROWS - len(addresses)))
             rest = xml[-_OVERLAP:]
             if _NO_RESULT.search(xml):
@@ -106,21 +114,6 @@ def _read_rows(sheet: Any, limits: ReadLimits) -> Iterator[list[str]]:
         both = enumerate(zip_longest(cells, above, fillvalue=""))
         above = [over if (number, at) in repeated else text for at, (text, over) in both]
         yield above if any(cells) else cells
-
-
-def _repeated_cells(xml: bytes) -> Iterator[tuple[int, int]]:
-    """Yield row and column (from 0) of the cells below the first of each merged range, in its first column."""
-    for found in _MERGED.finditer(xml):
-        column, first, *_, last = _range(found[1])
-        yield from ((row, column) for row in range(first + 1, last + 1))
-
-
-def _links(sheet: Any) -> Any:
-    from openpyxl.packaging.relationship import get_dependents  # noqa: PLC0415 - slow to load
-
-    archive, path = sheet.parent._archive, PurePosixPath(sheet._worksheet_path)  # noqa: SLF001 - as above
-    listed = str(path.parent / "_rels" / f"{path.name}.rels")
-    return get_dependents(archive, listed).to_dict() if listed in archive.namelist() else {}
 
 
 def _addresses(xml: bytes, links: Any) -> Iterator[tuple[tuple[int, int], str]]:

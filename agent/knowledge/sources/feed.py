@@ -63,7 +63,10 @@ class FeedSource(DocumentSource):
                 prefix = f"{FETCHED}{self.key}/"
                 known = {key.removeprefix(prefix): note for key, note in run.notes.items() if key.startswith(prefix)}
                 for line in self._lines(Path(folder), known):
-                    fields = _fields_of(line)
+                    fields = None
+                    with suppress(ValueError):
+                        fields = orjson.loads(line) if len(line) <= MAX_LINE_BYTES else None
+                    fields = fields if isinstance(fields, dict) else {}
                     is_empty = is_empty or fields.get("empty") is True
                     document = self._document(fields, line, Path(folder), run)
                     if document and document.key in seen:
@@ -71,9 +74,8 @@ class FeedSource(DocumentSource):
                     elif document:
                         seen.add(document.key)
                         yield document
-            reason = (
-                "" if seen or is_empty or not any(key.startswith(f"{self.key}/") for key in run.known) else _NOTHING
-            )
+            has_earlier = any(key.startswith(f"{self.key}/") for key in run.known)
+            reason = _NOTHING if has_earlier and not (seen or is_empty) else ""
         except ReadError as error:
             reason = error.reason
         if reason:
@@ -175,14 +177,6 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
         if not goes_on:
             yield line
         goes_on = not line.endswith(b"\n")
-
-
-def _fields_of(line: bytes) -> dict[str, Any]:
-    """Return the object on a line, or an empty one."""
-    fields = None
-    with suppress(ValueError):
-        fields = orjson.loads(line) if len(line) <= MAX_LINE_BYTES else None
-    return fields if isinstance(fields, dict) else {}
 
 
 def _read(fields: dict[str, Any], folder: Path, run: IndexRun, key: str) -> tuple[bytes, float]:

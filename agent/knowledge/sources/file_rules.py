@@ -29,25 +29,18 @@ class Audiences:
 
     def of(self, folder: Path, top: Path) -> str:
         """Return the audience of ``folder``. Files above ``top`` do not count. Both are real paths."""
-        found = self._known.get(folder)
-        if found is None:
-            found = self._read(folder / FILE_NAME)
-            if found is None:
-                found = PUBLIC if folder == top else self.of(folder.parent, top)
-            self._known[folder] = found
-        return found
-
-    def _read(self, file: Path) -> str | None:
-        try:
-            with file.open("rb") as stream:
-                data = stream.read(_MAX_BYTES)
-        except FileNotFoundError:
-            if not file.is_symlink():
-                return None
-            data = b""  # it is a broken link, so someone wanted to restrict this folder
-        except OSError:
-            data = b""
-        return self.parse(str(file), data)
+        if folder not in self._known:
+            file, data, is_absent = folder / FILE_NAME, b"", False
+            try:
+                with file.open("rb") as stream:
+                    data = stream.read(_MAX_BYTES)
+            except OSError as error:  # a file that cannot be read, or a broken link, should restrict this folder
+                is_absent = isinstance(error, FileNotFoundError) and not file.is_symlink()
+            if not is_absent:
+                self._known[folder] = self.parse(str(file), data)
+            else:
+                self._known[folder] = PUBLIC if folder == top else self.of(folder.parent, top)
+        return self._known[folder]
 
     def parse(self, name: str, data: bytes) -> str:
         """Return the audience in an audience file. An invalid file is reported, and no one sees its documents."""
@@ -63,8 +56,8 @@ class Audiences:
 
 
 _MAX_SUFFIX_CHARS: Final = 20  # a longer one is part of a name
+# Folders of installed packages: thousands of files that people do not ask about.
 _PACKAGES: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
-"""Folders of installed packages: thousands of files that people do not ask about."""
 
 
 def is_left_out(name: str) -> bool:

@@ -19,8 +19,7 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
 from agent.knowledge.readers.reading import FORMATS_BY_TYPE, digest_of, format_of, parse_timestamp
-from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, WebReply, decompress
-from agent.knowledge.sources.public_address import Resolve, resolve_host
+from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, Resolve, WebReply, decompress, resolve_host
 from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
 from agent.thread.conversation import PUBLIC
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from agent.knowledge.sources.git import ENVIRONMENT, git_command, link_to
 from agent.knowledge.types import ReadError
@@ -74,24 +74,37 @@ def repositories(folders: Sequence[Path], url: str = "") -> tuple[Repository, ..
     return tuple(named.values())
 
 
-class GitLogTool:
-    """Commits, newest first."""
+class _GitTool:
+    name: ClassVar[str]
 
     def __init__(self, repositories: Sequence[Repository]) -> None:
-        self._repositories = repositories
-        self.spec = spec_of(GIT_LOG, names=_names(repositories))
+        self._repositories = {repository.name: repository for repository in repositories}
+        self._names = ", ".join(self._repositories)
+        self.spec = spec_of(self.name, names=self._names)
+
+    def _choose(self, arguments: Mapping[str, Any]) -> Repository:
+        only = self._names if len(self._repositories) == 1 else ""
+        chosen = self._repositories.get(arguments.get("repository", only))
+        if chosen is None:
+            raise GitFailed(why=f"Name the repository: {self._names}.")
+        return chosen
+
+
+class GitLogTool(_GitTool):
+    """Commits, newest first."""
+
+    name = GIT_LOG
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """List commits. Each one is a source; if there are many, several share one."""
         limit, ref = int(arguments.get("limit", DEFAULT_COMMITS)), arguments.get("ref", "HEAD")
-        repository = _choose_repository(self._repositories, arguments)
+        repository = self._choose(arguments)
         options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
         output, _ = await _run_git(repository, "log", options, ref, arguments.get("path", ""))
         commits = list(_parse_commits(output))
         if not commits:
-            return ToolResult(
-                content="No commit fits.", hints=("Widen the period, or leave out author, words or path.",)
-            )
+            hints = ("Widen the period, or leave out author, words or path.",)
+            return ToolResult(content="No commit fits.", hints=hints)
         listed = commits[:limit]
         more = [f"There are more; these are the newest {limit}."] if len(commits) > limit else []
         size = -(-len(listed) // MAX_LOG_SOURCES)  # maximum number of commits in a source
@@ -100,16 +113,14 @@ class GitLogTool:
         return ToolResult(content=content, sources=tuple(_source(repository, group) for group in groups))
 
 
-class GitShowTool:
+class GitShowTool(_GitTool):
     """One commit with its changes."""
 
-    def __init__(self, repositories: Sequence[Repository]) -> None:
-        self._repositories = repositories
-        self.spec = spec_of(GIT_SHOW, names=_names(repositories))
+    name = GIT_SHOW
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Show a commit. Returns one source with the message and the changes."""
-        repository = _choose_repository(self._repositories, arguments)
+        repository = self._choose(arguments)
         options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
         commit, path = f"{arguments['commit']}^{{commit}}", arguments.get("path", "")
         output, cut = await _run_git(repository, "show", options, commit, path)
@@ -131,18 +142,6 @@ async def repository_fault(repository: Repository) -> str:
     except GitFailed as failure:
         return str(failure)
     return ""
-
-
-def _names(repositories: Sequence[Repository]) -> str:
-    return ", ".join(repository.name for repository in repositories)
-
-
-def _choose_repository(repositories: Sequence[Repository], arguments: Mapping[str, Any]) -> Repository:
-    wanted = arguments.get("repository", repositories[0].name if len(repositories) == 1 else "")
-    chosen = next((each for each in repositories if each.name == wanted), None)
-    if chosen is None:
-        raise GitFailed(why=f"Name the repository: {_names(repositories)}.")
-    return chosen
 
 
 def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:

@@ -135,10 +135,7 @@ class McpConnection:
                 raise McpFailed(server, f"{refusal or 'refused'}: {said}", away=bool(refusal)) from None
             self._disconnect()
             raise McpFailed(server, f"broke off{status and f' ({status})'}: {said}") from None
-        except (
-            ValueError,
-            RuntimeError,
-        ):  # pydantic's error, and the SDK's for a result that its schema does not allow
+        except (ValueError, RuntimeError):  # of pydantic, and of the SDK for a result that its schema does not allow
             raise McpFailed(server, "sent something that is not a result.") from None
         except (httpx2.HTTPError, OSError, *STREAM_CLOSED):
             self._disconnect()

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from asyncio import StreamReader, StreamWriter
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -46,76 +48,14 @@ class ServerLink:
         self.trouble = to_one_line(self.server.without_secrets(trouble))[:MAX_TROUBLE_CHARS]
 
 
-class ChildServer:
-    """A running process."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._unrequested = 0
-
-    async def lines(self) -> AsyncIterator[bytes]:
-        """Yield each line without its line ending, until the process closes its output or sends too much."""
-        out = self._process.stdout
-        while out is not None:
-            try:
-                line = await out.readline()
-            except ValueError:  # a line without end
-                return
-            self._unrequested += len(line)
-            if not line or self._unrequested > MAX_UNREQUESTED_BYTES:
-                return
-            if said := line.strip():
-                yield said
-
-    async def say(self, line: bytes) -> None:
-        """Write a line. Raises ``OSError`` if the process no longer reads."""
-        self._unrequested = 0
-        if self._process.stdin is None or self._process.stdin.is_closing():
-            raise BrokenPipeError
-        self._process.stdin.write(line + b"\n")
-        await self._process.stdin.drain()
-
-    async def read_errors(self, link: ServerLink) -> None:
-        """Note the latest line of its error output, until it is closed."""
-        output, end = self._process.stderr, b""
-        while output is not None and (piece := await output.read(MAX_ERROR_BYTES)):
-            end = (end + piece)[-MAX_ERROR_BYTES:]
-            link.note(end.decode(errors="replace").strip().rpartition("\n")[2])
-
-    async def stop(self) -> None:
-        """Close its input, then send SIGTERM, then SIGKILL."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        try:
-            for asking in (0, signal.SIGTERM):  # 0 sends no signal: closing its input may be enough
-                self._signal(asking)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE_S):
-                        await self._wait_for_end()
-                        return
-        finally:
-            self._signal(signal.SIGKILL)
-        await self._wait_for_end()
-
-    async def _wait_for_end(self) -> None:
-        out = self._process.stdout
-        while out is not None and not out.at_eof():
-            await out.read(1 << 16)  # a full pipe must not prevent its exit
-        await self._process.wait()
-
-    def _signal(self, which: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, which)  # with its children: it leads its own process group
-
-
 @asynccontextmanager
-async def start_process(link: ServerLink, env: Mapping[str, str]) -> AsyncIterator[ChildServer]:
+async def _start_process(link: ServerLink) -> AsyncIterator[Process]:
     """Start the server's process, and stop it when the block ends. Raises ``OSError`` if it cannot be started."""
     server = link.server
     process = await asyncio.create_subprocess_exec(
         server.command,
         *server.args,
-        env=env,  # not Orion's own environment, which has tokens
+        env=get_default_environment() | server.env,  # not Orion's own environment, which has tokens
         cwd=server.cwd or None,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -123,15 +63,47 @@ async def start_process(link: ServerLink, env: Mapping[str, str]) -> AsyncIterat
         limit=MAX_LINE_BYTES,
         start_new_session=True,  # ended with all its children
     )
-    child = ChildServer(process)
+
+    async def read_errors() -> None:
+        end = b""
+        while process.stderr and (piece := await process.stderr.read(MAX_ERROR_BYTES)):
+            end = (end + piece)[-MAX_ERROR_BYTES:]
+            link.note(end.decode(errors="replace").strip().rpartition("\n")[2])
+
     async with background_tasks() as tasks:
-        reading = tasks.create_task(child.read_errors(link), name="mcp-errors")
+        reading = tasks.create_task(read_errors(), name="mcp-errors")
         try:
-            yield child
+            yield process
         finally:
-            await child.stop()
+            await _stop(process)
             await asyncio.wait({reading}, timeout=GRACE_S)  # its last lines say why it ended
             reading.cancel()
+
+
+async def _stop(process: Process) -> None:
+    """Close the input of a process, then send SIGTERM, then SIGKILL to it and its children."""
+
+    async def wait_for_end() -> None:
+        while process.stdout and not process.stdout.at_eof():
+            await process.stdout.read(1 << 16)  # a full pipe must not prevent its exit
+        await process.wait()
+
+    def send(which: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, which)
+
+    if process.stdin:
+        process.stdin.close()
+    try:
+        for which in (0, signal.SIGTERM):  # 0 sends no signal: closing its input may be enough
+            send(which)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    await wait_for_end()
+                    return
+    finally:
+        send(signal.SIGKILL)
+    await wait_for_end()
 
 
 @asynccontextmanager
@@ -139,8 +111,9 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
     """Open the SDK's transport. On leaving, its process ends. HTTP errors are recorded in the link."""
     url = link.server.url
     if not url:
-        async with start_process(link, get_default_environment() | link.server.env) as child:
-            yield _line_transport(child, link)
+        async with _start_process(link) as process:
+            assert process.stdout and process.stdin  # noqa: S101, PT018 - pipes
+            yield _line_transport(process.stdout, process.stdin, link)
         return
 
     async def on_reply(reply: httpx2.Response) -> None:
@@ -157,27 +130,33 @@ async def open_transport(link: ServerLink) -> AsyncIterator[AbstractAsyncContext
 
 
 @asynccontextmanager
-async def _line_transport(child: ChildServer, link: ServerLink) -> AsyncIterator[Streams]:
+async def _line_transport(out: StreamReader, into: StreamWriter, link: ServerLink) -> AsyncIterator[Streams]:
     """Exchange the SDK's messages as lines of a process."""
     heard, hear = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     say, said = anyio.create_memory_object_stream[SessionMessage](0)
+    unrequested = 0  # bytes since the last request
 
     async def listen() -> None:
-        with suppress(*STREAM_CLOSED):
+        nonlocal unrequested
+        with suppress(*STREAM_CLOSED, ValueError):  # ValueError: a line without end
             async with heard:
-                async for line in child.lines():
+                while unrequested <= MAX_UNREQUESTED_BYTES and (line := await out.readline()):
+                    unrequested += len(line)
                     with suppress(ValueError):  # some servers print lines that are not messages
                         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                         await heard.send(SessionMessage(message))
         link.over.set()
 
     async def speak() -> None:
-        try:
+        nonlocal unrequested
+        with suppress(OSError):  # the process no longer reads
             async with said:
                 async for message in said:
-                    await child.say(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
-        except OSError:
-            link.over.set()
+                    unrequested = 0
+                    into.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                    await into.drain()
+            return
+        link.over.set()
 
     async with heard, hear, say, said, anyio.create_task_group() as group:
         group.start_soon(listen)

@@ -13,8 +13,7 @@ from bot.cli.ask import ask
 from bot.doctor.checks import CheckLine
 from bot.doctor.doctor import run_checks
 from bot.doctor.model_checks import check_embedding
-from bot.documents.meaning import keep_vectors_current, make_vectors, open_meaning
-from bot.documents.open import corpus_of, open_index
+from bot.documents.open import corpus_of, keep_vectors_current, make_vectors, open_index, open_meaning
 from bot.evals.retrieval import evaluate_retrieval
 from bot.settings import DEFAULT_EMBED_MODEL, embedding_address, find_unknown_names
 from observability.stats import Stats

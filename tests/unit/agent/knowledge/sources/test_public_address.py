@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import httpcore2
 import pytest
 
-from agent.knowledge.sources.public_address import (
+from agent.knowledge.sources.fetch import (
     AddressRefusedError,
     CheckedNetwork,
     is_public,

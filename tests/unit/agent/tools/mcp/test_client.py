@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from agent.thread.conversation import Viewers
 from agent.tools.mcp.client import MAX_TOOLS, Waits
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
 from agent.tools.mcp.tools import McpTools, open_mcp
-from agent.tools.mcp.transport import MAX_LINE_BYTES, MAX_REPLY_BYTES, ChildServer, ServerLink, start_process
+from agent.tools.mcp.transport import MAX_REPLY_BYTES
 from agent.tools.tool import ToolResult, call_tool
 from tests.support import bad_mcp_server, mcp_server
 from tests.support.mcp_server import over_http
@@ -463,31 +463,3 @@ async def test_tools_that_a_server_adds_later_are_available(mode: str) -> None:
             return (await call(tools, "shop_grow")).ok and "shop_new" in tools.by_name()
 
         await wait_until(has_grown, "the new tool is listed")
-
-
-PATH = {"PATH": "/usr/bin:/bin"}
-
-
-def start(command: str, *args: str, cwd: str = "") -> AbstractAsyncContextManager[ChildServer]:
-    return start_process(ServerLink(McpServer(name="a", command=command, args=args, cwd=cwd)), PATH)
-
-
-async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
-    async with start("cat") as child:
-        await child.say(b"one\n\ntwo")
-        lines = child.lines()
-        assert [await anext(lines), await anext(lines)] == [b"one", b"two"]
-    with pytest.raises(BrokenPipeError):
-        await child.say(b"three")
-    assert [line async for line in lines] == []
-
-
-async def test_a_line_without_a_line_ending_is_the_last() -> None:
-    async with start("sh", "-c", f"head -c {MAX_LINE_BYTES + 1000} /dev/zero; echo; echo more") as child:
-        assert [line async for line in child.lines()] == []
-
-
-async def test_a_program_that_cannot_be_started_raises_an_error() -> None:
-    with pytest.raises(FileNotFoundError):
-        async with start("/nowhere/at/all"):
-            pass
