@@ -41,8 +41,8 @@ def claims_to_judge(verdict: Verdict) -> tuple[Claim, ...]:
 
 
 def claim_key(claim: Claim) -> ClaimKey:
-    """Key of an opinion, which is valid for the same words that cite the same sources."""
-    return claim.text, claim.cited
+    """Key of an opinion, which is valid for the same words, under the same header, that cite the same sources."""
+    return "\n".join(filter(None, (claim.head, claim.text))), claim.cited
 
 
 def apply_judgements(

@@ -121,7 +121,8 @@ class Claim:
     ``supported`` and ``settled_by`` say how it was decided and by what: a quotation proves itself, a rule fails the
     claim, a judge can do either. All other claims are ``open``. ``score`` is between 0 and 1, high means supported.
     ``code`` marks lines of a code block, which cite what the text around the block cites. ``lines`` are those that the
-    judge named: a source's number, and a line of it as ``judgement`` counts them.
+    judge named: a source's number, and a line of it as ``judgement`` counts them. ``head`` is the header above a row
+    of a table, which says little without it.
     """
 
     text: str
@@ -133,6 +134,7 @@ class Claim:
     score: float = 1.0
     code: bool = False
     lines: tuple[tuple[int, int], ...] = ()
+    head: str = ""
 
     def surrounds(self, violation: Violation) -> bool:
         """Return True if the violation is in this claim."""

@@ -22,6 +22,7 @@ from agent.model.protocol import DecideContext, JudgeContext, TurnContext, Write
 from agent.texts.catalogue import age, truncate
 from agent.thread.conversation import Question, ThreadMessage, as_markdown
 from agent.tools.tool import ToolResult
+from verification.judgement import claim_key
 from verification.markup.lines import source_lines
 
 NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's reply if the sources lack the answer, as in prompts/system.md
@@ -173,7 +174,7 @@ def judge_messages(context: JudgeContext) -> list[ChatMessage]:
     parts += [f"The question:\n{_bar_lines(context.question)}", f"The answer:\n{_bar_lines(context.answer)}"]
     for number, claim in enumerate(context.claims, 1):
         cited = "".join(f"[{each}]" for each in claim.cited) or "nothing"
-        parts.append(f"claim {number}, cites {cited}:\n{_bar_lines(claim.text)}")
+        parts.append(f"claim {number}, cites {cited}:\n{_bar_lines(claim_key(claim)[0])}")
     last = len(context.claims)
     parts.append(f"Judge claims 1 to {last}." if last else 'Judge claims: there are none. Give "reply" only.')
     return _chat_messages("judge", text="\n\n".join(parts))

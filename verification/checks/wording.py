@@ -14,7 +14,7 @@ from verification.evidence.passages import Passage
 from verification.evidence.verbatim import text_as_read
 from verification.text.language import WITHOUT_SPACES, Term, normalise_text, terms
 from verification.text.language import words_by_language as listed
-from verification.values.identifiers import is_whole_word_in
+from verification.values.identifiers import is_whole_word_in, without_plural
 
 _QUOTED = re.compile(
     r"“([^“”\n]{2,600})”|„([^„“”\n]{2,600})[“”]|«\s?([^«»\n]{2,600}?)\s?»|»([^«»\n]{2,600}?)«|「([^「」\n]{2,600})」|"
@@ -130,9 +130,10 @@ def _name_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     for kind, first, last, start, stop in matcher.get_opcodes():
         run, other = claim_terms[first:last], source_terms[start:stop]
         if kind == "replace" and _are_names(run, hit.stems) and _are_names(other, claim.stems):
-            span = (run[0].start, run[-1].end)
-            if _is_surely_another(evidence, hit, names, run):
-                yield evidence.replaced_by(span, hit, hit.text[other[0].start : other[-1].end])
+            span, right = (run[0].start, run[-1].end), hit.text[other[0].start : other[-1].end]
+            same = without_plural(claim.text[slice(*span)]) == without_plural(right)
+            if not same and _is_surely_another(evidence, hit, names, run):
+                yield evidence.replaced_by(span, hit, right)
 
 
 def _are_names(run: Sequence[Term], others: frozenset[str]) -> bool:

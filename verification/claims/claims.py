@@ -88,8 +88,9 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
         only_headings = all(each.kind in _TITLES for each in sentences)
         states = only_headings or all(is_bare_answer(plain[each.start : each.end]) for each in sentences)
         sentences = [each._replace(states=states) for each in sentences]
+    heads = _heads(sentences, text)
     stated = [
-        Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
+        Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited, head=heads.get(s.start, ""))
         for s in sentences
         if s.states and s.end > s.start
     ]
@@ -100,6 +101,18 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
         for start, end, code in code_runs(plain[line.content : line.end].rstrip().removesuffix("```"), line.content)
     ]
     return tuple(sorted([*stated, *in_code], key=lambda claim: claim.start)) if in_code else tuple(stated)
+
+
+def _heads(sentences: Sequence[Sentence], text: str) -> dict[int, str]:
+    """The header of its table for each row, by the row's start."""
+    heads: dict[int, str] = {}
+    head = ""
+    for each in sentences:
+        if each.kind == "row":
+            heads[each.start] = head
+        else:
+            head = text[each.start : each.end] if each.kind == "head" else ""
+    return heads
 
 
 def _citations_around(sentences: list[Sentence], start: int, end: int) -> tuple[int, ...]:

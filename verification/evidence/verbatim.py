@@ -219,7 +219,8 @@ _LABELLED = re.compile(
     rf"\[((?=[^\[\]\n]{{0,300}}[^\W\d_])(?:[^\[\]\n]|\[[^\[\]\n]{{0,100}}\]){{1,300}})\](?:{_TARGET}|\[[^\[\]\n]{{0,100}}\])"
 )
 _TOKEN = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}:[^<>|\n]+)\|([^<>\n]*)>", re.IGNORECASE)
-_AUTOLINK = re.compile(r"<((?:https?|mailto|tel):[^<>|\s]+)>", re.IGNORECASE)
+_AUTOLINK = re.compile(r"<(?:(?:mailto|tel):)?((?<=:)[^<>|\s]+|https?://[^<>|\s]+)>", re.IGNORECASE)
+_MAIL = re.compile(r"(?<!\w)mailto:(?=[\w.+-]+@)", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"\[\^[\w.-]{1,40}\]:?|<sup>\s*\[?\d{1,3}\]?\s*</sup>", re.IGNORECASE)
 _BREAK = re.compile(r"<(?:[bh]r|/?(?:p|div|li|t[dhr]|h[1-6]))\b[^<>\n]{0,1000}>", re.IGNORECASE)
 _WIKI_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]")
@@ -241,4 +242,6 @@ def text_as_read(text: str, *, captions: bool = False) -> str:
         text = _HTML.sub("", _AUTOLINK.sub(r"\1", _TOKEN.sub(r"\1", _FOOTNOTE.sub("", _BREAK.sub(" ", text)))))
     if "&" in text:
         text = unescape(text)
+    if "@" in text:
+        text = _MAIL.sub("", text)
     return _ESCAPE.sub(r"\1", _LINE_MARK.sub("", _FOOTNOTE_MARK.sub("", text)))

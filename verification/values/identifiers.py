@@ -39,6 +39,7 @@ _IDENTIFIER = re.compile(
 _CODE = re.compile(r"`[^`\n]+`")
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
+_PLURAL = re.compile(r"\b([A-Z][A-Z0-9]+)['’]?e?[sn]\b")
 _PLACEHOLDER = re.compile(r"[<{\[$].*|\.{3}|…|[xX]{2,}|N")
 _MIN_SIMILARITY = 60  # percent: "the source has X, not Y" must not name an unrelated X
 
@@ -113,7 +114,19 @@ def missing_words(identifier: Identifier, haystack: str) -> tuple[str, ...]:
     if identifier.kind != "code":
         return (identifier.text,)
     words = [word for word in identifier.text.split() if not _PLACEHOLDER.fullmatch(word)]
-    return tuple(word for word in words if not is_whole_word_in(normalise_text(word).strip(_TRAILING + "("), haystack))
+    return tuple(
+        word
+        for word in words
+        if not any(
+            is_whole_word_in(normalise_text(form).strip(_TRAILING + "("), haystack)
+            for form in {word, without_plural(word)}
+        )
+    )
+
+
+def without_plural(words: str) -> str:
+    """The words, with abbreviations in the singular: BU for BUs, PC for PCen."""
+    return _PLURAL.sub(r"\1", words)
 
 
 def most_similar(written: str, known: Iterable[Identifier]) -> str:

@@ -137,6 +137,12 @@ async def test_the_judge_sees_the_question_that_a_follow_up_of_another_person_co
     assert told.judge_requests == []
 
 
+async def test_a_row_is_judged_with_the_header_that_the_answer_gives_it() -> None:
+    table = "| Sender | Most |\n|---|---|\n| A key each | 120 [1] |"
+    (request,) = (await turn([answers(table)], [verdicts(None)])).judge_requests
+    assert "claim 1, cites [1]:\n| Sender     | Most\n| A key each | 120 [1]\n" in request["messages"][1]["content"]
+
+
 async def test_quotations_are_judged_too_and_pass_unless_they_are_about_something_else() -> None:
     elsewhere = f"## For users\n\n- {SURE}"
     for judgement, outcome in ((FAILURES["nonsense"], Answered), (verdicts("It is about keys."), Failed)):

@@ -87,6 +87,19 @@ def test_a_known_name_in_place_of_another_fails(claim: str, there: str) -> None:
     assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
+@pytest.mark.parametrize(
+    ("source", "claim", "count"),
+    [
+        ("Storage consumes 25.2 BU in a day.", "Storage consumes 25.2 BUs in a day.", 0),
+        ("Storage consumes `25.2 BU` in a day.", "Storage consumes `25.2 BUs` in a day.", 0),
+        ("Each of the nodes has two SSDs inside.", "Each of the nodes has two SSD inside.", 0),
+        ("Storage consumes 25.2 BU in a day.", "Storage consumes 25.2 MUs in a day.", 1),
+    ],
+)
+def test_the_plural_of_an_abbreviation_is_no_other_name(source: str, claim: str, count: int) -> None:
+    assert len(violations_of(source, claim)) == count
+
+
 def test_an_added_or_missing_negation_is_an_error_without_a_judge() -> None:
     for source, claim in [
         ("Deploys are allowed on Friday.", "Deploys are not allowed on Friday."),
@@ -100,3 +113,15 @@ def test_an_added_or_missing_negation_is_an_error_without_a_judge() -> None:
         assert source in violation.detail
         assert [each.severity for each in violations_of(source, claim, judged=True)] == ["warning"]
         assert violations_of(source, source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["<mailto:ann@x.example>", "mailto:ann@x.example", "ann@x.example", "[ann@x.example](mailto:ann@x.example)"],
+)
+def test_a_mail_address_is_read_however_it_is_written(source: str) -> None:
+    for claim in ("ann@x.example", "<mailto:ann@x.example|ann@x.example>"):
+        assert (
+            violations_of(f"Write to {source} about your days off.", f'It says "Write to {claim} about your days".')
+            == []
+        )
