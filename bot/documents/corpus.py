@@ -149,10 +149,8 @@ def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFig
     for name in {*holdings, *states, *names}:
         prefix, _, rest = name.partition(":")
         kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
-        held = holdings.get(name) or Holding(source=name)
-        sources.append(
-            SourceFigures(kind=kind, where=where, held=held, state=states.get(name) or SourceState(tried=0.0))
-        )
+        held, state = holdings.get(name) or Holding(source=name), states.get(name) or SourceState(tried=0.0)
+        sources.append(SourceFigures(kind=kind, where=where, held=held, state=state))
     return KnowledgeFigures(
         sources=tuple(sorted(sources, key=lambda source: (source.kind, source.where))),
         documents=sum(source.held.documents for source in sources),

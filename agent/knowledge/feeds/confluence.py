@@ -73,10 +73,8 @@ def _print_pages(wiki: Wiki, printer: Printer) -> None:
     needed = [number for number, page in pages.items() if printer.is_needed(page)]
     for start in range(0, len(needed), _MAX_BODIES):
         wanted = needed[start : start + _MAX_BODIES]
-        bodies = {
-            str(item["id"]): item["body"]["view"]["value"]
-            for item in wiki.search(f"id in ({','.join(wanted)})", "body.view", _MAX_BODIES)
-        }
+        items = wiki.search(f"id in ({','.join(wanted)})", "body.view", _MAX_BODIES)
+        bodies = {str(item["id"]): item["body"]["view"]["value"] for item in items}
         for number in wanted:
             if number not in bodies:  # a page omitted here would be deleted from the index
                 message = f"Confluence lists page {number} and does not return its text"
@@ -120,9 +118,8 @@ class Wiki:
     def list_space(self, space: str) -> None:
         """List the space's pages with their restrictions and with the pages that they include."""
         query = f'type = page and space = "{space}"'
-        listed = [
-            item for item in self.search(query, _EXPANDED, _MAX_LISTED) if item.get("status") in {None, "current"}
-        ]
+        found = self.search(query, _EXPANDED, _MAX_LISTED)
+        listed = [item for item in found if item.get("status") in {None, "current"}]
         if not listed:  # an account that may not see a space finds nothing in it
             self._get(f"/rest/api/space/{space}")
         for item in listed:

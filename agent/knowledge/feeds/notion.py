@@ -50,9 +50,8 @@ def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
             found = list(iterate_paginated_api(notion.search, page_size=100))
             tree = Tree(found, config, {"block_id": notion.blocks.retrieve, "database_id": notion.databases.retrieve})
             for item in found:
-                if item["object"] == "page" and not any(
-                    item.get(name) for name in ("in_trash", "archived", "is_archived")
-                ):
+                is_gone = any(map(item.get, ("in_trash", "archived", "is_archived")))
+                if item["object"] == "page" and not is_gone:
                     page = tree.page(item)
                     if printer.is_needed(page) and (text := _markdown(notion, str(item["id"]))) is not None:
                         properties = "".join(f"- {line}\n" for line in _properties(item))
@@ -125,10 +124,7 @@ class Tree:
     """Pages and databases with their parents. An audience applies to a page and all pages below it."""
 
     def __init__(
-        self,
-        found: Sequence[Mapping[str, Any]],
-        config: Mapping[str, Any],
-        readers: Mapping[str, Callable[[str], Any]],
+        self, found: Sequence[Mapping[str, Any]], config: Mapping[str, Any], readers: Mapping[str, Callable[[str], Any]]
     ) -> None:
         self._parents: dict[str, str] = {}
         self._readers = readers  # for parents that search does not list, by kind

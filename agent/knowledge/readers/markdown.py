@@ -9,14 +9,7 @@ from typing import Final
 
 from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, refusing_damage, whole
 from agent.knowledge.readers.html import fragment_to_markdown, is_hidden
-from agent.knowledge.readers.text import (
-    CODE,
-    TEMPLATE_CODE,
-    apply_raised_tags,
-    decode,
-    outside_code,
-    replace_closed,
-)
+from agent.knowledge.readers.text import CODE, TEMPLATE_CODE, apply_raised_tags, decode, outside_code, replace_closed
 
 MAX_FIELDS: Final = 100  # maximum characters of front matter
 MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell

@@ -262,13 +262,8 @@ def parse_document(
     if known.form == "markdown":
         parts = tuple(replace(part, text=without_padding(part.text)) for part in parts)
     headings = _HEADING.finditer(text) if known.form == "markdown" else ()
-    heading = next(
-        filter(
-            None,
-            (HEADING_ATTRIBUTES.sub("", found["text"] or "").rstrip(" \t#") or found["under"] for found in headings),
-        ),
-        "",
-    )
+    shown = (HEADING_ATTRIBUTES.sub("", found["text"] or "").rstrip(" \t#") or found["under"] for found in headings)
+    heading = next(filter(None, shown), "")
     own = "" if _AUTOMATIC_TITLE.fullmatch(content.title) else content.title
     words = re.sub(r"[-_\s]+", " ", _EXPORT_ID.sub("", unquote(stem))).strip()
     from_name = (not known.name_is_title and words[:1].upper() + words[1:]) or name

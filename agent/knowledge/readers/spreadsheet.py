@@ -122,10 +122,8 @@ def _addresses(xml: bytes, links: Any) -> Iterator[tuple[tuple[int, int], str]]:
         column, row, *_ = _range(found[1])
         yield (row, column), unescape(found[2].decode(errors="replace"))
     for found in _LINK.finditer(xml):
-        fields = {
-            name.rpartition(b":")[2]: unescape(value.decode(errors="replace"))
-            for name, value in _ATTRIBUTE.findall(found[1])
-        }
+        pairs = ((name.rpartition(b":")[2], value) for name, value in _ATTRIBUTE.findall(found[1]))
+        fields = {name: unescape(value.decode(errors="replace")) for name, value in pairs}
         link = links.get(fields.get(b"id"))
         if link is not None and _REF.fullmatch(fields.get(b"ref", "")):
             url = "#".join(filter(None, (link.Target, fields.get(b"location"))))

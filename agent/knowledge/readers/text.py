@@ -8,15 +8,7 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urljoin
 
-from agent.knowledge.readers.document import (
-    Content,
-    ReadDocument,
-    ReadLimits,
-    clean,
-    one_line,
-    raise_or_lower,
-    whole,
-)
+from agent.knowledge.readers.document import Content, ReadDocument, ReadLimits, clean, one_line, raise_or_lower, whole
 from agent.knowledge.types import ReadError
 
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import date
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -24,8 +25,6 @@ MAX_PAGES: Final = parameter(WEB_SEARCH, "limit")["maximum"]
 TIMEOUT_S: Final = 12.0  # seconds between two pieces of the reply
 MAX_REPLY_BYTES: Final = 2_000_000
 MAX_EXCERPT_CHARS: Final = 2_000
-_FORBIDDEN: Final = 403  # SearXNG's answer if its settings do not list JSON
-_OK: Final = 200
 _NO_JSON: Final = (
     "The search engine does not give JSON.",
     "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml.",
@@ -73,9 +72,9 @@ class WebSearchTool:
             raise WebSearchFailed(why="The search engine did not answer in time.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise WebSearchFailed(why="The search engine cannot be reached.") from error
-        if reply.status_code == _FORBIDDEN:
+        if reply.status_code == HTTPStatus.FORBIDDEN:  # SearXNG's answer if its settings do not list JSON
             raise WebSearchFailed(*_NO_JSON)
-        if reply.status_code != _OK:
+        if reply.status_code != HTTPStatus.OK:
             raise WebSearchFailed(why=f"The search engine answered with status {reply.status_code}.")
         return list(_parse_results(reply.content))
 
