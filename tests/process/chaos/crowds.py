@@ -209,17 +209,13 @@ async def _open(at: Scene, slack: TwoTeams, workers: int) -> list[Member]:
     return started
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """The result of a drain: the ledger, the exit code, and the number of questions left to the next process."""
+async def drain(
+    folder: Path, dice: random.Random, *, turns: int, slow: int, grace_s: float = 5.0
+) -> tuple[Ledger, int | None, int]:
+    """SIGTERM with all turns in flight, of which ``slow`` outlast the grace; then another Orion starts.
 
-    ledger: Ledger
-    exit_code: int | None
-    given_back: int
-
-
-async def drain(folder: Path, dice: random.Random, *, turns: int, slow: int, grace_s: float = 5.0) -> Ending:
-    """SIGTERM with all turns in flight, of which ``slow`` outlast the grace; then another Orion starts."""
+    Return the exit code, and how many questions were left to the other one.
+    """
     ended = asyncio.Event()
     pace = paced_scripts(
         dice, grace_s / 5, grace_s / 3, lambda request: SLOW in request.rpartition(QUESTION)[2] and not ended.is_set()
@@ -239,4 +235,4 @@ async def drain(folder: Path, dice: random.Random, *, turns: int, slow: int, gra
         await patiently(lambda: _all_answered(at), 60)
         second.signal(signal.SIGTERM)
         await second.wait_for_exit()
-        return Ending(ledger=await read_ledger(at), exit_code=code, given_back=given_back)
+        return await read_ledger(at), code, given_back

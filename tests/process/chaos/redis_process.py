@@ -5,30 +5,18 @@ import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from agent.thread.store import hash_tag
-from bot.redis.server import find_server, probe_server
-from tests.support.redis_fleet import Fleet, cluster, sentinel
+from bot.redis.server import probe_server
+from tests.support.redis_fleet import Fleet, launch
 from tests.support.waiting import wait_until
 
 AWAY_S = 0.7
 SHARDS = 16
-
-
-class Mortal(Protocol):
-    """A Redis of any kind that a test can stop."""
-
-    @property
-    def url(self) -> str:
-        """Its ``REDIS_URL``."""
-
-    async def die(self) -> None:
-        """Strike it, and return when it is whole again."""
 
 
 class RedisProcess:
@@ -38,23 +26,17 @@ class RedisProcess:
         self._folder = folder
         self._socket = folder / "redis.sock"
         self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        return f"unix://{self._socket}"
+        self.url = f"unix://{self._socket}"
 
     async def start(self) -> None:
-        command = [str(find_server()), "--port", "0", "--save", "", "--unixsocket", str(self._socket)]
+        command = ["--port", "0", "--save", "", "--unixsocket", str(self._socket)]
         command += ["--dir", str(self._folder), "--appendonly", "yes", "--appendfsync", "always"]
-        self._process = await asyncio.to_thread(self._popen, command)
-        await wait_until(self._ready, "Redis answers", 30)
+        self._process = await asyncio.to_thread(launch, self._folder, command)
 
-    async def _ready(self) -> bool:
-        return await probe_server(self._socket) == "ready"
+        async def is_ready() -> bool:
+            return await probe_server(self._socket) == "ready"
 
-    def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
-        with (self._folder / "log").open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log)
+        await wait_until(is_ready, "Redis answers", 30)
 
     def kill(self) -> None:
         if self._process is not None:
@@ -99,12 +81,12 @@ class StruckFleet:
 
 
 @asynccontextmanager
-async def struck_cluster(dice: random.Random) -> AsyncIterator[StruckFleet]:
-    async with cluster() as fleet:
+async def struck(
+    fleet_of: Callable[[], AbstractAsyncContextManager[Fleet]], dice: random.Random
+) -> AsyncIterator[StruckFleet]:
+    async with fleet_of() as fleet:
         yield StruckFleet(fleet=fleet, dice=dice)
 
 
-@asynccontextmanager
-async def struck_sentinel(dice: random.Random) -> AsyncIterator[StruckFleet]:
-    async with sentinel() as fleet:
-        yield StruckFleet(fleet=fleet, dice=dice)
+Mortal = RedisProcess | StruckFleet
+"""A Redis that can die, and is whole again then."""

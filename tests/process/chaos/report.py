@@ -31,7 +31,7 @@ class Row:
     name: str
     done: str
     ledger: Ledger
-    seconds: float
+    seconds: float = 0.0
     wrong: tuple[str, ...] = ()
 
     @property

@@ -134,20 +134,9 @@ class Storm:
                 await self.over.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aftermath:
-    """The result of a storm."""
-
-    ledger: Ledger
-    kills: int
-    freezes: int
-    redis_deaths: int
-    events: int
-
-
 async def storm(
     folder: Path, dice: random.Random, weather: Weather, over: AbstractAsyncContextManager[Mortal] | None = None
-) -> Aftermath:
+) -> tuple[Storm, Ledger]:
     """One storm from its first question to the last word, over one Redis or over what is named."""
     async with (
         over or redis_process() as redis,
@@ -166,7 +155,4 @@ async def storm(
             for part in (run.ask_all, run.kill_some, run.freeze_some, run.kill_redis):
                 group.create_task(part(), name=part.__name__)
         await run.settle()
-        return Aftermath(
-            ledger=await read_ledger(at), kills=at.crew.kills, freezes=at.crew.freezes, redis_deaths=run.redis_deaths,
-            events=len(at.workspace.workspace.deliveries.log),
-        )  # fmt: skip
+        return run, await read_ledger(at)

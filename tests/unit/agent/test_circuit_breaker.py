@@ -1,6 +1,5 @@
 """A service that keeps failing is not called for a while, nor sooner than it asks."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
@@ -10,14 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from structlog.testing import capture_logs
 
 from agent.circuit_breaker import MAX_RETRY_AFTER_S, PROBE_WAIT_S, CircuitBreaker, retry_after_s
-
-
-@dataclass
-class Clock:
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 def open_breaker(clock: Clock) -> CircuitBreaker:

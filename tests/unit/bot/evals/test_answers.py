@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from agent.outcome import OutcomeName
 from bot.evals.answers import EvalReply, LabelledQuestion, ask_all, count_results, plain
 from bot.settings import load_settings
 from tests.support.langfuse_receiver import LangfuseReceiver
@@ -43,26 +42,28 @@ def question_with(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> 
 
 
 @pytest.mark.parametrize(
-    ("expect", "outcome", "text", "right"),
+    ("expect", "outcome", "text", "result"),
     [
-        (("600",), "answered", "It is *600* [1].", True),
-        (("600",), "partial", "It is 600 [1].", True),
-        (("600",), "unsourced", "It is 600.", False),
-        (("600",), "refused", "600", False),
-        (("600", "minute"), "answered", "It is 600 [1].", False),
-        (("run --name <service>",), "answered", "Run `run --name &lt;service&gt;` [1].", True),
-        (None, "refused", "No.", True),
-        (None, "answered", "It is 600 [1].", False),
-        (None, "failed", "", False),
+        (("600",), "answered", "It is *600* [1].", "answered"),
+        (("600",), "partial", "It is 600 [1].", "answered"),
+        (("600",), "unsourced", "It is 600.", "wrong"),
+        (("600",), "refused", "600", "wrong"),
+        (("600", "minute"), "answered", "It is 600 [1].", "wrong"),
+        (("run --name <service>",), "answered", "Run `run --name &lt;service&gt;` [1].", "answered"),
+        (None, "refused", "No.", "refused"),
+        (None, "answered", "It is 600 [1].", "wrong"),
+        (("600",), "failed: verification", "600", "wrong"),
+        (("600",), "failed: APITimeoutError", "600", "error"),
+        (None, "failed: APITimeoutError", "600", "error"),
+        (("600",), "out_of_budget: tokens", "600", "error"),
     ],
 )
-def test_each_expected_reply_counts_as_right(
-    expect: tuple[str, ...] | None,
-    outcome: OutcomeName,
-    text: str,
-    right: bool,  # noqa: FBT001 - a column of the table
+def test_each_reply_gets_the_result_that_a_reader_looks_for(
+    expect: tuple[str, ...] | None, outcome: Any, text: str, result: str
 ) -> None:
-    assert EvalReply(asked=question_with(expect), outcome=outcome, text=text).as_expected is right
+    outcome, _, reason = outcome.partition(": ")
+    reply = EvalReply(asked=question_with(expect), outcome=outcome, reason=reason, text=text)
+    assert (reply.result, reply.as_expected) == (result, result in {"answered", "refused"})
 
 
 def test_citations_marks_escapes_and_line_endings_do_not_count() -> None:
@@ -90,25 +91,6 @@ async def test_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: P
     assert [wrong["id"] for wrong in report["not_as_expected"]] == ["e"]
     assert report["model"] == "extractive"
     assert report["kinds"]["follow-up"] == {"rows": 1, "as_expected": 1}
-
-
-@pytest.mark.parametrize(
-    ("outcome", "reason", "expect", "result"),
-    [
-        ("answered", "", ("600",), "answered"),
-        ("refused", "", None, "refused"),
-        ("refused", "", ("600",), "wrong"),
-        ("answered", "", None, "wrong"),
-        ("failed", "verification", ("600",), "wrong"),
-        ("failed", "APITimeoutError", ("600",), "error"),
-        ("failed", "APITimeoutError", None, "error"),
-        ("out_of_budget", "tokens", ("600",), "error"),
-    ],
-)
-def test_each_reply_gets_the_result_that_a_reader_looks_for(
-    outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
-) -> None:
-    assert EvalReply(asked=question_with(expect), outcome=outcome, reason=reason, text="600").result == result
 
 
 async def test_with_langfuse_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
-from bot.settings import Settings, load_settings
+from bot.settings import Settings
 from bot.turn.engine import RESERVED, mcp_servers, open_engine, open_tools
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
@@ -259,17 +259,3 @@ def test_a_contradictory_configuration_is_refused(tmp_path: Path, content: bytes
         path.write_bytes(content)
     with pytest.raises(WrongUse, match=reason):
         mcp_servers(settings_in(tmp_path, "", mcp_config=path))
-
-
-def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name, value in (("GIT", "/a:/b"), ("FILES", "/c"), ("SEARXNG_URL", "http://s.example/x"), ("MCP_CONFIG", " ")):
-        monkeypatch.setenv(f"ORION_{name}", value)
-    settings = load_settings()
-    assert (settings.git, settings.files) == ((Path("/a"), Path("/b")), (Path("/c"),))
-    assert (settings.searxng_url, settings.mcp_config) == ("http://s.example/x", None)
-    monkeypatch.setenv("ORION_MCP_CONFIG", "~/mcp.json")
-    assert load_settings().mcp_config == Path.home() / "mcp.json"
-    monkeypatch.setenv("ORION_SEARXNG_URL", "localhost:8888")
-    with pytest.raises(WrongUse, match=r"ORION_SEARXNG_URL must be an address such as"):
-        load_settings()

@@ -104,26 +104,21 @@ async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path)
         assert "door.md" not in await search(index, "badge")
 
 
-async def test_a_changed_passage_prefix_makes_new_vectors(
+async def test_vectors_of_another_model_or_prefix_are_not_compared(
     index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
-        await ranker.make()
-        monkeypatch.setattr("agent.model.embeddings._PREFIXES", ((re.compile("embedder"), "", "passage: "),))
-        assert await search(index, "accommodation") == []
-        server.embedded.clear()
-        assert await ranker.make() == 4
-        assert all(text.startswith("passage: ") for text in server.embedded)
-        assert (await search(index, "accommodation"))[0] == "hotel.md"
-
-
-async def test_vectors_of_another_model_are_not_compared(index: KnowledgeIndex, docs: Path) -> None:
     async with embedding_server() as server, ranker_of(index, server.url) as one:
         await one.make()
         assert await one.embed_question("accommodation") is not None
         async with ranker_of(index, server.url, model="another") as other:
             assert await search(index, "accommodation") == []
             assert await other.make() == 4
+            assert (await search(index, "accommodation"))[0] == "hotel.md"
+            monkeypatch.setattr("agent.model.embeddings._PREFIXES", ((re.compile("another"), "", "passage: "),))
+            assert await search(index, "accommodation") == []
+            server.embedded.clear()
+            assert await other.make() == 4
+            assert all(text.startswith("passage: ") for text in server.embedded)
             assert (await search(index, "accommodation"))[0] == "hotel.md"
         assert await one.embed_question("accommodation") is None
 
