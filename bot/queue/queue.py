@@ -76,36 +76,6 @@ def split_entry(entry: str) -> MailboxEntry:
     return MailboxEntry(message_id, int(stored_ms) / 1000, body)
 
 
-class Wakeup:
-    """The list that idle workers block on. With one shard the scripts push to it in the same step as the change.
-
-    With several shards one command cannot block on lists of several nodes, so all shards share one list, which is
-    pushed to after the script.
-    """
-
-    def __init__(self, redis: Redis, *, prefix: str, shards: int) -> None:
-        self._redis = redis
-        self._shared = shards > 1
-        self.key = f"{prefix}:{{{'bell' if self._shared else 0}}}:bell"
-        # 0 for a script that must not wake a worker itself.
-        self.ttl_in_scripts = 0 if self._shared else BELL_TTL_S
-
-    async def ring_if_asked(self, answer: int) -> bool:
-        """Wake a worker if the script's reply is 2 or -2. Return whether the reply is above 0."""
-        if self._shared and abs(answer) > 1:
-            with suppress(RedisError):
-                await self.ring()
-        return answer > 0
-
-    async def ring(self) -> None:
-        """Wake one waiting worker. Raises ``RedisError``."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.lpush(self.key, 1)
-            pipe.ltrim(self.key, 0, MAX_BELL_ENTRIES - 1)
-            pipe.expire(self.key, BELL_TTL_S)
-            await pipe.execute()
-
-
 class Depth(NamedTuple):
     """Size of the queue: messages waiting or being handled, leased threads, dead letters."""
 
@@ -170,7 +140,11 @@ class Mailbox:
         )
         self._beat = load_script(self._beats, "beat")
         self._tags = [shard_tag(number, prefix=prefix, shards=self._shards) for number in range(self._shards)]
-        self._wakeup = Wakeup(redis, prefix=prefix, shards=self._shards)
+        # Idle workers block on this list. With one shard the scripts push to it in the same step as the change. One
+        # command cannot block on lists of several nodes, so several shards share a list, pushed to after the script.
+        self._is_bell_shared = self._shards > 1
+        self.bell = f"{prefix}:{{{'bell' if self._is_bell_shared else 0}}}:bell"
+        self._bell_ttl_in_scripts = 0 if self._is_bell_shared else BELL_TTL_S  # 0: the script must not ring it
         self._replication = Replication(redis)
         self._first_shard = 0
 
@@ -185,6 +159,21 @@ class Mailbox:
     async def aclose(self) -> None:
         """Close the client for beats. The caller's client stays open."""
         await self._beats.aclose()
+
+    async def _ring_if_asked(self, answer: int) -> bool:
+        """Wake a worker if the script's reply is 2 or -2. Return whether the reply is above 0."""
+        if self._is_bell_shared and abs(answer) > 1:
+            with suppress(RedisError):
+                await self._ring()
+        return answer > 0
+
+    async def _ring(self) -> None:
+        """Wake one waiting worker. Raises ``RedisError``."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.lpush(self.bell, 1)
+            pipe.ltrim(self.bell, 0, MAX_BELL_ENTRIES - 1)
+            pipe.expire(self.bell, BELL_TTL_S)
+            await pipe.execute()
 
     async def enqueue(  # noqa: PLR0913 - each has a default; who needs another one names it
         self,
@@ -207,9 +196,9 @@ class Mailbox:
         text = body.encode("utf-8", "replace")
         unique = uuid.uuid4().hex
         message_id = f"{slack_ts}/{unique[:12]}" if _SLACK_TS.fullmatch(slack_ts) else unique
-        how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
+        how = [SEEN_TTL_S, self._bell_ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
         arguments = [thread, message_id, text, *how, *ids]
-        stored = await self._wakeup.ring_if_asked(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        stored = await self._ring_if_asked(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
         await self._replication.confirm(self.shard_of(thread))
         return stored
 
@@ -275,9 +264,9 @@ class Mailbox:
         """
         thread, mark = claimed.thread, f"{claimed.thread}:{deletes_mark}" if deletes_mark else ""
         ending: list[str | int] = [verb, round(after_s * 1000), reason]
-        limits = [MAX_DEAD_LETTERS, DEAD_TTL_S, self._wakeup.ttl_in_scripts]
+        limits = [MAX_DEAD_LETTERS, DEAD_TTL_S, self._bell_ttl_in_scripts]
         arguments = [thread, claimed.fence.token, *ending, *limits, mark]
-        return await self._wakeup.ring_if_asked(await self._finish(keys=[self.shard_of(thread)], args=arguments))
+        return await self._ring_if_asked(await self._finish(keys=[self.shard_of(thread)], args=arguments))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
         """Record once that an effect happened. Return the recorded value, which may be an earlier one.
@@ -301,7 +290,7 @@ class Mailbox:
     async def make_due_now(self, thread: str) -> None:
         """Make a message of this thread that waits for a retry due now, because a person withdrew it."""
         if await self._redis.zadd(self.key(thread, "ready", team_of(thread)), {thread: 1}, xx=True, lt=True, ch=True):
-            await self._wakeup.ring()
+            await self._ring()
 
     async def is_waiting(self, thread: str) -> bool:
         """Return True if this thread has messages and no worker."""
@@ -321,7 +310,7 @@ class Mailbox:
 
     async def wait(self, timeout_s: float) -> None:
         """Block until there may be something to claim, for ``timeout_s`` at most."""
-        await self._redis.brpop([self._wakeup.key], timeout=timeout_s)
+        await self._redis.brpop([self.bell], timeout=timeout_s)
 
     async def list_waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
         """List messages that have waited for ``for_s``, to be claimed or for their thread's running turn.
@@ -363,8 +352,8 @@ class Mailbox:
         shard = int(found["shard"] or 0) if found else len(self._tags)
         if found is None or shard >= len(self._tags):
             return False
-        arguments = [found["place"], fate, self._wakeup.ttl_in_scripts]
-        return await self._wakeup.ring_if_asked(await self._decide(keys=[self._tags[shard]], args=arguments))
+        arguments = [found["place"], fate, self._bell_ttl_in_scripts]
+        return await self._ring_if_asked(await self._decide(keys=[self._tags[shard]], args=arguments))
 
     async def probe(self) -> bool:
         """Try all commands that the queue needs, on test keys. Return True, or raise ``RedisError``."""

@@ -108,11 +108,11 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
 
 async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
     (incoming,) = await mailbox.list_dead_letters()
-    await redis.delete(mailbox._wakeup.key)
+    await redis.delete(mailbox.bell)
     assert await mailbox.end_dead_letter(incoming.entry_id, "retry")
-    assert await redis.llen(mailbox._wakeup.key) == 1  # a waiting worker is woken for any shard
+    assert await redis.llen(mailbox.bell) == 1  # a waiting worker is woken for any shard
     await mailbox.wait(5)
-    assert await redis.llen(mailbox._wakeup.key) == 0
+    assert await redis.llen(mailbox.bell) == 0
     (claimed,) = await mailbox.claim("w", 1)
     assert claimed.body == "dies"
     assert await mailbox.finish(claimed, "ok")

@@ -87,7 +87,7 @@ async def test_lease_runs_out_by_our_own_clock_unless_a_beat_renews_it(redis_cli
 async def test_the_wakeup_reaches_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
     for number in range(200):
         await enqueue(mailbox, "x", f"thread {number}")
-    wakeup = mailbox._wakeup.key
+    wakeup = mailbox.bell
     assert await redis_client.llen(wakeup) == 64
     assert 0 < await redis_client.ttl(wakeup) <= BELL_TTL_S
     before = now()
@@ -126,11 +126,11 @@ async def test_a_message_behind_a_running_turn_is_listed_as_waiting(mailbox: Mai
 async def test_a_withdrawn_message_that_waits_for_a_retry_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
     await enqueue(mailbox, "q")
     assert await mailbox.finish(await claim_one(mailbox), "give_back", after_s=60)
-    await redis_client.delete(mailbox._wakeup.key)
+    await redis_client.delete(mailbox.bell)
     await mailbox.make_due_now("T1:C1:nothing waits here")
     assert await mailbox.claim("w", 1) == []
     await mailbox.make_due_now(THREAD)
-    assert await redis_client.llen(mailbox._wakeup.key) == 1
+    assert await redis_client.llen(mailbox.bell) == 1
     assert (await claim_one(mailbox)).body == "q"
 
 

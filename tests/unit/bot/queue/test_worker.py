@@ -106,7 +106,7 @@ async def hurry(redis: Redis, mailbox: Mailbox) -> None:
     ready = mailbox.key(THREAD, "ready", THREAD.partition(":")[0])
     for thread in await redis.zrange(ready, 0, -1):
         await redis.zadd(ready, {str(thread): 1}, xx=True)
-        await redis.lpush(mailbox._wakeup.key, 1)
+        await redis.lpush(mailbox.bell, 1)
 
 
 async def empty(mailbox: Mailbox) -> bool:
