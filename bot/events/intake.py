@@ -1,7 +1,7 @@
 """Takes in messages before Slack's ack: an event is parsed and stored, and cancels the turns that it replaces.
 
-Parsing is pure and never raises. A mention in a channel may come as ``app_mention``, as ``message`` or as both. Both
-have the same ``msg:`` key, so the queue keeps one of them.
+Parsing is pure and raises nothing but ``Ignored``. A mention in a channel may come as ``app_mention``, as ``message``
+or as both. Both have the same ``msg:`` key, so the queue keeps one of them.
 """
 
 import re
@@ -77,17 +77,36 @@ class _Reading:
         return shared_files(self.message)
 
 
-def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
-    """Return an Events API envelope as a message, or why to ignore it. Follow-ups still need ``apply_thread_mode``."""
+def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming:
+    """Return an Events API envelope as a message. Raises ``Ignored``. Follow-ups still need ``apply_thread_mode``."""
     event = mapping(envelope, "event")
-    try:
-        return _complete(envelope, _parse(_Reading(event, event, own, access)), access)
-    except Ignored as ignored:
-        return ignored
+    incoming = _parse(_Reading(event, event, own, access))
+    # In a shared channel the envelope may name the other team, but the authorization is ours.
+    ours = next(iter(objects(envelope, "authorizations")), {})
+    team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
+    ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
+    if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
+        raise Ignored(reason="malformed")
+    event_id = string(envelope, "event_id")
+    keys = [f"evt:{team}:{event_id}"] if event_id else []
+    # A press of the stop button has no message. Both events of a mention have the same one.
+    if incoming.kind != "stop" or incoming.text:
+        version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
+        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
+    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
+    incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
+    external = shared and not access.allow_external
+    refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
+    if not refusal:
+        return incoming
+    if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
+        raise Ignored(reason=refusal)
+    # The person gets a notice. What they wrote must not be stored.
+    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
 
 
-def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
-    """Decide by the mode of the thread: a follow-up counts if Orion was addressed there and not muted."""
+def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming:
+    """Raise ``Ignored`` for a follow-up unless Orion was addressed in its thread and not muted."""
     if incoming.refused:
         return incoming
     is_new = thread_mode in {"unknown", "lost"}
@@ -96,19 +115,18 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
     if incoming.addressed == "follow_up" and is_new:
         # If an earlier Redis lost the thread's data, a question counts until Slack says otherwise.
         lost = thread_mode == "lost" and incoming.kind == "question"
-        return replace(incoming, unproven=True) if lost else Ignored(reason="not_addressed")
+        if not lost:
+            raise Ignored(reason="not_addressed")
+        return replace(incoming, unproven=True)
     # An edit passes, because it may change a question that was answered before (``bot.turn.answer`` knows).
     if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
-        return Ignored(reason="muted")
+        raise Ignored(reason="muted")
     return incoming
 
 
 def attached_files(files: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Return only the fields needed to read a message's files: previews and shares can be thirty times as long."""
     return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in files)
-
-
-# The functions of the parser raise ``Ignored`` for an event that is not for Orion.
 
 
 def _parse(reading: _Reading) -> Incoming:
@@ -226,32 +244,6 @@ def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadK
     thread_ts = string(message, "thread_ts") or string(event, "thread_ts")
     ts = thread_ts or string(message, "ts") or string(event, "event_ts")
     return ThreadKey(team="", channel=string(event, "channel"), thread_ts=ts)
-
-
-def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming:
-    """Fill in the team and the keys, and refuse messages that the lists forbid."""
-    # In a shared channel the envelope may name the other team, but the authorization is ours.
-    ours = next(iter(objects(envelope, "authorizations")), {})
-    team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
-    ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
-    if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
-        raise Ignored(reason="malformed")
-    event_id = string(envelope, "event_id")
-    keys = [f"evt:{team}:{event_id}"] if event_id else []
-    # A press of the stop button has no message. Both events of a mention have the same one.
-    if incoming.kind != "stop" or incoming.text:
-        version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
-        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
-    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
-    incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
-    external = shared and not access.allow_external
-    refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
-    if not refusal:
-        return incoming
-    if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
-        raise Ignored(reason=refusal)
-    # The person gets a notice. What they wrote must not be stored.
-    return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
 
 
 def _is_allowed_bot(message: Mapping[str, Any], access: Access) -> bool:

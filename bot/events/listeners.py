@@ -110,16 +110,18 @@ class Listeners:
 
     async def store_event(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, including one that was looked up. Return when it is durable, or raise."""
-        incoming = parse_event(body, own, self.services.access)
-        if isinstance(incoming, Incoming) and incoming.addressed == "overheard":
-            incoming = incoming if self._listens(incoming) else Ignored(reason="not_addressed")
-        elif isinstance(incoming, Incoming) and (incoming.addressed != "mention" or incoming.kind == "edit"):
-            # Any other mention counts in every mode of the thread.
-            incoming = apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
-        if isinstance(incoming, Ignored):
-            fate = incoming.reason
-            log.debug("event_ignored", reason=fate)
-        elif await self.services.intake.store_or_carry_out(incoming):
+        try:
+            incoming = parse_event(body, own, self.services.access)
+            if incoming.addressed == "overheard":
+                self._check_overheard(incoming)
+            elif incoming.addressed != "mention" or incoming.kind == "edit":
+                # Any other mention counts in every mode of the thread.
+                incoming = apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
+        except Ignored as ignored:
+            log.debug("event_ignored", reason=ignored.reason)
+            self.services.observers.slack_event(ignored.reason)
+            return
+        if await self.services.intake.store_or_carry_out(incoming):
             fate = incoming.refused or incoming.kind
             about = {"thread": str(incoming.thread), "ts": incoming.ts, "kind": incoming.kind}
             log.info("event_stored", **about, addressed=incoming.addressed, text_length=len(incoming.text))
@@ -129,14 +131,16 @@ class Listeners:
             log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
         self.services.observers.slack_event(fate)
 
-    def _listens(self, incoming: Incoming) -> bool:
-        """Return whether an overheard message is worth a look in its channel."""
+    def _check_overheard(self, incoming: Incoming) -> None:
+        """Raise ``Ignored`` unless the message is worth a look in its channel."""
         settings = self.services.channels.of(incoming.thread.team, incoming.thread.channel)
-        if settings.mode != "listen" or incoming.through_app:
-            return False
         is_short = incoming.files == "none" and len(incoming.text) <= MAX_QUESTION_CHARS
-        asks = incoming.kind == "question" and is_short and is_question(incoming.text)
-        return asks or incoming.kind in {"mute", "unmute"}
+        if settings.mode == "listen" and not incoming.through_app:
+            if incoming.kind in {"mute", "unmute"}:
+                return
+            if incoming.kind == "question" and is_short and is_question(incoming.text):
+                return
+        raise Ignored(reason="not_addressed")
 
     async def on_unasked_dislike(self, click: Click) -> None:
         """Count a dislike of an unasked answer, and delete it if the asker dislikes it."""

@@ -252,7 +252,7 @@ class Answering:
             job = replace(job, read=earlier.read, context=before_question.history[: len(context)])
             if job.earlier_stream.is_begun:
                 await delete_plan(services, job, job.earlier_stream)
-            stream = open_stream(services, job, status)
+            stream = open_stream(services, job, status) if services.streams else None
             async with send_stream(services, job, stream) if stream else nullcontext():
                 return await self._run_turn(job, question, before_question, status, stream)
 
