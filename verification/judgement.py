@@ -22,11 +22,15 @@ ClaimKey = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """An opinion on a claim. ``absent``: right because no source mentions it. ``instead``: what the sources say."""
+    """An opinion on a claim. ``absent``: right because no source mentions it. ``instead``: what the sources say.
+
+    ``empty``: it is absent because it states nothing, such as a greeting.
+    """
 
     supported: bool
     lines: tuple[Line, ...] = ()
     absent: bool = False
+    empty: bool = False
     instead: str = ""
 
 
@@ -113,7 +117,8 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     elsewhere = next((source for source in named if source not in claim.cited), None)
     if judgement.supported and (elsewhere is None or not claim.cited or any(source in claim.cited for source in named)):
         lines = () if judgement.absent else judgement.lines  # a line cannot show that a source lacks something
-        return replace(claim, supported="yes", settled_by="judge", lines=lines), None
+        absent = judgement.absent and not judgement.empty
+        return replace(claim, supported="yes", settled_by="judge", lines=lines, absent=absent), None
     refuted = replace(claim, supported="no", settled_by="judge")
     if judgement.supported:
         return refuted, claim.violation(whole, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")

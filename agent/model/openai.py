@@ -193,13 +193,15 @@ def _read_verdict(verdict: Mapping[str, Any]) -> tuple[int, Judgement] | None:
     number, lines = verdict.get("claim"), verdict.get("lines")
     written = lines if isinstance(lines, list) else _LISTED.findall(str(lines or ""))
     named = [_LINE.fullmatch(raw) if isinstance(raw, str) else None for raw in written]
-    answer, absent = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent"))
+    flags = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent", "empty"))
+    answer, absent, empty = flags
     if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:
         return None
     return int(str(number)), Judgement(
         supported=answer,
         lines=tuple((int(line[1]), int(line[2])) if line else NO_LINE for line in named),
-        absent=absent is True,
+        absent=absent is True or empty is True,
+        empty=empty is True,
         instead=string(verdict, "instead"),
     )
 

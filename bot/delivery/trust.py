@@ -118,6 +118,8 @@ def _claim_block(claim: Mapping[str, Any], language: str | None) -> Iterable[Blo
             parts = (*_highlighted_parts(passage, highlights), (f"{number}{cut}", False))
             quotes.append({"type": "rich_text_quote", "elements": _rich_words(parts)})
     absent = f"\n{say('trust_absent', language)}" if claim.get("is_absent") is True else ""
+    if not (quotes or absent) and string(claim, "settled_by") == "judge":
+        return  # the judge finds that it states nothing, such as a greeting
     heading: Block = {"type": "rich_text_section", "elements": _rich_words([(stated, True), (absent, False)])}
     yield {"type": "rich_text", "elements": [heading, *quotes]}
 

@@ -121,7 +121,7 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
                 for n, text, spans, url, is_cut in passages_of(claim, answer.sources)
             ],
             "settled_by": claim.settled_by,
-            "is_absent": claim.settled_by == "judge" and not claim.lines,  # right because no source mentions it
+            "is_absent": claim.absent,
         }
         for claim in (answer.claims if answer.verified else ())
     ]

@@ -130,7 +130,9 @@ def test_a_judgement_with_existing_lines_settles_a_claim() -> None:
 
 
 def test_a_claim_that_no_source_mentions_needs_no_line() -> None:
-    assert after(yes(absent=True), yes((2, 1))).passed
+    verdict = after(yes(absent=True), Judgement(supported=True, absent=True, empty=True))
+    assert verdict.passed
+    assert [claim.absent for claim in verdict.claims] == [True, False]  # a greeting is not missing from any source
 
 
 def test_an_unsupported_claim_is_an_error_with_the_source_words() -> None:

@@ -145,11 +145,13 @@ def test_verdicts_are_found_in_every_form_that_servers_send(text: str) -> None:
 def test_each_field_is_read() -> None:
     said = [
         {"claim": 1, "lines": [], "absent": True, "supported": True},
+        {"claim": 3, "lines": [], "empty": True, "supported": True},
         {"claim": 2, "lines": ["1.3"], "supported": False, "instead": "The manager does."},
     ]
     assert read_opinion(json.dumps({"verdicts": said, "reply": "partly"})) == Opinion(
         judgements={
             1: Judgement(supported=True, absent=True),
+            3: Judgement(supported=True, absent=True, empty=True),
             2: Judgement(supported=False, lines=((1, 3),), instead="The manager does."),
         },
         reply="partly",

@@ -113,7 +113,11 @@ def test_each_passage_is_below_its_own_claim_also_a_quotation() -> None:
 def test_a_cut_passage_and_a_claim_that_no_source_mentions_say_so(language: str) -> None:
     cut = {**CLAIM, "passages": [{**passage("Keys … 600")[0], "is_cut": True}]}
     absent = {**CLAIM, "passages": [], "is_absent": True}
-    (_, shortened, silent, *_) = trust_modal({**RECORD, "claims": [cut, absent]}, TODAY, language)["blocks"]
+    greeting = {**CLAIM, "passages": []}
+    (_, shortened, silent, *rest) = trust_modal({**RECORD, "claims": [cut, greeting, absent]}, TODAY, language)[
+        "blocks"
+    ]
+    assert [block["type"] for block in rest] == ["context", "context"]
     assert texts(shortened)[-1] == f"\n({say('trust_cut', language)})"
     assert texts(silent)[-1] == f"\n{say('trust_absent', language)}"
 
