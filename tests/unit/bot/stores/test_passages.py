@@ -1,5 +1,6 @@
 """Passages under "Why trust this?" are the lines that the verdict names."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.stores.passages import MAX_PASSAGES, passages_of
+from verification.check import check
+from verification.evidence.verbatim import text_as_read
 from verification.markup.lines import source_lines
-from verification.types import Claim, Source
+from verification.types import Claim, Draft, Source
 
 TABLE = "Limits by plan\n\n| Plan | Requests | Price |\n|---|---|---|\n| Free | 60 | 0 |\n| Pro | 600 | 9 |\n"
 POLICY = Source(
@@ -250,3 +253,35 @@ def test_every_passage_is_one_that_the_verdict_names(
             is_head = part in {"| Plan | Requests | Price |", "They get:"}
             is_quoted = settled_by == "quotation" and part in "\n".join(pages[1])
             assert is_quoted or (settled_by in {"judge", "quotation"} and (is_named or is_head))
+
+
+KINDS = {
+    "wrapped lines": "Leave is six weeks for everyone who has worked here for at\nleast a year\nin full.\n\n> A guest may\n> stay here.",
+    "a table": "| Plan | Requests | Price |\n|---|---|---|\n| **Free** | 60 a minute | [9 euros](https://p.ex/9) |",
+    "lists": "You may buy:\n\n- the **guides**\n- books\n  - also old ones\n\nNot for:\n\n1. books on `law`",
+    "an MCP record": "# ENG-7\n\nstatus: open\nbefore days: 30\nsummary: The valve of tank nine sticks when cold.",
+    "a saved answer": "Question: Until when?\n\nThe password is valid for *seven days*.\n\n\u2022 Ask at the desk",
+    "thread messages": "Ann: it moved to Thursday, I asked\nBen: no, Priya says <https://c.example|Friday> & later",
+}
+
+
+def words_of(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text_as_read(text).casefold()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("has_judge", [False, True])
+def test_a_quotation_of_any_source_is_shown_whole_and_from_its_source(kind: str, *, has_judge: bool) -> None:
+    sources = tuple(Source(id=n, title=name, text=text) for n, (name, text) in enumerate(KINDS.items(), 1))
+    (source,) = (each for each in sources if each.title == kind)
+    units = [unit for line in source_lines(source)[1:] for unit in re.split(r"(?<=[.!?])\s+", line)]
+    drafts = (re.sub(r"^\s*(?:[-*\u2022>]|\d+[.)])\s+", "", unit) + f" [{source.id}]" for unit in units)
+    verdicts = (check(Draft(text=text, sources=sources, has_judge=has_judge)) for text in drafts)
+    quoted = [one for verdict in verdicts for one in verdict.claims if one.settled_by == "quotation"]
+    assert quoted
+    for one in quoted:
+        passages = passages_of(one, sources)
+        assert words_of(one.text.rpartition("[")[0]) in words_of(" ".join(passage.text for passage in passages))
+        for passage in passages:
+            assert passage.source == source.id
+            assert all(words_of(line) in words_of(source.text) for line in passage.text.split("\n"))
