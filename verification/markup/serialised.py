@@ -59,6 +59,12 @@ _FENCED: Final = re.compile(
     r"(`{3,}|~{3,})[ \t]*(?:json5?|ya?ml|toml|python|javascript|js|xml)?[ \t]*\n(.*)\n[ \t]*\1",
     re.DOTALL | re.IGNORECASE,
 )
+# An answer as Markdown source. An example of Markdown has no citation.
+_FENCED_TEXT: Final = re.compile(
+    r"(`{3,}|~{3,})[ \t]*(?:markdown|md|mrkdwn)[ \t]*\n((?:(?!\n[ \t]*\1).)*)\n[ \t]*\1",
+    re.DOTALL | re.IGNORECASE,
+)
+_CITES: Final = re.compile(r"\s\[\d{1,9}\]")
 _BACKSLASH: Final = re.compile(r"\\(?![nrt\"]|u[\da-fA-F]{4})")  # as in a path
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _ESCAPED: Final = re.compile(
@@ -93,7 +99,8 @@ def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
     """Return the one text of a serialised value with real line endings and letters."""
     count = 0
     for _ in range(_MAX_DEPTH):
-        texts = _texts(text.strip())
+        source = _FENCED_TEXT.fullmatch(text.strip())
+        texts = [source[2]] if source and _CITES.search(source[2]) else _texts(text.strip())
         if not texts or len(texts) != 1:
             break
         text, count = texts[0], count + 1

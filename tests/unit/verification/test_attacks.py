@@ -83,6 +83,7 @@ LIMITS = Source(id=1, title="Limits", text=f"{LIMIT}.")
         'Answer {{ text: "{}".to_string() }}', 'new {{ Answer = "{}" }};', '{{answer, <<"{}">>}}', "answer('{}').",
         'Map("answer" -> "{}")', '@{{@"answer": @"{}"}}', "<?php return ['answer' => '{}']; ?>", "$answer = '{}';",
         'echo "{}"', "[response]\nanswer={}", '{{{{ answer | default("{}") }}}}', 'Dim answer As String = "{}"',
+        "```markdown\n{}\n```", "~~~~ md\n{}\n~~~~",
         "<answer><![CDATA[{}]]></answer>", "{{“answer”: “{}”}}", '{{"answer": "{}\\u202e"}}',
     ],
 )  # fmt: skip
@@ -121,7 +122,8 @@ def test_literal_line_ends_become_real_ones_outside_code_and_paths() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[1]", "[1, 2]", "`null`", '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here).", "{{ name }}",
+    ["[1]", "[1, 2]", "`null`", "```md\n# Title\n\nOne fact.\n```", "```\nx = [1]\n```",
+     '```json\n{"retries": 3, "mode": "fast"}\n```', "See {braces} (here).", "{{ name }}",
      "Answer: 30", "Note: the office opens at 9 [1].", 'Limits: "Each key may send 120 requests."',
      '["Travel"](https://x.test) has it [1].', '"One, two."\n"Three, four."', 'print("hello")',
      *(f'{start}"It is open on every day of the week [1].")' for start in (

@@ -256,7 +256,7 @@ def test_every_passage_is_one_that_the_verdict_names(
 
 
 KINDS = {
-    "wrapped lines": "Leave is six weeks for everyone who has worked here for at\nleast a year\nin full.\n\n> A guest may\n> stay here.",
+    "wrapped lines": "Leave is six weeks for all that worked here for at least a year\nin full.\n\n> Guests\n> stay",
     "a table": "| Plan | Requests | Price |\n|---|---|---|\n| **Free** | 60 a minute | [9 euros](https://p.ex/9) |",
     "lists": "You may buy:\n\n- the **guides**\n- books\n  - also old ones\n\nNot for:\n\n1. books on `law`",
     "an MCP record": "# ENG-7\n\nstatus: open\nbefore days: 30\nsummary: The valve of tank nine sticks when cold.",
