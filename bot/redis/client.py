@@ -318,6 +318,8 @@ class Replication:
         counted_at, count = self._replicas.get(shard, (-math.inf, 0))
         if self.clock() - counted_at > REPLICA_COUNT_TTL_S:
             client = self.redis
+            if counted_at > -math.inf:  # only this caller asks again: a burst would ask hundreds of times
+                self._replicas[shard] = self.clock(), count
             try:
                 where: dict[str, Any] = (
                     {"target_nodes": await client.holder_of(shard)} if isinstance(client, Cluster) else {}
