@@ -1,8 +1,8 @@
 """Full-text search: the words that an index stores and looks up, their ranking by BM25F, and what a hit expands to.
 
 Stored words are stems, pairs of an identifier's parts and pairs of characters, each with its weight in the passage. Any
-change to the stored words needs a new version of the indexes. A hit expands to its section or its short page, merged
-with small siblings, as a basis for an answer. Texts stay as in the document; headings that the passages lack are put
+change to the stored words needs a new version of the indexes. A hit expands to its section and what is around it, as
+a basis for an answer. Texts stay as in the document; headings that the passages lack are put
 back.
 """
 
@@ -161,9 +161,8 @@ def _stem(word: str) -> str:
     return stem or word  # "s" alone would become empty
 
 
-MERGED_CHARS: Final = 1_200  # a section shorter than this is merged with its neighbours under the same heading
-PAGE_CHARS: Final = 3_000  # a page up to this length is used whole; a section does not grow beyond it
-REACH: Final = 8  # passages before and after a hit to consider
+REACH: Final = 16  # passages before and after a hit to consider
+STRETCHES: Final = 5  # that fit at least, because none takes more than this part of the room
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 
 _TABLE_HEAD: Final = re.compile(r"[^\n|]*+\|[^\n]*+\n(?=[ \t|:]*+-)[ \t|:-]++\n")
@@ -238,11 +237,12 @@ def expand_hits(
     left_out: list[FoundPassage] = []
     taken: set[tuple[str, int]] = set()
     room = tokens * _BYTES_A_TOKEN
+    largest = room // STRETCHES
     for hit in found:
         if (hit.document, hit.number) in taken:
             continue
         near = read(hit.document, hit.number - REACH, hit.number + REACH)
-        whole = _grow(hit, [each for each in near if (each.document, each.number) not in taken])
+        whole = _grow(hit, [each for each in near if (each.document, each.number) not in taken], largest)
         sized = ((each, len(each.text.encode())) for each in (whole, Stretch(passages=(hit,), hit=hit)))
         fitting, size = next(((each, size) for each, size in sized if size <= room), (None, 0))
         if fitting is None:
@@ -254,44 +254,38 @@ def expand_hits(
     return tuple(stretches), tuple(left_out)
 
 
-def _grow(hit: FoundPassage, near: Sequence[FoundPassage]) -> Stretch:
-    """Return the whole page if it is short, else the hit's section, with its neighbours if that is short."""
-    at = next((place for place, each in enumerate(near) if each.number == hit.number), None)
-    if at is None:  # the document changed since it was found
+def _size(passages: Sequence[FoundPassage]) -> int:
+    return sum(len(each.text.encode()) for each in passages)
+
+
+def _grow(hit: FoundPassage, near: Sequence[FoundPassage], largest: int) -> Stretch:
+    """Return the hit with its section, the sections beside it and above, up to the page, as far as they fit."""
+    low = high = next((place for place, each in enumerate(near) if each.number == hit.number), -1)
+    if low < 0:  # the document changed since it was found
         return Stretch(passages=(hit,), hit=hit)
-    if len(near) == hit.of and _extend(near, (at, at), PAGE_CHARS, lambda _: True) == (0, len(near) - 1):
-        return Stretch(passages=tuple(near), hit=hit)
-    depth = len(hit.path)
-    low, high = _extend(near, (at, at), PAGE_CHARS, lambda each: each.path[:depth] == hit.path)
-    if depth:
-        parent = hit.path[:-1]
-        low, high = _extend(near, (low, high), MERGED_CHARS, lambda each: each.path[: depth - 1] == parent, depth)
+    for depth in range(len(hit.path), -1, -1):
+        low, high = _extend(near, (low, high), largest, hit.path[:depth], is_whole=depth < len(hit.path))
     return Stretch(passages=tuple(near[low : high + 1]), hit=hit)
 
 
 def _extend(
-    near: Sequence[FoundPassage],
-    reach: tuple[int, int],
-    max_chars: int,
-    belongs: Callable[[FoundPassage], bool],
-    depth: int = 0,
+    near: Sequence[FoundPassage], reach: tuple[int, int], largest: int, path: tuple[str, ...], *, is_whole: bool
 ) -> tuple[int, int]:
-    """Add related neighbours, following ones first, within ``max_chars`` characters in total.
+    """Add neighbours under ``path``, following ones first, up to ``largest`` bytes in total.
 
-    With ``depth``, add whole sections of that depth: a sub-section without its section's introduction misleads.
+    If ``is_whole``, add whole sections: a sub-section without its section's introduction misleads.
     """
     low, high = reach
     while True:
         for place, beside in ((high + 1, high), (low - 1, low)):
-            if not (0 <= place < len(near) and belongs(near[place])):
+            if not (0 <= place < len(near) and near[place].path[: len(path)] == path):
                 continue
             if abs(near[place].number - near[beside].number) != 1 or near[place].page != near[beside].page:
                 continue
             # Without it a model thought that the table of the section above was missing.
-            first, last = _section(near, place, depth) if depth else (place, place)
+            first, last = _section(near, place, len(path) + 1) if is_whole else (place, place)
             wider = (min(low, first), max(high, last))
-            size = sum(len(each.text) for each in near[wider[0] : wider[1] + 1])
-            if size <= max_chars and (first or not depth or near[0].number <= 1):
+            if _size(near[wider[0] : wider[1] + 1]) <= largest and (first or not is_whole or not near[0].number):
                 low, high = wider
                 break
         else:

@@ -11,9 +11,8 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.search.full_text import (
     MAX_IMPACT,
     MAX_TERMS,
-    MERGED_CHARS,
-    PAGE_CHARS,
     REACH,
+    STRETCHES,
     Stretch,
     expand_hits,
     impacts,
@@ -71,11 +70,11 @@ def test_a_short_page_is_returned_whole_with_its_headings(find: Find) -> None:
 def test_a_section_of_a_long_page_has_its_whole_path(find: Find) -> None:
     filler = "\n\n".join(f"## Part {n}\n\n{'Nothing of note here. ' * 40}" for n in range(6))
     long = f"{PLANS}\n{filler}\n\n### Limits\n\nAn odd limit of 55 kiwis.\n"
-    (stretch, *_), _ = find("kiwis", long)
+    (stretch, *_), _ = find("kiwis", long, tokens=1_500)
     assert stretch.title == "Plans › Part 5"
     assert stretch.text.startswith("## Part 5\n\nNothing")
     assert stretch.text.endswith("### Limits\n\nAn odd limit of 55 kiwis.")
-    assert len(stretch.text) <= MERGED_CHARS
+    assert len(stretch.text) <= 1_200
 
 
 def test_a_heading_with_markup_and_the_head_of_a_table_are_written_once(find: Find) -> None:
@@ -90,7 +89,7 @@ def test_a_heading_with_markup_and_the_head_of_a_table_are_written_once(find: Fi
 def test_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None:
     small = "\n\n".join(f"## Fruit {n}\n\nOne about fruit {n}." for n in range(4))
     large = "\n\n".join(f"## Tree {n}\n\n{f'Tree {n} grows. ' * 84}" for n in range(5))
-    (stretch, *_), _ = find("fruit 2", f"# Garden\n\n{small}\n\n{large}")
+    (stretch, *_), _ = find("fruit 2", f"# Garden\n\n{small}\n\n{large}", tokens=1_500)
     assert stretch.title == "Garden"
     assert [f"Fruit {n}" in stretch.text for n in range(4)] == [True] * 4
     assert "Tree" not in stretch.text
@@ -147,7 +146,8 @@ def test_no_passage_is_lost_or_returned_twice(paths: list[str], hits: list[int],
     }
     assert sum(len(stretch.text) for stretch in stretches) <= 4 * tokens
     for stretch in stretches:
-        assert len(stretch.passages) == 1 or sum(len(passage.text) for passage in stretch.passages) <= PAGE_CHARS
+        size = sum(len(passage.text) for passage in stretch.passages)
+        assert len(stretch.passages) == 1 or size * STRETCHES <= 4 * tokens
         assert all(passage.text in stretch.text for passage in stretch.passages)
 
 
