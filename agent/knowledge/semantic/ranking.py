@@ -21,6 +21,7 @@ from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, V
 log = structlog.get_logger()
 
 MEANING_SHARE: Final = 0.5  # the rest is the weight of words
+NEIGHBOUR_SHARE: Final = 0.2  # of the better of two neighbours' scores: a passage means what is around it, too
 _ROUNDING: Final = 0.003  # of a cosine
 QUESTION_TIMEOUT_S: Final = 3.0  # a slow embedding server delays a question no longer than this
 RETRY_AFTER_S: Final = 30.0  # before a failed server is tried again
@@ -122,14 +123,18 @@ def fuse_scores(by_words: Sequence[Ranked], cosines: Mapping[int, float], usual:
 
     Both scores are shares of the highest possible one: of a passage full of the question's words, and of the question
     itself, counted from the ``usual`` cosine (.05 with some models, .75 with others). So words count for little if the
-    passages have few of them.
+    passages have few of them. Of two passages, the one beside a good one ranks higher.
     """
     words = dict(by_words)
     near = {number: (cosine - usual) / max(1 - usual, _ROUNDING) for number, cosine in cosines.items()}
     known = [near[number] for number in words if number in near]
     average = fmean(known) if known else 0.0  # so that a passage without a vector keeps its place
-    scores = {
+    own = {
         number: (1 - MEANING_SHARE) * words.get(number, 0.0) + MEANING_SHARE * near.get(number, average)
         for number in {*words, *near}
+    }
+    scores = {
+        number: score + NEIGHBOUR_SHARE * max(own.get(number - 1, 0.0), own.get(number + 1, 0.0))
+        for number, score in own.items()
     }
     return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))

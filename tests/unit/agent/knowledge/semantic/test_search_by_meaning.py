@@ -322,11 +322,15 @@ async def test_words_that_cover_little_of_a_question_do_not_decide(index: Knowle
 
 
 def test_both_scores_are_weighted_by_their_shares() -> None:
-    found = fuse_scores([(7, 0.8), (8, 0.4)], {7: 0.2, 8: 0.8, 9: 0.6}, 0.2)
+    found = fuse_scores([(7, 0.8), (17, 0.4)], {7: 0.2, 17: 0.8, 27: 0.6}, 0.2)
     share = MEANING_SHARE
-    assert [number for number, _ in found] == [8, 7, 9]
+    assert [number for number, _ in found] == [17, 7, 27]
     expected = [(1 - share) * 0.4 + share * 0.75, (1 - share) * 0.8, share * 0.5]
     assert [score for _, score in found] == pytest.approx(expected)
+
+
+def test_of_two_equal_passages_the_one_beside_a_good_one_is_better() -> None:
+    assert [number for number, _ in fuse_scores([], {3: 0.3, 6: 0.3, 7: 0.6}, 0.0)] == [7, 6, 3]
 
 
 def test_a_passage_without_a_vector_is_ranked_by_its_words() -> None:
@@ -345,5 +349,3 @@ def test_ranking_covers_both_lists(by_words: list[Ranked], cosines: dict[int, fl
     found = fuse_scores(by_words, cosines, usual)
     assert {number for number, _ in found} == {number for number, _ in by_words} | set(cosines)
     assert found == sorted(found, key=lambda scored: (-scored[1], scored[0]))
-    by_words_alone = [number for number, _ in fuse_scores(by_words, {}, usual)]
-    assert by_words_alone == [number for number, _ in by_words]
