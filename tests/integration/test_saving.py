@@ -117,26 +117,22 @@ async def test_a_persons_answer_is_saved_by_one_click_and_used_from_then_on(tmp_
         assert "confirmed by" not in elsewhere
 
 
-@pytest.mark.parametrize(
-    ("change", "block", "words"),
-    [
-        ({"answer": {"value": "The password is hunter2hunter2."}}, "answer", "password"),
-        ({"answer": {"value": "Ask <!channel> for it."}}, "answer", "mention of everyone"),
-        ({"audience": {"selected_option": {"value": "public"}}}, "audience", "more people"),
-        ({"review": {"selected_date": "2020-01-01"}}, "review", "future"),
-        ({"owner": {"selected_user": BOB}}, "owner", "approve"),
-    ],
-)
-async def test_the_dialog_says_what_is_wrong_and_saves_nothing(
-    change: dict[str, Any], block: str, words: str, tmp_path: Path, redis_url: str
-) -> None:
+async def test_the_dialog_says_what_is_wrong_and_saves_nothing(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
         thread = setting.ask(QUESTION)
         reply = setting.workspace.post(BOB, CHANNEL, ANSWER, thread)
         await setting.workspace.use_shortcut(CHANNEL, reply, "orion_save", BOB)
         view = await dialog(setting)
-        errors = await setting.workspace.submit(view["id"], dialog_values(view, **change), BOB)
-        assert words in errors[block]
+        changes: list[tuple[str, dict[str, Any], str]] = [
+            ("answer", {"value": "The password is hunter2hunter2."}, "password"),
+            ("answer", {"value": "Ask <!channel> for it."}, "mention of everyone"),
+            ("audience", {"selected_option": {"value": "public"}}, "more people"),
+            ("review", {"selected_date": "2020-01-01"}, "future"),
+            ("owner", {"selected_user": BOB}, "approve"),
+        ]
+        for block, change, words in changes:
+            errors = await setting.workspace.submit(view["id"], dialog_values(view, **{block: change}), BOB)
+            assert words in errors[block]
         assert not (tmp_path / "answers").exists()
         assert await setting.orion.redis.exists("orion:proposals:T0LOCAL") == 0
 
