@@ -176,9 +176,9 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
     return _apply_marks(elements)
 
 
-def _pair_up(elements: Sequence[Block | _Mark]) -> dict[int, int]:
-    """Return the index of the closing mark for each opening one."""
-    ends: dict[int, int] = {}
+def _apply_marks(elements: Sequence[Block | _Mark]) -> list[Block]:
+    """Turn marks that pair up into styles; others remain text."""
+    ends: dict[int, int] = {}  # the index of the closing mark for each opening one
     stack: list[tuple[int, str]] = []
     for index, one in enumerate(elements):
         if not isinstance(one, _Mark):
@@ -189,12 +189,7 @@ def _pair_up(elements: Sequence[Block | _Mark]) -> dict[int, int]:
             del stack[opener:]
         elif one.opens:
             stack.append((index, one.sign))
-    return ends
-
-
-def _apply_marks(elements: Sequence[Block | _Mark]) -> list[Block]:
-    """Turn marks that pair up into styles; others remain text."""
-    ends, joined = _pair_up(elements), list[Block]()
+    joined: list[Block] = []
     open_styles: dict[int, str] = {}  # by the index of the closing mark
     for index, one in enumerate(elements):
         if isinstance(one, _Mark) and index in ends:

@@ -174,7 +174,8 @@ class Worker:
                         with suppress(TimeoutError):
                             async with asyncio.timeout(self.drain_s):
                                 while self._running:
-                                    await self._something_changes()
+                                    self._changed.clear()
+                                    await self._changed.wait()  # until a turn ends
                         for turn in self._running:
                             turn.interrupt("drained")
                     finally:  # even when we are cancelled: turns cancelled from here on are given back
@@ -206,7 +207,8 @@ class Worker:
         """Claim due messages for the free slots. Return whether there may be more."""
         free = self.concurrency - len(self._running)
         if free <= 0:
-            await self._something_changes()
+            self._changed.clear()
+            await self._changed.wait()  # until a turn ends or ``stop`` is called
             return True
         busy = await self._busy()
         if self._stopping.is_set():
@@ -236,11 +238,6 @@ class Worker:
             if now() - began < LAG_S:
                 return False
         return len(self._running) >= MAX_CLAIM
-
-    async def _something_changes(self) -> None:
-        """Wait until a turn ends or ``stop`` is called."""
-        self._changed.clear()
-        await self._changed.wait()
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
         """Run the handler and return its ending, or one for the exception that it raised.
