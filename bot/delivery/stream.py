@@ -61,25 +61,6 @@ def _is_letter(char: str) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class StreamMarks:
-    """The marks of one turn's stream, with which another worker finds and ends it. ``begun`` is set at its start."""
-
-    mailbox: Mailbox
-    claimed: Claimed
-    turn_id: str
-    begun: asyncio.Event
-
-    async def expect_start(self) -> None:
-        """Mark that a stream may begin."""
-        await self.mailbox.mark(self.claimed, mark_of(self.turn_id, "streams"), "begun")
-
-    async def record_start(self, ts: str) -> None:
-        """Mark the stream's ts."""
-        await self.mailbox.mark(self.claimed, mark_of(self.turn_id, "stream"), ts)
-        self.begun.set()
-
-
-@dataclass(slots=True, eq=False)
 class Streams:
     """Streaming support and pace of one workspace, as this process knows it.
 
@@ -129,8 +110,9 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
-    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``marks`` are set before the start and
-    right after it. ``streamed`` is the message's current state.
+    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. Marks of the ``claimed`` message in
+    ``mailbox``, set before the start and right after it, let another worker find the stream. ``begun`` is set at the
+    start. ``streamed`` is the message's current state.
     """
 
     streams: Streams
@@ -138,7 +120,10 @@ class AnswerStream:
     user: str
     user_team: str = ""
     lease_check: LeaseCheck
-    marks: StreamMarks
+    mailbox: Mailbox
+    claimed: Claimed
+    turn_id: str
+    begun: asyncio.Event
     streamed: StreamedMessage = NOT_STREAMED
     _broken: str = ""
     _text: str = ""
@@ -244,7 +229,7 @@ class AnswerStream:
             place = self.place
             if self.streamed.is_begun or self._stopped or not self.streams.may_be_tried(place):
                 return bool(self.streamed.ts)
-            await self.marks.expect_start()
+            await self.mailbox.mark(self.claimed, mark_of(self.turn_id, "streams"), "begun")
             to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
             body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
             self.lease_check()
@@ -258,7 +243,8 @@ class AnswerStream:
                 log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
                 return False
             self.streamed = StreamedMessage("begun", string(reply, "ts"))
-            await self.marks.record_start(self.streamed.ts)
+            await self.mailbox.mark(self.claimed, mark_of(self.turn_id, "stream"), self.streamed.ts)
+            self.begun.set()
             return True
 
     async def _send(self) -> None:

@@ -24,7 +24,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import ENDS_SESSION, AnswerKey, Recheck, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream, StreamMarks
+from bot.delivery.stream import AnswerStream
 from bot.queue.claim import OK, Claimed, Ending, Lease, LeaseLost, give_back
 from bot.queue.queue import Mailbox
 from bot.slack.agent_session import end_session
@@ -80,8 +80,10 @@ def open_stream(services: TeamServices, job: Job, status: WorkingStatus) -> Answ
         user=job.incoming.user,
         user_team=job.incoming.user_team,
         lease_check=job.lease.require,
-        # Slack removes the status when the stream appears, so it is sent again.
-        marks=StreamMarks(services.stores.mailbox, job.claimed, job.turn_id, begun=status.changed),
+        mailbox=services.stores.mailbox,
+        claimed=job.claimed,
+        turn_id=job.turn_id,
+        begun=status.changed,  # Slack removes the status when the stream appears, so it is sent again
     )
 
 

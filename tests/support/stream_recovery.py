@@ -1,10 +1,11 @@
 """Streams of answers that are cut off and taken over."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.stream import AnswerStream, StreamMarks, Streams
+from bot.delivery.stream import AnswerStream, Streams
 from bot.slack.web_api import no_lease
 from bot.turn.job import TeamServices
 from tests.support.fakes import ScriptedModel
@@ -18,25 +19,24 @@ def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
     return [m for m in slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
 
 
-class Noted(StreamMarks):
+class Noted:
     """Marks that only a test sees; with an ``error``, none can be set before the start."""
 
     def __init__(self, error: type[Exception] | None = None) -> None:
         self.told: list[str] = []
         self.error = error
 
-    async def expect_start(self) -> None:
-        self.told.append("")
+    async def mark(self, _: Any, name: str, value: str) -> None:
+        self.told.append("" if name.startswith("streams:") else value)
         if self.error:
             raise self.error
-
-    async def record_start(self, ts: str) -> None:
-        self.told.append(ts)
 
 
 def stream_in(place: ThreadKey, streams: Streams, error: type[Exception] | None = None) -> tuple[AnswerStream, Noted]:
     noted = Noted(error)
-    return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, marks=noted), noted
+    fakes: dict[str, Any] = {"mailbox": noted, "claimed": None, "begun": asyncio.Event()}
+    stream = AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, turn_id="t1", **fakes)
+    return stream, noted
 
 
 def streaming_in(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> TeamServices:
