@@ -46,14 +46,9 @@ class PacedClient(SocketModeClient):
         self.closing = asyncio.Event()
         self._front = front
         self._ungreeted = 0
-        self._greeted: aiohttp.ClientWebSocketResponse | None = None
+        self.greeted: aiohttp.ClientWebSocketResponse | None = None  # the socket on which Slack said hello
         self.socket_mode_request_listeners.append(self._dispatch)
         self.on_message_listeners.append(self._note_greeting)
-
-    async def is_greeted(self) -> bool:
-        """Return True if events can arrive: Slack said hello, and the socket is still open."""
-        ours = self._greeted is not None and self._greeted is self.current_session
-        return ours and await self.is_connected()
 
     async def issue_new_wss_url(self) -> str:
         """Get a URL as the SDK does, after a pause if due. Raises ``SocketClosingError`` when Orion shuts down."""
@@ -97,7 +92,7 @@ class PacedClient(SocketModeClient):
         except (TypeError, ValueError):
             return
         if string(frame, "type") == "hello":
-            self._ungreeted, self._greeted = 0, self.current_session
+            self._ungreeted, self.greeted = 0, self.current_session
         elif string(frame, "type") == "disconnect":
             log.warning("slack_socket_dropped", reason=string(frame, "reason"))
 
@@ -113,8 +108,11 @@ class SocketFront:
     _client: PacedClient | None = None
 
     async def ready(self) -> bool:
-        """Return True if events can arrive right now."""
-        return self._client is not None and await self._client.is_greeted()
+        """Return True if events can arrive right now: Slack said hello on the socket, which is still open."""
+        client = self._client
+        if client is None or client.greeted is None or client.greeted is not client.current_session:
+            return False
+        return bool(await client.is_connected())
 
     async def run(self) -> None:
         """Connect and stay connected until cancelled. Keep retrying while Slack is down."""

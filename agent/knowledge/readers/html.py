@@ -25,6 +25,7 @@ from agent.knowledge.readers.document import (
 from agent.knowledge.readers.text import apply_raised_tags, decode, replace_closed
 from agent.knowledge.types import ReadError
 
+NEVER_SHOWN: Final = ("script", "style", "template", "noscript", "svg", "iframe", "video", "audio")
 _OPTIONS: Final = ConversionOptions(
     extract_metadata=False,
     autolinks=False,
@@ -33,8 +34,7 @@ _OPTIONS: Final = ConversionOptions(
     max_depth=400,
     highlight_style="none",
     exclude_selectors=[
-        *("script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "video", "audio"),
-        *("del", "s", "strike", "button", "select", "textarea"),
+        *(*NEVER_SHOWN, "nav", "footer", "del", "s", "strike", "button", "select", "textarea"),
         *("[hidden]", "[style*=line-through]"),
         *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs next to headings that documentation builders add
     ],

@@ -8,7 +8,7 @@ from html import unescape
 from typing import Final
 
 from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, refusing_damage, whole
-from agent.knowledge.readers.html import fragment_to_markdown, is_hidden
+from agent.knowledge.readers.html import NEVER_SHOWN, fragment_to_markdown, is_hidden
 from agent.knowledge.readers.text import CODE, TEMPLATE_CODE, apply_raised_tags, decode, outside_code, replace_closed
 
 MAX_FIELDS: Final = 100  # maximum characters of front matter
@@ -33,9 +33,7 @@ _ATTRIBUTE: Final = re.compile(
 )
 _CLOSING_SIGNS: Final = {"<!--": "-->", "<?": "?>", "<![cdata[": "]]>"}
 _VOID: Final = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
-_NEVER_SHOWN: Final = frozenset(
-    {"script", "style", "template", "noscript", "svg", "iframe", "video", "audio", "head", "title"}
-)
+_NEVER_SHOWN: Final = frozenset({*NEVER_SHOWN, "head", "title"})
 _CODE_INDENT: Final = 4
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n|\Z")
 # Code of static site generators, which a reader of the page never sees, each with its closing characters.
@@ -152,12 +150,15 @@ def _elements_in(text: str) -> list[tuple[re.Match[str], int]]:
     return elements
 
 
-def without_hidden(text: str) -> str:
-    """Return Markdown without what a browser never shows: comments, scripts, hidden elements. Lines stay the same."""
+def without_hidden(text: str, *, may_be_code: bool = False) -> str:
+    """Return Markdown without what a browser never shows: comments, scripts, hidden elements. Lines stay the same.
+
+    In a text that ``may_be_code`` scripts, styles and templates stay.
+    """
     pieces, at = [], 0
     for tag, closed in _elements_in(text) if "<" in text else ():
         begin, end = tag.start(), closed
-        if begin < at or not (tag["sign"] or _is_hidden(tag)):
+        if begin < at or not _is_hidden(tag, may_be_code=may_be_code):
             continue
         is_block = tag["indent"] is not None and len(tag["indent"].expandtabs(4)) < _CODE_INDENT
         if end < 0 and is_block and tag["tag"] not in {"p", "P"}:
@@ -170,11 +171,14 @@ def without_hidden(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _is_hidden(tag: re.Match[str]) -> bool:
+def _is_hidden(tag: re.Match[str], *, may_be_code: bool) -> bool:
+    if tag["sign"]:
+        return not may_be_code or tag["sign"] == "<!--"
     attributes = {name.lower(): unescape(value) for name, value in _ATTRIBUTE.findall(tag["attributes"])}
     if tag["tag"].lower() in _NEVER_SHOWN:  # but a Vue template fills a slot, and <Title> is a component of MDX
         is_component = tag["tag"].istitle() and tag["tag"] not in {"Script", "Style"}
-        return not is_component and not any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
+        is_slot = any(name.startswith(("#", "v-slot", "slot")) for name in attributes)
+        return not (may_be_code or is_component or is_slot)
     return is_hidden(tag["tag"].lower(), attributes)
 
 

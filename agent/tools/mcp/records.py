@@ -281,7 +281,7 @@ def _readable(text: str) -> str:
     if _BLOB.fullmatch(text):
         return "[data, not shown]"
     if not _HTML.match(text) or len(text) > _MAX_HTML_CHARS:
-        return html.unescape(_HIGHLIGHT.sub("", without_hidden(text)))
+        return html.unescape(_HIGHLIGHT.sub("", without_hidden(text, may_be_code=True)))
     page = replace_closed(_CODE_DATA, lambda code: html.escape(code[1]), text, "]]>")
     for pattern, replacement in _STORAGE:
         page = pattern.sub(replacement, page)
