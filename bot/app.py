@@ -63,7 +63,7 @@ from bot.stores.limits import Pausing, limits_of
 from bot.stores.stores import Stores
 from bot.turn.answer import Answering
 from bot.turn.engine import Engine, TurnTimeouts, open_engine
-from bot.turn.job import TeamServices, Visibility
+from bot.turn.job import TeamServices
 from bot.turn.observer import Observers, open_observers
 from bot.turn.status import QueueNotices
 from bot.turn.unasked import UnaskedAnswers
@@ -331,5 +331,5 @@ class _TeamBots:
             saved_answers=saved, tasks=tasks, access=self.access, channels=self.channels, workspaces=workspaces,
             thread_modes=stores.thread_modes, listening=stores.listening, admins=self.settings.admins,
             intake=Intake(stores, cancel, self.access, workspaces, self.settings.admins), observers=observers,
-            records=observers.records, visibility=Visibility(self.engine.index), home=home,
+            records=observers.records, index=self.engine.index, home=home,
         )  # fmt: skip

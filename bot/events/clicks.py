@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncBoltContext
 
 from agent.json_data import mapping, objects, string
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.slack_message import read_message, shared_files
 from agent.thread.conversation import ThreadKey
 from bot.answers import SavedAnswers
@@ -28,7 +29,6 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import Listening
 from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
-from bot.turn.job import Visibility
 from bot.turn.observer import Observers
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
@@ -51,7 +51,7 @@ class Services:
     intake: Intake
     observers: Observers
     records: TurnRecords
-    visibility: Visibility
+    index: KnowledgeIndex
     home: HomePage
     admins: frozenset[str] = frozenset()  # only they can change channel settings
     saved_answers: SavedAnswers | None = None  # without it no answer can be saved

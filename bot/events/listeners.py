@@ -42,6 +42,7 @@ from bot.redis.client import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT
 from bot.slack.message import BotIdentity, Ignored, Incoming
 from bot.slack.web_api import DeliveryFailed
+from bot.turn.job import visible_record
 from bot.turn.unasked import MAX_QUESTION_CHARS
 from verification.text.language import detect_language
 
@@ -206,7 +207,7 @@ class Listeners:
             record, missing = None, await click.refusal()
             if not missing and (turn_record := await services.records.load_for(click.value, place)):
                 viewer = Viewers(team=place.team, channel=place.channel, user=click.user)
-                record = await services.visibility.visible_record(turn_record, viewer)
+                record = await visible_record(services.index, turn_record, viewer)
             language = detect_language(string(record, "question")) or await click.language()
             view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
             await delivery.open_modal(click.trigger_id, view)

@@ -16,6 +16,7 @@ from bot.events.clicks import Click, Services, read_shortcut
 from bot.events.intake import attached_files
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
+from bot.turn.job import visible_sources
 from verification.markup.chunks import split_chunks
 from verification.text.language import detect_language
 from verification.types import Answer
@@ -89,7 +90,7 @@ class PrivateAsking:
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return a text naming the sources that not everyone in the place may see; empty if all may."""
         sources, viewers = sources_of(record), Viewers(team=place.team, channel=place.channel)
-        visible = await self.services.visibility.visible_sources(sources, viewers)
+        visible = await visible_sources(self.services.index, sources, viewers)
         # Words from direct messages must stay there, although such a source is stored as public.
         open_ids = {source.id for source in visible if source.origin != "thread"}
         hidden = [f"• {escape(source.title)}" for source in sources if source.id not in open_ids]

@@ -22,7 +22,7 @@ from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
-from bot.turn.job import Job, TeamServices
+from bot.turn.job import Job, TeamServices, visible_sources
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -90,7 +90,7 @@ async def _build_post(
     blocks = [section(head), *([section(question)] if question else [])]
     today = services.delivery.today()
     readers = Viewers(team=place.team, channel=place.channel)
-    sources = await services.visibility.visible_sources(sources_of(record), readers)
+    sources = await visible_sources(services.engine.index, sources_of(record), readers)
     if near := [source_line(source, today, language) for source in sources]:
         blocks.append(context([say("nearest", language), *near], language))
     if place != incoming.thread:  # the channel may be the same one, but readers still look for the thread

@@ -23,7 +23,7 @@ from bot.answers import AnswerBook
 from bot.slack.directory import SlackDirectory
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import UNANSWERED, TurnRecords, sources_of
-from bot.turn.job import Visibility
+from bot.turn.job import visible_sources
 from observability.stats import Stats, Tally
 from observability.stats_table import Prices, cost, read_prices
 from verification.types import Source
@@ -204,7 +204,7 @@ class Gathering:
             if source.origin == "document" and "" < source.updated_at < oldest:
                 cited[document] += 1
                 sources[document] = source
-        visible = await Visibility(self.index).visible_sources(list(sources.values()), viewers)
+        visible = await visible_sources(self.index, list(sources.values()), viewers)
         return [
             StaleDocument(title=title, url=url, updated_at=updated_at, citations=count)
             for (title, url, updated_at), count in cited.most_common()

@@ -121,39 +121,34 @@ async def load_previous_exchange(incoming: Incoming, stores: Stores) -> tuple[Th
     return history[question_indexes[-1] :] if question_indexes else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Visibility:
-    """Knows the audiences of one index. While it cannot be read, no document is visible."""
+async def visible_sources(index: KnowledgeIndex, sources: Sequence[Source], viewers: Viewers) -> tuple[Source, ...]:
+    """Return the sources that all viewers may see now. While the index cannot be read, no document is visible."""
+    documents: Iterable[Document] = ()
+    if any(source.origin == "document" for source in sources):
+        try:
+            documents = await asyncio.to_thread(index.documents)
+        except KnowledgeAwayError as error:
+            log.warning("audiences_not_read", cause=str(error))
+    return tuple(source for source in sources if _is_visible(source, documents, viewers))
 
-    index: KnowledgeIndex
 
-    async def visible_sources(self, sources: Sequence[Source], viewers: Viewers) -> tuple[Source, ...]:
-        """Return the sources that all viewers may see now."""
-        documents: Iterable[Document] = ()
-        if any(source.origin == "document" for source in sources):
-            try:
-                documents = await asyncio.to_thread(self.index.documents)
-            except KnowledgeAwayError as error:
-                log.warning("audiences_not_read", cause=str(error))
-        return tuple(source for source in sources if _is_visible(source, documents, viewers))
+async def visible_record(index: KnowledgeIndex, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
+    """Return a turn's record without the sources and passages that a viewer may not see now.
 
-    async def visible_record(self, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
-        """Return a turn's record without the sources and passages that a viewer may not see now.
-
-        Without one of them, the sentences left out of the answer are removed too: they may quote it, unchecked.
-        """
-        sources = sources_of(record)
-        visible = {source.id for source in await self.visible_sources(sources, viewers)}
-        hidden: dict[str, Any] = {} if len(visible) == len(sources) else {"objected": []}
-        return {
-            **record,
-            "attempts": [{**attempt, **hidden} for attempt in objects(record, "attempts")],
-            "sources": [source for source in objects(record, "sources") if source.get("id") in visible],
-            "claims": [
-                {**claim, "passages": [one for one in objects(claim, "passages") if one.get("source") in visible]}
-                for claim in objects(record, "claims")
-            ],
-        }
+    Without one of them, the sentences left out of the answer are removed too: they may quote it, unchecked.
+    """
+    sources = sources_of(record)
+    visible = {source.id for source in await visible_sources(index, sources, viewers)}
+    hidden: dict[str, Any] = {} if len(visible) == len(sources) else {"objected": []}
+    return {
+        **record,
+        "attempts": [{**attempt, **hidden} for attempt in objects(record, "attempts")],
+        "sources": [source for source in objects(record, "sources") if source.get("id") in visible],
+        "claims": [
+            {**claim, "passages": [one for one in objects(claim, "passages") if one.get("source") in visible]}
+            for claim in objects(record, "claims")
+        ],
+    }
 
 
 def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers) -> bool:
@@ -268,11 +263,6 @@ class TeamServices:
     streams: Streams | None = None
     saves_answers: bool = False
 
-    @property
-    def visibility(self) -> Visibility:
-        """Decides which sources of an earlier turn may be shown."""
-        return Visibility(self.engine.index)
-
     async def read_files(self, incoming: Incoming, earlier: EarlierThread) -> tuple[AttachedFile, ...]:
         """Return the files of the question and of the thread's first message; a marker if Slack's limits forbid it."""
         unseen = (AttachedFile(name="", trouble="unseen"),)
@@ -303,7 +293,7 @@ class TeamServices:
         )
         question, history = await self.people.add_names(question, state.history, asker)
         if found := state.found:
-            visible = await self.visibility.visible_sources(found.sources, viewers_of(question))
+            visible = await visible_sources(self.engine.index, found.sources, viewers_of(question))
             if len(visible) < len(found.sources):
                 log.info("findings_hidden", count=len(found.sources) - len(visible))
             found = replace(found, sources=visible)

@@ -27,7 +27,6 @@ from bot.slack.message import Access, Incoming
 from bot.stores.limits import Listening
 from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
-from bot.turn.job import Visibility
 from tests.support.local_slack import Slack
 from tests.support.services import workspaces_of
 
@@ -100,7 +99,7 @@ def services(
         channels=ChannelFile(Path("absent")),
         listening=Listening(redis),
         records=TurnRecords(redis),
-        visibility=Visibility(index or SqliteIndex(Path("absent"))),
+        index=index or SqliteIndex(Path("absent")),
         workspaces=workspaces_of(slack, redis),
         **fakes,
     )

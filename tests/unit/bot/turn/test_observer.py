@@ -17,7 +17,7 @@ from agent.thread.conversation import Question, ThreadKey, Viewers
 from agent.turn.events import ModelEnd, ModelStart, ToolStart, Verification
 from bot.documents.open import corpus_of
 from bot.turn.engine import open_engine
-from bot.turn.job import Visibility
+from bot.turn.job import visible_record
 from bot.turn.observer import open_observers
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.orion_running import settings_in
@@ -108,7 +108,7 @@ async def test_a_removed_sentence_is_shown_to_those_who_may_see_every_source(
         "claims": [{"text": "A claim.", "passages": [{"source": 1}, {"source": 2}]}],
     }
     viewers = Viewers(team="T1", channel="D1", user=user)
-    shown = await Visibility(SqliteIndex(tmp_path / "index")).visible_record(record, viewers)
+    shown = await visible_record(SqliteIndex(tmp_path / "index"), record, viewers)
     assert [source["id"] for source in shown["sources"]] == seen
     assert [passage["source"] for passage in shown["claims"][0]["passages"]] == seen
     assert shown["attempts"] == [{"objected": removed}]
