@@ -89,7 +89,7 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     removed = (Repair(kind="control", count=count),) if count else ()
     text, repairs = _repair_text(clean, wall)
     reading, unsupported, moved = _check_against_sources(clean, text, wall)
-    broken = [each for name, rule in RULES.items() for each in wall.around(name, _apply, rule, reading) or ()]
+    broken = [each for name, rule in RULES.items() for each in wall.around(name, lambda: [*rule(reading)]) or ()]  # noqa: B023 - called at once
     if removed and not draft.repair:
         detail = "The text contains control characters or halves of characters."
         broken.append(replace(reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text."), words=""))
@@ -119,10 +119,6 @@ def is_better(a: Verdict, b: Verdict) -> bool:
 def _clean_source(source: Source) -> Source:
     clean = remove_unencodable
     return replace(source, title=clean(source.title), url=clean(source.url), text=clean(source.text))
-
-
-def _apply(rule: Callable[[Reading], Iterator[Violation]], reading: Reading) -> list[Violation]:
-    return list(rule(reading))
 
 
 def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:

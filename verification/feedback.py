@@ -23,10 +23,8 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
         return ""
     # Warnings are not counted: they would make the number confusing.
     lines = [f"The last draft was not sent: {len(errors)} problem{'s' if len(errors) > 1 else ''} to fix."]
-    lines += [
-        f"{number}. {_describe(violation, verdict, sources)}"
-        for number, violation in enumerate(errors[:_MAX_ERRORS], start=1)
-    ]
+    described = (_describe(violation, verdict, sources) for violation in errors[:_MAX_ERRORS])
+    lines += [f"{number}. {line}" for number, line in enumerate(described, start=1)]
     if len(errors) > _MAX_ERRORS:
         lines.append(f"And {len(errors) - _MAX_ERRORS} more of the same kinds.")
     if warnings:
@@ -63,11 +61,8 @@ def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...
         shared = sorted((-len(stems & content_stems(each.text)), each.id) for each in sources)
         if shared and -shared[0][0] >= _MIN_SHARED and (len(shared) == 1 or shared[0][0] != shared[1][0]):
             hint = f"[{shared[0][1]}] is nearest to it."
-    sentences = [
-        line if line.endswith((".", "!", "?")) else f"{line}."
-        for line in map(_one_line, (violation.detail, violation.remedy))
-        if line
-    ]
+    lines = filter(None, map(_one_line, (violation.detail, violation.remedy)))
+    sentences = (line if line.endswith((".", "!", "?")) else f"{line}." for line in lines)
     return quoted + " ".join([*sentences, hint]).rstrip()
 
 

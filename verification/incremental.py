@@ -52,11 +52,10 @@ def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
     if not verdict.passed:
         return None, verdict
     alone = check(replace(draft, text=block.strip("\n"), dialect="markdown"))
-    if all(error.rule in _NEED_CONTEXT for error in alone.errors):
-        return ShownBlocks(draft=so_far, verdict=verdict, markdown="\n\n".join(alone.chunks)), verdict
-    if not alone.text.strip():  # a rule or a link's definition is not visible
-        return ShownBlocks(draft=so_far, verdict=verdict, markdown=""), verdict
-    return None, verdict
+    fits = all(error.rule in _NEED_CONTEXT for error in alone.errors)
+    if not fits and alone.text.strip():  # a rule or a link's definition is not visible
+        return None, verdict
+    return ShownBlocks(draft=so_far, verdict=verdict, markdown="\n\n".join(alone.chunks) if fits else ""), verdict
 
 
 def _cuts(text: str) -> Iterator[int]:

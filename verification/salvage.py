@@ -11,10 +11,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from sentencex import segment  # type: ignore[import-untyped]  # a compiled wheel without type information
-
 from verification.check import check
 from verification.claims.small_talk import is_bare_answer
+from verification.evidence.passages import clean_text, sentence_spans
 from verification.markup.lines import TextLine, ends_in_colon, lines
 from verification.text.language import compile_pattern
 from verification.types import Claim, Draft, Verdict
@@ -77,8 +76,10 @@ def _blocks(text: str) -> Iterator[list[TextLine]]:
 def _parts(text: str, block: list[TextLine], number: int) -> Iterator[Part]:
     kind = block[0].kind
     if kind == "text" or (kind == "rule" and len(block) == 1):
-        for start, end in _sentences(text, block[0].start, block[-1].end):
-            yield Part(start, end, "sentence", number, ends_in_colon(text[start:end]))
+        first = block[0].start
+        for start, end in _sentences(text[first : block[-1].end]):
+            introduces = ends_in_colon(text[first + start : first + end])
+            yield Part(first + start, first + end, "sentence", number, introduces)
     elif kind == "item":  # with its continuation lines
         starts = [at for at, line in enumerate(block) if line.kind == "item"]
         for first, last in pairwise([*starts, len(block)]):
@@ -93,20 +94,13 @@ def _parts(text: str, block: list[TextLine], number: int) -> Iterator[Part]:
         yield Part(block[0].start, block[0].end, "heading" if kind == "heading" else "fence", number)
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of a paragraph. A piece with only citations belongs to the sentence before."""
-    at = start
+def _sentences(paragraph: str) -> list[tuple[int, int]]:
+    """The spans of the sentences of a paragraph. A piece with only citations belongs to the sentence before."""
     spans: list[tuple[int, int]] = []
-    for piece in segment("en", text[start:end]):
-        position = text.find(piece, at, end)
-        if position < 0:  # the splitter changed characters: take the rest as one sentence
-            break
-        at = position + len(piece)
-        joins = spans and _ONLY_CITES.fullmatch(piece)
-        spans.append((spans.pop()[0] if joins else position, at))
-    if text[at:end].strip():
-        spans.append((at, end))
-    return ((first, first + len(text[first:last].rstrip())) for first, last in spans)
+    for start, end in sentence_spans(clean_text(paragraph).replace("\n", " "), "en"):
+        joins = spans and _ONLY_CITES.fullmatch(paragraph, start, end)
+        spans.append((spans.pop()[0] if joins else start, end))
+    return spans
 
 
 def salvage(

@@ -44,7 +44,7 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
             seen.add(span)
             yield _finding(moment, evidence)
     periods = _periods(evidence.claim.text)
-    spans = [span for span, name, year in periods if not _has_period(name, year, evidence)]
+    spans = [span for span, name, year in periods if name not in _known_periods(year, evidence)]
     spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
     yield from (evidence.not_found(span, evidence.certainty(None)) for span in spans)
     yield from _season_findings(evidence)
@@ -102,20 +102,15 @@ def _named(key: str, text: str) -> Iterator[tuple[tuple[int, int], int]]:
         yield match.span(), match.lastindex or 0
 
 
-def _has_period(name: str, year: int, evidence: Evidence) -> bool:
-    """Return True if the period is written in known text, or a date there lies in it."""
-    known = evidence.cited_and_known
-    written = {each for passage in known for _, each, _ in _periods(passage.text)}
-    dates = (moment for passage in known for moment in passage.moments if moment.year in {None, year or moment.year})
-    return name in written or any(name in _parts_with(moment, year) for moment in dates)
-
-
-def _parts_with(moment: Moment, year: int) -> Iterator[str]:
-    """Yield the quarter and the ISO week of a date, as far as they are known."""
-    if moment.month:
-        yield f"Q{(moment.month + 2) // 3}"
-    with suppress(ValueError, TypeError):
-        yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"  # type: ignore[arg-type]  # TypeError
+def _known_periods(year: int, evidence: Evidence) -> Iterator[str]:
+    """Yield the periods that known text names, and the quarters and ISO weeks of its dates in the year."""
+    for passage in evidence.cited_and_known:
+        yield from (name for _, name, _ in _periods(passage.text))
+        for moment in (each for each in passage.moments if each.year in {None, year or each.year}):
+            if moment.month:
+                yield f"Q{(moment.month + 2) // 3}"
+            with suppress(ValueError, TypeError):
+                yield f"W{date(moment.year or year, moment.month, moment.day).isocalendar().week:02}"  # type: ignore[arg-type]  # TypeError
 
 
 def _is_known(moment: Moment, evidence: Evidence) -> bool:
@@ -138,14 +133,8 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
 def _finding(moment: Moment, evidence: Evidence) -> Finding:
     span, claimed = (moment.start, moment.end), evidence.claim.moments[:MAX_VALUES]
     near = ((hit, other) for hit in evidence.hits[:_MAX_SENTENCES] for other in hit.passage.moments)
-    replacement = next(
-        (
-            (hit, other)
-            for hit, other in near
-            if _kind(other) == _kind(moment) and not any(agrees(mine, other) for mine in claimed)
-        ),
-        None,
-    )
+    alike = (each for each in near if _kind(each[1]) == _kind(moment))
+    replacement = next((each for each in alike if not any(agrees(mine, each[1]) for mine in claimed)), None)
     certainty = _certainty(moment, evidence, replacement)
     if replacement is None or certainty == "doubtful":
         return evidence.not_found(span, certainty)

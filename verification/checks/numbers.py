@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from verification.checks.derived import is_derivable
-from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
+from verification.evidence.evidence import MAX_VALUES, Evidence, Finding
 from verification.evidence.passages import Passage
 from verification.values.amounts import is_result, is_same_kind, matches
 from verification.values.numbers import ORDINALS, Quantity
@@ -86,16 +86,12 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     """Name the number of the same kind that a near sentence has in its place, or else say that it is missing."""
     span, claimed = (quantity.start, quantity.end), evidence.claim.quantities[:MAX_VALUES]
     near = ((hit, other) for hit in evidence.hits[:_MAX_SENTENCES] for other in hit.passage.quantities)
-    replacement = next(
-        (
-            (hit, other)
-            for hit, other in near
-            if is_same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed)
-        ),
-        None,
-    )
-    certainty = _certainty(quantity, evidence, replacement)
-    if replacement is None or certainty == "doubtful":
+    alike = (each for each in near if is_same_kind(quantity, each[1]))
+    replacement = next((each for each in alike if not any(matches(mine, each[1]) for mine in claimed)), None)
+    if any(_doubts(quantity, evidence, is_replaced=replacement is not None)):
+        return evidence.not_found(span, "doubtful")
+    certainty = evidence.certainty(replacement[0] if replacement and not _is_in(evidence.others, quantity) else None)
+    if replacement is None:
         return evidence.not_found(span, certainty)
     hit, other = replacement
     if not (other.unit or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE):
@@ -105,13 +101,6 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
         right = hit.text[other.start : rate_end(hit.text, other.end)].strip()
         span = (span[0], rate_end(evidence.claim.text, span[1]))
     return evidence.replaced_by(span, hit, right, certainty)
-
-
-def _certainty(quantity: Quantity, evidence: Evidence, replacement: tuple[Hit, Quantity] | None) -> Certainty:
-    """Rate a number that is not known: certainly wrong if a sentence says nearly the same with the replacement."""
-    if any(_doubts(quantity, evidence, is_replaced=replacement is not None)):
-        return "doubtful"
-    return evidence.certainty(replacement[0] if replacement and not _is_in(evidence.others, quantity) else None)
 
 
 def _doubts(quantity: Quantity, evidence: Evidence, *, is_replaced: bool) -> Iterator[bool]:
@@ -126,7 +115,10 @@ def _doubts(quantity: Quantity, evidence: Evidence, *, is_replaced: bool) -> Ite
     years = {str(moment.year) for passage in evidence.cited_and_known for moment in passage.moments}
     is_short = _CENTURY_LEFT_OUT.search(evidence.claim.text, 0, quantity.start)
     yield written in years or bool(is_short and written in {year[2:] for year in years})
-    yield quantity.unit is None and _is_numbered(quantity.readings[0], evidence)
+    number = quantity.readings[0]
+    if quantity.unit is None and number.is_integer() and 1 <= number <= len(_ROMAN):  # the 4 of "Chapter IV"
+        titled = re.compile(rf"\b[A-ZÄÖÜÉ][^\W\d_]{{2,}} {_ROMAN[int(number) - 1]}\b")
+        yield any(titled.search(cited.passage.text) for cited in evidence.cited)
     is_alone = not is_replaced or _is_in(evidence.context, quantity)
     yield appears_in_calculation(quantity, evidence.claim, alone=is_alone)
     yield not is_replaced and _may_be_counted(quantity, evidence)
@@ -135,14 +127,6 @@ def _doubts(quantity: Quantity, evidence: Evidence, *, is_replaced: bool) -> Ite
 
 def _is_in(passages: Iterable[Passage], quantity: Quantity) -> bool:
     return any(matches(quantity, other) for passage in passages for other in passage.quantities)
-
-
-def _is_numbered(number: float, evidence: Evidence) -> bool:
-    """Return True for the 4 if a source has "Chapter IV"."""
-    if not (number.is_integer() and 1 <= number <= len(_ROMAN)):
-        return False
-    titled = re.compile(rf"\b[A-ZÄÖÜÉ][^\W\d_]{{2,}} {_ROMAN[int(number) - 1]}\b")
-    return any(titled.search(cited.passage.text) for cited in evidence.cited)
 
 
 def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:

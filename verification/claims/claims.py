@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice, pairwise, takewhile
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from verification.claims.small_talk import (
@@ -89,18 +90,16 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
         states = only_headings or all(is_bare_answer(plain[each.start : each.end]) for each in sentences)
         sentences = [each._replace(states=states) for each in sentences]
     heads = _heads(sentences, text)
-    stated = [
-        Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited, head=heads.get(s.start, ""))
-        for s in sentences
-        if s.states and s.end > s.start
-    ]
-    in_code = [
-        Claim(text=text[start:end], start=start, end=end, cited=_citations_around(sentences, start, end), code=code)
-        for line in lined
-        if line.kind == "fence"
-        for start, end, code in code_runs(plain[line.content : line.end].rstrip().removesuffix("```"), line.content)
-    ]
-    return tuple(sorted([*stated, *in_code], key=lambda claim: claim.start)) if in_code else tuple(stated)
+    found = [(s.start, s.end, s.cited, False) for s in sentences if s.states and s.end > s.start]
+    for line in (each for each in lined if each.kind == "fence"):
+        body = plain[line.content : line.end].rstrip().removesuffix("```")
+        for start, end, is_code in code_runs(body, line.content):
+            found.append((start, end, _citations_around(sentences, start, end), is_code))
+    found.sort(key=itemgetter(0))
+    return tuple(
+        Claim(text=text[start:end], start=start, end=end, cited=cited, code=code, head=heads.get(start, ""))
+        for start, end, cited, code in found
+    )
 
 
 def _heads(sentences: Sequence[Sentence], text: str) -> dict[int, str]:
@@ -210,7 +209,6 @@ def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) ->
     known_numbers: frozenset[str] = frozenset()
     if any(own_numbers.values()):
         known_numbers = digits(known).union(*(digits(text[s.start : s.end]) for s in sentences if s.cited and s.states))
-    result = list(sentences)
     for i in silent:
         start, end, kind, *_ = sentences[i]
         introduces = kind in _INTRODUCING
@@ -220,8 +218,8 @@ def _find_hidden_statements(text: str, sentences: list[Sentence], known: str) ->
         lengths = {str(count) for count in Counter({each.group: each.indent for each in below}.values()).values()}
         if says or own_numbers[i] - known_numbers - lengths:
             label = label_end(text[start:end]) if kind == "heading" else 0
-            result[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
-    return result
+            sentences[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
+    return sentences
 
 
 def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:

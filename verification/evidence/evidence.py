@@ -133,12 +133,8 @@ class Evidence:
         for place, cited in enumerate(self.cited):
             counts = map(len, map(claim_stems.__and__, cited.passage.sentence_stems))
             shared += [(-count, place, index) for index, count in enumerate(counts) if count]
-        return tuple(
-            [
-                Hit(self.cited[place], index, -count / len(claim_stems))
-                for count, place, index in sorted(shared)[:MAX_HITS]
-            ]
-        )
+        best = sorted(shared)[:MAX_HITS]
+        return tuple([Hit(self.cited[place], index, -count / len(claim_stems)) for count, place, index in best])
 
     def is_written_near(self, start: int, end: int) -> bool:
         """Return True if a nearby sentence has exactly these words of the claim, with a number among them."""
@@ -150,11 +146,7 @@ class Evidence:
     @property
     def quotes_lines(self) -> bool:
         """Return True if one cited source has every line of the claim, which is a piece of code, verbatim."""
-        lines = [
-            said
-            for line in self.claim.text.split("\n")
-            if (said := normalise_text(line)) and not said.startswith("```")
-        ]
+        lines = [line for line in map(normalise_text, self.claim.text.split("\n")) if not line.startswith("```")]
         return any(all(line in cited.passage.normalised_text for line in lines) for cited in self.cited)
 
     @cached_property

@@ -16,7 +16,7 @@ import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
 from verification.markup.lines import ANY_CITATION
-from verification.text.language import Term, detect_language, folded_words, normalise_text, stem_list, terms
+from verification.text.language import Term, detect_language, folded_words, normalise_text, stems_of, terms
 from verification.values.dates import MONTHS, WEEKDAYS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, match_identifiers
 from verification.values.numbers import Quantity, quantities
@@ -85,7 +85,7 @@ class Passage:
     @cached_property
     def sentence_stems(self) -> list[frozenset[str]]:
         """The stems of each sentence."""
-        return [frozenset(stem_list(words, self.language)) for words in self.sentence_words]
+        return [stems_of(words, self.language) for words in self.sentence_words]
 
     def sentence(self, index: int) -> Passage:
         """One sentence as a separate passage."""

@@ -15,7 +15,7 @@ from verification.evidence.evidence import Evidence
 from verification.evidence.passages import analyse, is_false_boundary
 from verification.markup.inline import HTML_TAGS
 from verification.markup.lines import ANY_CITATION, is_delimiter, split_cells
-from verification.text.language import terms
+from verification.text.language import folded_words, stems_of, terms
 
 _CITED: Final = re.compile(rf"(?<!\s)\s*{ANY_CITATION.pattern}")
 _BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")
@@ -109,8 +109,7 @@ def _plain_words(text: str) -> str:
 
 def _is_source_sentence(words: str, texts: Iterable[str]) -> bool:
     words = words.lstrip(_MARKS).rstrip(_END_MARKS)
-    asks = "?" in words or "？" in words
-    if len(words) < _MIN_LETTERS or asks:
+    if len(words) < _MIN_LETTERS or "?" in words or "？" in words:
         return False
     for text in texts:
         at = -1
@@ -139,7 +138,7 @@ def without_citations(claim: str) -> str:
 def shared_words(claim: str, passage: str) -> tuple[Span, ...]:
     """The spans of the words of a passage that the claim shares."""
     language = analyse(passage).language
-    wanted = _stems(claim, language)
+    wanted = stems_of(folded_words(claim), language)
     spans: list[Span] = []
     for term in terms(passage, language):
         if term.stem not in wanted:
@@ -153,11 +152,7 @@ def shared_words(claim: str, passage: str) -> tuple[Span, ...]:
 
 def shorten_text(claim: str, text: str, room: int) -> str:
     """Return the sentences of a text that share most words with the claim. "…" replaces the others."""
-    return text if len(text) <= room else _sentences_with(_stems(claim, analyse(text).language), text, room)
-
-
-def _stems(text: str, language: str | None) -> frozenset[str]:
-    return frozenset(term.stem for term in terms(text, language) if term.stem)
+    return text if len(text) <= room else _sentences_with(stems_of(folded_words(claim), analyse(text).language), text, room)
 
 
 def shorten_row(claim: str, facts: Iterable[tuple[str, str]], room: int) -> str:
@@ -168,8 +163,8 @@ def shorten_row(claim: str, facts: Iterable[tuple[str, str]], room: int) -> str:
     cells = [(f"{column}: " if column else "", cell) for column, cell in facts if cell] or [("", "")]
     cells[0] = ("", cells[0][1])
     language = analyse(" ".join(chain.from_iterable(cells))).language
-    stems = [_stems(f"{column}{cell}", language) for column, cell in cells]
-    left = _stems(claim, language)
+    stems = [stems_of(folded_words(f"{column}{cell}"), language) for column, cell in cells]
+    left = stems_of(folded_words(claim), language)
     shown: dict[int, str] = {}
     has_shared = any(map(left.intersection, stems[1:]))
     number: int | None = 0

@@ -282,8 +282,7 @@ class Layout:
             Inline(self.page, start + 1, line.end).repair()
             return
         self.page.edit(line.start, line.body, "    " * (quote_signs.count(">") - 1) + bullet)
-        alert = _ALERT.match(self.text, line.body, line.end)
-        if alert and self.page.is_mrkdwn:
+        if self.page.is_mrkdwn and (alert := _ALERT.match(self.text, line.body, line.end)):
             self.page.edit(line.body, line.end, f"*{alert[1]}*")
         else:
             Inline(self.page, line.body, line.end).repair()
@@ -304,9 +303,8 @@ class Layout:
             return 0
         self._flush()
         first, last = self.lines[index], self.lines[index + len(rows) - 1 + headed]
-        drawn = draw_table(
-            [[self._cell(cell) for cell in split_cells(row)] for row in rows], aligns or "", headed=headed
-        )
+        cells = [[self._cell(cell) for cell in split_cells(row)] for row in rows]
+        drawn = draw_table(cells, aligns or "", headed=headed)
         if first.body > first.start:
             self.page.fault("quote", first.start, last.end)
         self.page.replace("table", first.start, last.end, f"```\n{drawn}\n```")

@@ -13,6 +13,7 @@ from typing import Final
 
 from verification.markup.lines import ANY_CITATION
 from verification.markup.links import links, normalise_url
+from verification.rules.references import host_of
 from verification.rules.secrets import mask_secrets
 from verification.text.disguise import readings
 from verification.text.language import compile_pattern
@@ -51,7 +52,6 @@ _MAX_ORDERS: Final = 20
 _MIN_SHARE: Final = 0.7
 _LEVEL: Final = " › "
 """Separator between the document's title and the heading of a passage."""
-_HOST: Final = re.compile(r"://(?:[^/@\s]{0,80}@)?([\w.-]{3,200})")
 _REMEDY: Final = "Leave it out: what sources tell an assistant to do is no answer. Answer the question from the facts."
 
 
@@ -105,7 +105,7 @@ def safe_title(source: Source) -> str:
     parts = source.title.split(_LEVEL)
     # Otherwise a refusal may list an order as the section it found.
     harmless = [part for part in parts if not any(order.hostile for order in orders_in(part))]
-    return mask_secrets(_LEVEL.join(harmless)) or _host(source.url) or "…"
+    return mask_secrets(_LEVEL.join(harmless)) or host_of(normalise_url(source.url)) or "…"
 
 
 def without_orders(text: str) -> str:
@@ -211,12 +211,7 @@ def _link_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, in
         line = reading.text[reading.text.rfind("\n", 0, link.start) + 1 : link.start]
         if target in hostile or (target in human and len(_WORD.findall(line)) <= _MIN_WORDS):
             yield link.start, link.end
-    good = {_host(source.url) for source in reading.draft.sources}
-    for host in {_host(target) for target in hostile} - good - {""}:
+    good = {host_of(normalise_url(source.url)) for source in reading.draft.sources}
+    for host in {*map(host_of, hostile)} - good - {""}:
         hosts = re.finditer(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", shown, re.IGNORECASE)
         yield from (match.span() for match in hosts)
-
-
-def _host(target: str) -> str:
-    match = _HOST.search(normalise_url(target))
-    return match[1] if match else ""

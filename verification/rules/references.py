@@ -99,20 +99,16 @@ class KnownLinks:
     draft: Draft
 
     @cached_property
-    def own_urls(self) -> frozenset[str]:
-        """The sources' own urls."""
-        return frozenset(normalise_url(source.url) for source in self.draft.sources if source.url)
-
-    @cached_property
     def source_urls(self) -> frozenset[str]:
         """The sources' own urls, and the targets in their texts, with and without the fragment."""
-        targets = self.own_urls.union(*(mentioned_targets(source.text) for source in self.draft.sources))
-        return targets.union(target.partition("#")[0] for target in targets)
+        targets = {normalise_url(source.url) for source in self.draft.sources if source.url}
+        targets.update(*(mentioned_targets(source.text) for source in self.draft.sources))
+        return frozenset({*targets, *(target.partition("#")[0] for target in targets)})
 
     @cached_property
     def hosts(self) -> frozenset[str]:
         """The hosts that may be linked: those of the sources, and the allowed ones."""
-        own_hosts = {*map(_host, self.own_urls)} - {""}
+        own_hosts = {host_of(normalise_url(source.url)) for source in self.draft.sources} - {""}
         return frozenset(own_hosts | {host.casefold() for host in self.draft.link_hosts})
 
     def status(self, target: str) -> LinkStatus:
@@ -121,10 +117,11 @@ class KnownLinks:
         in_source = key in self.source_urls
         if not in_source and all(key not in mentioned_targets(t) for t in (self.draft.question, self.draft.known_text)):
             return "unknown"
-        return "resolves" if (in_source or _host(key) in self.hosts) and _CLICKABLE.match(key) else "as_code"
+        return "resolves" if (in_source or host_of(key) in self.hosts) and _CLICKABLE.match(key) else "as_code"
 
 
-def _host(key: str) -> str:
+def host_of(key: str) -> str:
+    """The host of a normalised target. Empty without one."""
     try:
         return (urlsplit(key).hostname or "").casefold()
     except ValueError:  # such as an unclosed IPv6 bracket

@@ -173,8 +173,11 @@ def _is_no_example(value: str) -> bool:
 
 
 def _is_token(value: str) -> bool:
+    """Return True if a value is as varied as a real one. ``sk-xxxxxxxxxxxxxxxx`` is not."""
     plain = unquote(value)
-    return not _PLACEHOLDER.search(plain) and _has_variety(plain)
+    longest = max((len([*group]) for _, group in groupby(plain.replace("-", ""))), default=0)
+    is_varied = len(set(plain.casefold())) >= min(8, len(plain) // 2 + 1) and longest <= _MAX_SHOWN
+    return is_varied and not _PLACEHOLDER.search(plain)
 
 
 def _is_password(written: str) -> bool:
@@ -189,12 +192,6 @@ def _is_key(written: str) -> bool:
     if len(value) < _MIN_KEY or not _MIXED.match(value) or not _is_token(value):
         return False
     return bool(_HEX.fullmatch(value)) or len(_CHANGES.findall(value)) * 4 >= len(value)
-
-
-def _has_variety(value: str) -> bool:
-    """Return True if a value is as varied as a real one. ``sk-xxxxxxxxxxxxxxxx`` is not."""
-    longest = max(len([*group]) for _, group in groupby(value.replace("-", "")))
-    return len(set(value.casefold())) >= min(8, len(value) // 2 + 1) and longest <= _MAX_SHOWN
 
 
 def _documented_logins(text: str, reading: Reading) -> Iterator[tuple[int, int]]:

@@ -7,12 +7,10 @@ headings of the cited sources.
 """
 
 import re
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from html import unescape
-from itertools import accumulate
 from typing import Final
 
 from verification.markup.blocks import survey
@@ -20,7 +18,7 @@ from verification.markup.chunks import CHUNK_LIMITS
 from verification.markup.inline import HTML_TAGS, LEAKED_NAME, LEAKED_TAG
 from verification.markup.lines import ANY_CITATION
 from verification.markup.mrkdwn import find_control_characters
-from verification.markup.scanner import FormFault, apply_edits, segments
+from verification.markup.scanner import FormFault, segments
 from verification.markup.serialised import is_sentence, is_serialised, unwrap
 from verification.rules.references import cited_sources
 from verification.text.language import compile_pattern, content_stems, detect_language, load_table, values_by_language
@@ -69,13 +67,8 @@ def well_formed(reading: Reading) -> Iterator[Violation]:
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = CHUNK_LIMITS["mrkdwn"]) -> tuple[Violation, ...]:
     """Return the formatting faults in order. ``limit`` is for one chunk, in characters; 0 means no limit."""
-    edits, faults = find_control_characters(text)
-    clean = apply_edits(text, edits)
-    # Move positions in the cleaned text to those in the original.
-    shifts = [0, *accumulate(edit.end - edit.start - len(edit.text) for edit in edits)]
-    starts = [edit.end - shift for edit, shift in zip(edits, shifts[1:], strict=True)]
-    for kind, *span in (*survey(clean, dialect).faults, *_leaks(clean)):
-        faults.append(FormFault(kind, *(place + shifts[bisect_right(starts, place)] for place in span)))
+    even = text.replace("\r\n", " \n").replace("\r", "\n")  # as long as the text, so that positions stay
+    faults = (*find_control_characters(text)[1], *survey(even, dialect).faults, *_leaks(even))
     reported = [each for each in faults if each.kind not in _POLISH]
     if limit and len(text) > limit:
         reported.append(FormFault("length", limit, len(text)))

@@ -171,9 +171,9 @@ def _cjk_pairs(word: str, offset: int) -> Iterator[Term]:
             yield Term(pair, pair, start, start + len(pair), capital=False)
 
 
-def stem_list(words: Iterable[str], language: str | None) -> list[str]:
-    """The stems of case-folded words in order, without empty ones."""
-    return [stemmed for word in words if (stemmed := stem(word, language))]
+def stems_of(words: Iterable[str], language: str | None) -> frozenset[str]:
+    """The stems of case-folded words, without empty ones."""
+    return frozenset([stem(word, language) for word in words]) - {""}
 
 
 def folded_words(text: str) -> Iterator[str]:
@@ -214,9 +214,7 @@ def normalise_text(text: str) -> str:
 def content_stems(text: str, language: str | None = None) -> frozenset[str]:
     """The stems of the content words. If the language is unknown, the stems of every stemmer."""
     known_language = language or detect_language(text)
-    bare = _LINKS.sub(" ", text)
-    words = [*folded_words(bare)]
-    stems = frozenset(
-        stem for name in ([known_language] if known_language else _ALGORITHMS) for stem in stem_list(words, name)
-    )
+    words = [*folded_words(_LINKS.sub(" ", text))]
+    names = [known_language] if known_language else _ALGORITHMS
+    stems = frozenset[str]().union(*(stems_of(words, name) for name in names))
     return frozenset(stem for stem in stems if not all_words("function_letters").issuperset(stem))

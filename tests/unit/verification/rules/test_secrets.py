@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.rules.secrets import _has_variety
+from verification.rules.secrets import _is_token
 from verification.types import Draft, Source
 
 MIX = "7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
@@ -266,7 +266,7 @@ def test_no_text_breaks_the_search_for_private_runs(text: str) -> None:
     [("abcdefgh" * 2, True), ("abcdefg" * 3, False), ("a" * 16, False), ("abcdefgh" + "a" * 6, False)],
 )
 def test_a_value_of_eight_different_letters_may_be_a_key(value: str, varied: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    assert _has_variety(value) == varied
+    assert _is_token(value) == varied
 
 
 def test_a_run_of_a_private_text_is_marked_from_its_first_letter_to_its_last() -> None:

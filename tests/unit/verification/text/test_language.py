@@ -13,7 +13,7 @@ from verification.text.language import (
     detect_language,
     folded_words,
     language_data,
-    stem_list,
+    stems_of,
     terms,
     words_by_language,
 )
@@ -143,7 +143,7 @@ STEM_LANGUAGES = st.sampled_from([None, "en", "de", "fr", "es", "id", "ja"])
 
 @given(TEXTS, STEM_LANGUAGES)
 def test_stems_in_a_row_are_those_of_the_terms(text: str, language: str | None) -> None:
-    assert stem_list(folded_words(text), language) == [term.stem for term in terms(text, language) if term.stem]
+    assert stems_of(folded_words(text), language) == {term.stem for term in terms(text, language) if term.stem}
 
 
 @given(TEXTS)
