@@ -74,15 +74,13 @@ class Basis:
         """The numbers of the sources, except ``but``, each of which supports the claim by itself."""
         if len(claim.stems) < _MIN_STEMS:
             return ()
-        offered = {number: self.evidence_for(claim, (number,)) for number in self.sources if number not in but}
-        return tuple(
-            number
-            for number, evidence in offered.items()
-            if evidence.same_language
-            and len(claim.stems & evidence.stems) >= _MIN_WORD_SHARE * len(claim.stems)
-            and not any(True for _ in self.findings_against(evidence))
-            and score(evidence) >= SUPPORTED
-        )
+
+        def supports(evidence: Evidence) -> bool:
+            has_words = len(claim.stems & evidence.stems) >= _MIN_WORD_SHARE * len(claim.stems)
+            is_right = evidence.same_language and has_words and next(self.findings_against(evidence), None) is None
+            return is_right and score(evidence) >= SUPPORTED
+
+        return tuple(each for each in self.sources if each not in but and supports(self.evidence_for(claim, (each,))))
 
 
 def read_basis(draft: Draft, text: str) -> Basis:
@@ -90,10 +88,7 @@ def read_basis(draft: Draft, text: str) -> Basis:
     answer = analyse(text)
     # Other sentences may use the results and percentages of correct calculations, such as a sum in a list below.
     right = [each for each in equations(answer) if each.is_right]
-    reusable = [
-        *(each.result for each in right),
-        *(part for each in right for part in each.operands if is_percent(part)),
-    ]
+    reusable = [each.result for each in right] + [part for each in right for part in each.operands if is_percent(part)]
     calculated = "; ".join(text[each.start : each.end] for each in reusable if each)
     return Basis(
         sources={source.id: Cited(source.id, _read_source(source)) for source in draft.sources},

@@ -71,21 +71,17 @@ def apply_judgements(
         replace(claim, lines=named.get(claim_key(claim), ())) if claim.settled_by == "quotation" else claim
         for claim in verdict.claims
     )
-    settled = [
-        _settle(claim, judgements[claim_key(claim)], lengths) if claim in decided else (claim, None) for claim in claims
-    ]
-    faults = [violation for _, violation in settled if violation]
+    settled = {claim: _settle(claim, judgements[claim_key(claim)], lengths) for claim in decided}
+    faults = [violation for _, violation in settled.values() if violation]
     # The judge's decision settles a rule's suspicion about a claim.
-    still_valid = [
-        each
-        for each in verdict.violations
-        if each.rule != "claim_supported" or each.severity == "error" or not any(c.surrounds(each) for c in decided)
-    ]
+    suspicions = [each for each in verdict.violations if each.rule == "claim_supported" and each.severity == "warning"]
+    moot = [each for each in suspicions if any(claim.surrounds(each) for claim in decided)]
+    violations = [*(each for each in verdict.violations if each not in moot), *faults]
     return replace(
         verdict,
         passed=verdict.passed and not faults,
-        violations=tuple(sorted([*still_valid, *faults], key=lambda each: (each.start, each.end, each.rule))),
-        claims=tuple(claim for claim, _ in settled),
+        violations=tuple(sorted(violations, key=lambda each: (each.start, each.end, each.rule))),
+        claims=tuple(settled.get(claim, (claim,))[0] for claim in claims),
     )
 
 

@@ -8,7 +8,7 @@ introduction, and a sentence with the one on which it depends.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, Literal, NamedTuple
 
 from verification.check import check
@@ -153,10 +153,8 @@ def _drop_failed(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> st
 def _gap_text(answer: str, claims: tuple[Claim, ...], part: Part, left_out: LeftOut) -> str:
     """The replacement of a part: its number, the phrase, and its citations."""
     text = answer[part.start : part.end]
-    inside = (
-        number for claim in claims if part.start <= claim.start and claim.end <= part.end for number in claim.cited
-    )
-    citations = "".join(f"[{number}]" for number in dict.fromkeys(inside))
+    inside = (claim.cited for claim in claims if part.start <= claim.start and claim.end <= part.end)
+    citations = "".join(f"[{number}]" for number in dict.fromkeys(chain.from_iterable(inside)))
     if part.kind == "row":
         phrase = f"{left_out.row} {citations}".rstrip()
         return f"| {phrase} |" if text.lstrip().startswith("|") else phrase

@@ -122,12 +122,9 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     if moment.is_year and any(moment.year in q.readings for passage in passages for q in passage.quantities):
         return True
     # A date without a year matches only if the year appears somewhere.
-    year_is_named = moment.year in {None, *(other.year for passage in passages for other in passage.moments)}
-    return any(
-        agrees(moment, other) and (year_is_named or other.year is not None)
-        for passage in passages
-        for other in passage.moments
-    )
+    known = [other for passage in passages for other in passage.moments]
+    year_is_named = moment.year in {None, *(other.year for other in known)}
+    return any(agrees(moment, other) and (year_is_named or other.year is not None) for other in known)
 
 
 def _finding(moment: Moment, evidence: Evidence) -> Finding:
@@ -178,12 +175,9 @@ def _is_other_word(word: str, evidence: Evidence) -> bool:
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:
     """Recognise 4 December in a passage with 04/12, and 12:00 in one with "at 12" or "12 h"."""
     if moment.day is None or moment.month is None:
-        return not moment.minute and any(
-            quantity.readings[0] in {moment.hour, (moment.hour or 0) % 12 or None}
-            for passage in evidence.cited_and_known
-            for quantity in passage.quantities
-            if quantity.unit in {None, _HOUR}
-        )
+        numbers = (each for passage in evidence.cited_and_known for each in passage.quantities)
+        hours = (each.readings[0] for each in numbers if each.unit in {None, _HOUR})
+        return not moment.minute and not {moment.hour, (moment.hour or 0) % 12 or None}.isdisjoint(hours)
     day, month = moment.day, moment.month
     pattern = rf"(?<![\d/.-])(?:0?{day}[/.-]0?{month}|0?{month}[/.-]0?{day})(?![\d/-])"
     return any(re.search(pattern, passage.text) for passage in evidence.cited_and_known)

@@ -5,11 +5,10 @@ sentences nearest to the claim count, so that a coincidence does not excuse an i
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from itertools import combinations, pairwise
-from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from verification.evidence.evidence import MAX_VALUES, Evidence
@@ -59,11 +58,10 @@ def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
         return False
     claimed = quantity._replace(readings=quantity.readings[:1], unit=_value(quantity).unit)
     bounds = (pair for passage in near for pair in _ranges(passage, passage.quantities))
+    alike = ((low.amounts(), high.amounts()) for low, high in bounds if is_same_kind(quantity, low))
     return (
         any(is_result(claimed, *result) for result in _results(quantity, evidence, near))
-        or any(
-            is_same_kind(quantity, low) and low.amounts() < quantity.amounts() < high.amounts() for low, high in bounds
-        )
+        or any(low < quantity.amounts() < high for low, high in alike)
         or _is_count(quantity, evidence)
     )
 
@@ -73,12 +71,9 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     near = _nearby_passages(evidence)
     if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
         return True
-    asked = (other for passage in evidence.known for other in passage.moments)
-    if any(
-        _is_near(moment, other, _MAX_DAYS_FROM_QUESTION)
-        or (other.month is not None and not other.day and moment.month == other.month)
-        for other in asked
-    ):
+    asked = [other for passage in evidence.known for other in passage.moments]
+    in_month = any(other.month and not other.day and moment.month == other.month for other in asked)
+    if in_month or any(_is_near(moment, other, _MAX_DAYS_FROM_QUESTION) for other in asked):
         return True
     # A calendar determines the weekday of a date; no source needs to state it.
     if moment.weekday and any(_is_near(moment, other, 0) for one in evidence.cited_and_known for other in one.moments):
@@ -92,12 +87,10 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     # The claim says how far away it is: "two weeks before, so by 1 June". From two values of a source derive only
     # years, with the same day: otherwise a wrong day would fit by chance.
     said = _lengths([evidence.claim])
-    return any(
-        _is_apart(moment, other, said)
-        or ((other.month, other.day) == (moment.month, moment.day) and _is_apart(moment, other, _lengths([passage])))
-        for passage in near
-        for other in passage.moments[:_MAX_TIMES]
-        if moment.month or _is_apart(moment, other, said)
+    origins = [(passage, other) for passage in near for other in passage.moments[:_MAX_TIMES]]
+    alike = (pair for pair in origins if moment.month and (pair[1].month, pair[1].day) == (moment.month, moment.day))
+    return any(_is_apart(moment, other, said) for _, other in origins) or any(
+        _is_apart(moment, other, _lengths([passage])) for passage, other in alike
     )
 
 
@@ -319,13 +312,9 @@ def _is_near(moment: Moment, other: Moment, days: int) -> bool:
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
     """Return True if the moment is between the two, even across midnight or the end of the week or the year."""
-    places: tuple[Callable[[Moment], int | None], ...] = (
-        _second,
-        lambda each: each.month * 31 + each.day if each.month and each.day else None,
-        attrgetter("weekday"),
-    )
-    for place in places:
-        at, first, last = place(moment), place(low), place(high)
+    seconds_of, weekdays = [*map(_second, (moment, low, high))], [each.weekday for each in (moment, low, high)]
+    days = [each.month * 31 + each.day if each.month and each.day else None for each in (moment, low, high)]
+    for at, first, last in (seconds_of, days, weekdays):
         if at is not None and first is not None and last is not None:
             return first < at < last if first <= last else at > first or at < last
     return False

@@ -135,9 +135,8 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
 
 def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
     """Yield lines that differ from a source's command in one unknown word: the span, the word, the command."""
-    commands = [
-        (said, said.split()) for source in known for said, is_line in _commands(source) if not is_line or is_code(said)
-    ]
+    found = (command for source in known for command in _commands(source))
+    commands = [(said, said.split()) for said, is_line in found if not is_line or is_code(said)]
     known_text = "\n".join(known)
     for line in NON_EMPTY_LINE.finditer(text):
         words = line[0].strip("$ \t").split()

@@ -170,9 +170,8 @@ class Equation(NamedTuple):
             return False
         # 2.500 may be two and a half. The result decides.
         result = self.result._replace(readings=tuple(r / size for r in self.result.readings for size in (1, 1000)))
-        return any(
-            is_result(result, value / size) for value in self.values() for size in ((1, 100) if self.in_coins else (1,))
-        )
+        sizes = (1, 100) if self.in_coins else (1,)
+        return any(is_result(result, value / size) for value in self.values() for size in sizes)
 
     @property
     def is_clear(self) -> bool:
@@ -188,9 +187,8 @@ class Equation(NamedTuple):
 
     def values(self) -> tuple[float, ...]:
         """The results in the unit of the written one: by operator precedence, and from left to right."""
-        in_points = {"*", "/"}.isdisjoint(self.signs) and all(
-            each.unit is None or is_percent(each) for each in self.operands
-        )
+        may_be_points = all(each.unit is None or is_percent(each) for each in self.operands)
+        in_points = may_be_points and {"*", "/"}.isdisjoint(self.signs)
         percent = is_percent(self.result) or (in_points and all(map(is_percent, self.operands)))
         numbers = [self._as_operand(each, percent=percent, in_points=in_points) for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]
@@ -246,10 +244,7 @@ def equations(passage: Passage) -> tuple[Equation, ...]:
         units = (_NEXT_WORD.match(passage.text, each.end) for each in run)
         in_coins = any(word[1].casefold() in HUNDREDTHS for word in units if word)
         # "520 € : 390 € + 130 €", as the French write a colon
-        found += [
-            Equation(tuple(run[first:]), tuple(signs[first:]), result, bracketed, in_coins)
-            for first in sorted({0, colon})
-            if signs[first:]
-        ]
+        parts = ((tuple(run[first:]), tuple(signs[first:])) for first in sorted({0, colon}) if signs[first:])
+        found += [Equation(*part, result, bracketed, in_coins) for part in parts]
         run, signs, bracketed, colon = [other] if other else [], [], False, 0
     return tuple(found)

@@ -14,7 +14,8 @@ from verification.evidence.passages import Passage
 from verification.evidence.verbatim import text_as_read
 from verification.text.language import WITHOUT_SPACES, Term, normalise_text, terms
 from verification.text.language import words_by_language as listed
-from verification.values.identifiers import is_whole_word_in, without_plural
+from verification.values.dates import Moment
+from verification.values.identifiers import Identifier, is_whole_word_in, without_plural
 
 _QUOTED = re.compile(
     r"“([^“”\n]{2,600})”|„([^„“”\n]{2,600})[“”]|«\s?([^«»\n]{2,600}?)\s?»|»([^«»\n]{2,600}?)«|「([^「」\n]{2,600})」|"
@@ -124,10 +125,8 @@ def _name_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     if not names or claim.language in {"de", *WITHOUT_SPACES}:
         return
     claim_terms, source_terms = claim.terms, hit.terms
-    matcher = SequenceMatcher(
-        None, [term.word for term in claim_terms], [term.word for term in source_terms], autojunk=False
-    )
-    for kind, first, last, start, stop in matcher.get_opcodes():
+    mine, theirs = ([term.word for term in each] for each in (claim_terms, source_terms))
+    for kind, first, last, start, stop in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
         run, other = claim_terms[first:last], source_terms[start:stop]
         if kind == "replace" and _are_names(run, hit.stems) and _are_names(other, claim.stems):
             span, right = (run[0].start, run[-1].end), hit.text[other[0].start : other[-1].end]
@@ -145,23 +144,18 @@ def _is_surely_another(evidence: Evidence, hit: Hit, names: frozenset[str], run:
     if any(stems & passage.stems for passage in evidence.known):
         return False  # the asker used the name
     # The first word of a sentence always has a capital.
-    opens = len(run) == 1 and any(
-        not claim.text[begin : run[0].start].strip(_INITIAL_SIGNS) for begin, _ in claim.spans
-    )
-    values = [(value.start, value.end) for value in claim.identifiers[:MAX_VALUES]]
-    values += [(value.start, value.end) for value in claim.moments[:MAX_VALUES]]
-    if opens or any(start <= run[0].start < end for start, end in values):
+    start = run[0].start
+    opens = len(run) == 1 and any(not claim.text[begin:start].strip(_INITIAL_SIGNS) for begin, _ in claim.spans)
+    values: list[Identifier | Moment] = [*claim.identifiers[:MAX_VALUES], *claim.moments[:MAX_VALUES]]
+    if opens or any(value.start <= start < value.end for value in values):
         return False
     if not stems & evidence.stems:
         initials = " ".join(cited.passage.initials for cited in evidence.cited)
         return run[0].word not in initials  # LA is the same as Los Angeles
     rest = claim.stems - names
-    says_same = (
-        names <= stems and len(rest) >= _MIN_SHARED_WORDS and len(rest & hit.stems) >= _MIN_SHARE_OF_REST * len(rest)
-    )
-    return says_same and not any(
-        names & held.stems and 2 * len(rest & held.stems) >= len(rest) for held in evidence.hits
-    )
+    if not names <= stems or len(rest) < _MIN_SHARED_WORDS or len(rest & hit.stems) < _MIN_SHARE_OF_REST * len(rest):
+        return False
+    return not any(names & held.stems and 2 * len(rest & held.stems) >= len(rest) for held in evidence.hits)
 
 
 def _negation_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:

@@ -78,9 +78,8 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     plain = clean_text(text)
     lined = [*lines(plain)]
     # Otherwise the order of sentences would decide whether an answer passes (docs/decisions/0034).
-    sentences = _share_citations(
-        [sentence for place in _classify_lines(plain, lined) for sentence in _sentences(plain, *place)]
-    )
+    places = _classify_lines(plain, lined)
+    sentences = _share_citations([sentence for place in places for sentence in _sentences(plain, *place)])
     if has_judge:
         sentences = _state_introductions(_cite_edges(sentences, plain), plain)
     sentences = _join_answer_words(sentences, plain, has_judge=has_judge)

@@ -101,19 +101,15 @@ def own_digits(text: str) -> frozenset[str]:
     """The groups of digits that state something, without labels ("Step 2") and mere counts ("3 documents")."""
     if not _DIGITS.search(text):
         return frozenset()
-    return frozenset(
-        _DIGITS.findall(compile_pattern(_COUNTED).sub(" ", _LABEL.sub("", _LINKS_AND_CITATIONS.sub(" ", text))))
-    )
+    unlabelled = _LABEL.sub("", _LINKS_AND_CITATIONS.sub(" ", text))
+    return frozenset(_DIGITS.findall(compile_pattern(_COUNTED).sub(" ", unlabelled)))
 
 
 def is_sentence(heading: str) -> bool:
     """Return True if a heading says something: "Keys never expire", not "How keys expire"."""
     bare = heading[label_end(heading) :]
-    return (
-        bool(compile_pattern(_FINITE).search(bare))
-        and not compile_pattern(_TOPIC).match(bare)
-        and not bare.rstrip("*_~ ").endswith(("?", "？"))
-    )
+    asks = bare.rstrip("*_~ ").endswith(("?", "？"))
+    return not asks and bool(compile_pattern(_FINITE).search(bare)) and not compile_pattern(_TOPIC).match(bare)
 
 
 def opens_with_sentence(introduction: str) -> bool:

@@ -46,9 +46,8 @@ def is_verbatim_sentence(
     # Each cell of a row is a sentence or a link to a source. Back-ticks are ignored in tables.
     cells, plain = split_cells(bare), [text.replace("`", "") for text in texts]
     links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, cells)]
-    return not all(links) and all(
-        link or _is_source_sentence(cell, plain) for cell, link in zip(cells, links, strict=True)
-    )
+    unlinked = [cell for cell, link in zip(cells, links, strict=True) if not link]
+    return bool(unlinked) and all(_is_source_sentence(cell, plain) for cell in unlinked)
 
 
 def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
@@ -75,13 +74,10 @@ def continues_paragraph(claim: str, before: str, texts: Iterable[str]) -> bool:
     That sentence may say what the quotation is about: a place, a product, a case.
     """
     words, lead = (_plain_words(_CITED.sub("", text_as_read(each))) for each in (claim, before))
-    paragraphs = (
-        _plain_words(text_as_read(each)) for text in texts for each in _PARAGRAPH_START.split(_BREAK.sub("\n\n", text))
-    )
-    found = [each for each in paragraphs if words in each]
-    return bool(found) and not any(
-        each.startswith(words) or (lead.strip() and f"{lead}{words[1:]}" in each) for each in found
-    )
+    parts = (each for text in texts for each in _PARAGRAPH_START.split(_BREAK.sub("\n\n", text)))
+    found = [each for each in (_plain_words(text_as_read(part)) for part in parts) if words in each]
+    follows = (lead.strip() and f"{lead}{words[1:]}" in each for each in found)
+    return bool(found) and not any(each.startswith(words) for each in found) and not any(follows)
 
 
 def _is_row_in_words(claim: str, texts: Iterable[str]) -> bool:

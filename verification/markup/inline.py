@@ -115,11 +115,7 @@ class Inline:
                 return after
         if self.mrkdwn:
             self.page.replace("bare", start, start + 1, "&lt;")
-        elif (
-            follows in {"@", "#", "!"}
-            or _TAG.match(self.text, start, self.end)
-            or _AUTOLINK.match(self.text, start, self.end)
-        ):
+        elif follows in {"@", "#", "!"} or any(each.match(self.text, start, self.end) for each in (_TAG, _AUTOLINK)):
             self.page.replace("bare", start, start + 1, "\\<")
         return start + 1
 

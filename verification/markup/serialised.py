@@ -237,9 +237,8 @@ def _entries(text: str) -> list[_Keyed] | None:
     if before.strip() or len(_CITED_ITEM.findall(document)) > 1:  # "- text: the body [1]" describes a field
         return None
     keys = (key.casefold().removeprefix("final ") for key in parts[::2])
-    entries: list[_Keyed] = [
-        ((key,), dedent(value.strip("\n")).strip()) for key, value in zip(keys, parts[1::2], strict=True)
-    ]
+    values = (dedent(value.strip("\n")).strip() for value in parts[1::2])
+    entries: list[_Keyed] = [((key,), value) for key, value in zip(keys, values, strict=True)]
     return entries if any(key in _ANSWERS and is_sentence(text) for (key,), text in entries) else None
 
 

@@ -53,10 +53,9 @@ def citations(text: str) -> tuple[Citation, ...]:
     """The citations of a text, outside code and links, in order."""
     masked = prose(text)
     # A number in a URL or a label is not a citation.
-    unlinked = blank_spans(masked, [(link.start, link.end) for link in links(masked)])
-    return tuple(
-        Citation(m.start(), m.end(), tuple(cited_numbers(m[1] or m[2] or m[3]))) for m in _CITATION.finditer(unlinked)
-    )
+    unlinked = blank_spans(masked, [link[:2] for link in links(masked)])
+    found = _CITATION.finditer(unlinked)
+    return tuple(Citation(*match.span(), tuple(cited_numbers(match[match.lastindex or 0]))) for match in found)
 
 
 def normalise_citations(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
@@ -143,16 +142,13 @@ def cites_sources(reading: Reading) -> Iterator[Violation]:
     draft = reading.draft
     if draft.own_words or draft.unsourced or not draft.sources:
         return
-    source_list = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_MAX_NAMED])
+    named = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_MAX_NAMED])
+    remedy = f"End the sentence with the number of the source that says it ({named}), or leave it out."
     starts = [citation.start for citation in citations(reading.text)]
     for claim in reading.claims:
         if not claim.cited and bisect_left(starts, claim.start) == bisect_left(starts, claim.end):
-            yield reading.violation(
-                "cites_sources",
-                (claim.start, claim.end),
-                "This states something and cites no source.",
-                f"End the sentence with the number of the source that says it ({source_list}), or leave it out.",
-            )
+            detail = "This states something and cites no source."
+            yield reading.violation("cites_sources", (claim.start, claim.end), detail, remedy)
 
 
 def citation_resolves(reading: Reading) -> Iterator[Violation]:

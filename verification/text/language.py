@@ -45,9 +45,8 @@ def values_by_language(key: str) -> Mapping[str, Any]:
 @cache
 def words_by_language(key: str) -> Mapping[str, frozenset[str]]:
     """The words of a list by language."""
-    return {
-        language: frozenset(re.split(r"[\s|]+", listed.strip())) for language, listed in values_by_language(key).items()
-    }
+    listed = values_by_language(key)
+    return {language: frozenset(re.split(r"[\s|]+", words.strip())) for language, words in listed.items()}
 
 
 @cache
@@ -64,10 +63,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _fill_keys(pattern: str) -> str:
-    return _KEY.sub(
-        lambda match: "|".join(map(_fill_keys, values_by_language(match[1]).values())),
-        pattern.replace("\n", "").replace("’", "['’]"),
-    )
+    joined = pattern.replace("\n", "").replace("’", "['’]")
+    return _KEY.sub(lambda match: "|".join(map(_fill_keys, values_by_language(match[1]).values())), joined)
 
 
 # Fences, code, tokens, addresses, emoji and brackets. The first character class quickly skips all other text.
@@ -113,10 +110,8 @@ def _best_by_words(sample: str, *, short: bool) -> str | None:
     # Similar languages must not be confused with ours.
     others = language_data("others")
     listed = {name: frozenset(entry["function_words"].split()) for name, entry in others.items()}
-    scores: dict[str, float] = {
-        name: sum(map(words.__getitem__, words.keys() & own))
-        for name, own in {**listed, **words_by_language("function_words")}.items()
-    }
+    listed |= words_by_language("function_words")
+    scores: dict[str, float] = {name: sum(map(words.__getitem__, words.keys() & own)) for name, own in listed.items()}
     letters = {name: entry["letters"] for name, entry in others.items() if "letters" in entry}
     # Letters count for at most a fifth of all words. Shared ones (é, Swedish ä) are not listed.
     for name, signs in {**letters, **values_by_language("letters")}.items():

@@ -148,9 +148,8 @@ def _read_named_parts(text: str, start: int, patterns: Sequence[re.Pattern[str]]
     match = next((match for pattern in patterns if (match := pattern.match(text, start)) and match.group()), None)
     if match is None:
         return []
-    parts: dict[str, Any] = {
-        part: int(digits) for part, digits in match.groupdict().items() if digits and part != "sep"
-    }
+    groups = match.groupdict() | {"sep": None}
+    parts: dict[str, Any] = {part: int(digits) for part, digits in groups.items() if digits}
     return [Moment(start=match.start(), end=match.end(), **parts)]
 
 
@@ -245,22 +244,20 @@ def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
         yield from _read_month(text, start, token.group())
     elif glued and glued.group().casefold() in MONTHS:
         yield from (moment for moment in _read_month(text, start + glued.start(), glued.group()) if moment.day)
-    elif word in WEEKDAYS:
-        yield from _read_weekday(start, end, WEEKDAYS[word])
-    elif word in _NAMED_TIMES:
-        yield Moment(start=start, end=end, hour=_NAMED_TIMES[word], minute=0)
+    elif word in WEEKDAYS or word in _NAMED_TIMES:
+        yield from _read_named_time(word, start, end)
     elif not word.isascii():
         for match in _CJK_WORDS.finditer(text, start, end):
-            if weekday := WEEKDAYS.get(match.group()):
-                yield from _read_weekday(*match.span(), weekday)
-            else:
-                yield Moment(start=match.start(), end=match.end(), hour=_NAMED_TIMES[match.group()], minute=0)
+            yield from _read_named_time(match.group(), *match.span())
 
 
-def _read_weekday(start: int, end: int, number: int) -> Iterator[Moment]:
-    """Read a day of the week, and the weekend as both its days."""
-    for weekday in (6, 7) if number == _WEEKEND else (number,):
-        yield Moment(start=start, end=end, weekday=weekday)
+def _read_named_time(word: str, start: int, end: int) -> Iterator[Moment]:
+    """Read a named time of day, a day of the week, or the weekend as both its days."""
+    if word in _NAMED_TIMES:
+        yield Moment(start=start, end=end, hour=_NAMED_TIMES[word], minute=0)
+    else:
+        for weekday in (6, 7) if WEEKDAYS[word] == _WEEKEND else (WEEKDAYS[word],):
+            yield Moment(start=start, end=end, weekday=weekday)
 
 
 def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
@@ -273,19 +270,12 @@ def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
         yield Moment(start=start, end=start + len(word), month=month)
 
 
+_DOTTED_READER = partial(_read_named_parts, patterns=[_DOTTED])
+_SHORT = (_read_named_parts, _read_numeric, _read_day_month, _read_clock, _DOTTED_READER, _read_short_year)
 _READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
+    1: _SHORT,
+    2: _SHORT,
     4: (_read_named_parts, _read_years, _read_year),
-    **dict.fromkeys(
-        (1, 2),
-        (
-            _read_named_parts,
-            _read_numeric,
-            _read_day_month,
-            _read_clock,
-            partial(_read_named_parts, patterns=[_DOTTED]),
-            _read_short_year,
-        ),
-    ),
 }
 """Formats that can begin with a run of this many digits, in the order in which they are tried."""
 

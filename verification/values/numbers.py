@@ -228,15 +228,14 @@ def _read_tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
     word = match["word"].rstrip(".")
     unit, length = _read_unit(text, match, word)
     # In "first six weeks" the six counts the weeks, not the first.
-    binds = word.casefold() in _BINDING or any(
-        is_number_word(word.casefold(), each) for each in words_by_language("numbers")
-    )
+    folded, languages = word.casefold(), words_by_language("numbers")
+    binds = folded in _BINDING or any(is_number_word(folded, each) for each in languages)
     if unit is None and not binds and (later := _LATER_UNIT.match(text, match.end())):
         unit = UNITS.get(later["word"].casefold())
         unit = unit if unit and is_span(unit) else None
         length = later.end() - match.start("word")
     if unit is None:
-        return factor, None, word.casefold(), end
+        return factor, None, folded, end
     unit, end = apply_unit_power(text, match.start("word") + length, unit)
     return factor, unit, "", end
 
@@ -296,12 +295,11 @@ def _read_cjk(text: str, token: re.Match[str]) -> Quantity | None:
         numeral = match["numeral"]
         if match.start() >= token.end():
             return None
-        if percent := match["percent"]:
-            share = float(percent) if percent[0].isdecimal() else read_cjk_numeral(percent)
-            return _quantity(text, match.span(), (share,), unit=UNITS["%"], worded=True)
         if not numeral:
             share = 50.0
-            if match["top"]:
+            if percent := match["percent"]:
+                share = float(percent) if percent[0].isdecimal() else read_cjk_numeral(percent)
+            elif match["top"]:
                 share = 100 * read_cjk_numeral(match["top"]) / (read_cjk_numeral(match["bottom"]) or 1)
             return _quantity(text, match.span(), (share,), unit=UNITS["%"], worded=True)
         end = match.end("numeral")

@@ -168,30 +168,21 @@ ONES = frozenset(["one", "ein", "eine", "einen", "einem", "einer", "un", "une", 
 @cache
 def weak_words() -> dict[str, float]:
     """Words that count or rank but may also be an article: they can support a number, but never fail a claim."""
-    return {
-        word: float(value)
-        for listed in values_by_language("weak_numbers").values()
-        for value, alike in enumerate(listed)
-        for word in alike.split()
-    }
+    rows = (row for listed in values_by_language("weak_numbers").values() for row in enumerate(listed))
+    return {word: float(value) for value, alike in rows for word in alike.split()}
 
 
 @cache
 def fractions() -> dict[str, float]:
     """Words for a share, in percent: half, a quarter, a third."""
-    return {
-        word: 100 * int(share[0]) / int(share[-1])
-        for listed in values_by_language("fractions").values()
-        for share, alike in listed.items()
-        for word in alike.split()
-    }
+    rows = (row for listed in values_by_language("fractions").values() for row in listed.items())
+    return {word: 100 * int(share[0]) / int(share[-1]) for share, alike in rows for word in alike.split()}
 
 
 def is_number_word(word: str, language: str) -> bool:
     """Return True if a case-folded ``word`` may begin a number in ``language``."""
-    return word in words_by_language("numbers").get(language, ()) or (
-        language == "de" and bool(_GERMAN_COMPOUND.fullmatch(word))
-    )
+    listed = words_by_language("numbers").get(language, ())
+    return word in listed or (language == "de" and bool(_GERMAN_COMPOUND.fullmatch(word)))
 
 
 @lru_cache(maxsize=4096)
