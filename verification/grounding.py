@@ -54,13 +54,12 @@ class Basis:
 
     def evidence_for(self, claim: Passage, numbers: Sequence[int]) -> Evidence:
         """Return the claim with the sources it is checked against."""
-        cited = [self.sources[number] for number in numbers]
-        cited = [  # if a source is too short to detect its language, use the claim's
-            each if each.passage.language else each._replace(passage=analyse(each.passage.text, claim.language))
-            for each in cited
-        ]
+        cited = [(number, self.sources[number].passage) for number in numbers]
+        # If a source is too short to detect its language, use the claim's.
+        known = [(number, each if each.language else analyse(each.text, claim.language)) for number, each in cited]
         others = tuple(source.passage for number, source in self.sources.items() if number not in numbers)
-        return Evidence(claim=claim, cited=tuple(cited), others=others, known=self.known, context=self.context)
+        sources = tuple(Cited(*each) for each in known)
+        return Evidence(claim=claim, cited=sources, others=others, known=self.known, context=self.context)
 
     def findings_against(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield all findings against a claim, the most precise kind first."""

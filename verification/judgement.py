@@ -60,12 +60,8 @@ def apply_judgements(
     """
     lengths = {source.id: len(source_lines(source)) for source in sources}
     refuted = {key for key, judgement in judgements.items() if judgement and not judgement.supported}
-    decided = [
-        claim
-        for claim in verdict.claims
-        if (claim.supported == "open" and claim_key(claim) in judgements)
-        or (claim.settled_by == "quotation" and claim_key(claim) in refuted)
-    ]
+    quoted = [claim for claim in verdict.claims if claim.settled_by == "quotation" and claim_key(claim) in refuted]
+    decided = [*(claim for claim in open_claims(verdict) if claim_key(claim) in judgements), *quoted]
     named = {key: judgement.lines for key, judgement in judgements.items() if judgement and judgement.supported}
     claims = (
         replace(claim, lines=named.get(claim_key(claim), ())) if claim.settled_by == "quotation" else claim

@@ -12,8 +12,9 @@ from itertools import chain, pairwise
 from typing import Final, Literal, NamedTuple
 
 from verification.check import check
+from verification.claims.claims import cited_sentence_spans
 from verification.claims.small_talk import is_bare_answer
-from verification.evidence.passages import clean_text, sentence_spans
+from verification.evidence.passages import clean_text
 from verification.markup.lines import TextLine, ends_in_colon, lines
 from verification.text.language import compile_pattern
 from verification.types import Claim, Draft, Verdict
@@ -77,8 +78,13 @@ def _parts(text: str, block: list[TextLine], number: int) -> Iterator[Part]:
     kind = block[0].kind
     if kind == "text" or (kind == "rule" and len(block) == 1):
         first = block[0].start
-        for start, end in _sentences(text[first : block[-1].end]):
-            introduces = ends_in_colon(text[first + start : first + end])
+        paragraph = clean_text(text[first : block[-1].end]).replace("\n", " ")
+        sentences: list[tuple[int, int]] = []
+        for start, end in cited_sentence_spans(paragraph):
+            joins = sentences and _ONLY_CITES.fullmatch(paragraph, start, end)
+            sentences.append((sentences.pop()[0] if joins else start, end))
+        for start, end in sentences:
+            introduces = ends_in_colon(paragraph[start:end])
             yield Part(first + start, first + end, "sentence", number, introduces)
     elif kind == "item":  # with its continuation lines
         starts = [at for at, line in enumerate(block) if line.kind == "item"]
@@ -92,15 +98,6 @@ def _parts(text: str, block: list[TextLine], number: int) -> Iterator[Part]:
             yield Part(line.start, line.end, "head" if at < first_row else kind_below, number)
     else:
         yield Part(block[0].start, block[0].end, "heading" if kind == "heading" else "fence", number)
-
-
-def _sentences(paragraph: str) -> list[tuple[int, int]]:
-    """The spans of the sentences of a paragraph. A piece with only citations belongs to the sentence before."""
-    spans: list[tuple[int, int]] = []
-    for start, end in sentence_spans(clean_text(paragraph).replace("\n", " "), "en"):
-        joins = spans and _ONLY_CITES.fullmatch(paragraph, start, end)
-        spans.append((spans.pop()[0] if joins else start, end))
-    return spans
 
 
 def salvage(

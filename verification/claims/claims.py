@@ -153,8 +153,7 @@ def _classify_lines(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine
 
 def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Sentence]:
     piece = text[line.content : line.end].replace("\n", " ")
-    language = None if piece.isascii() else "ja" if _CJK.search(piece) else "de"
-    spans = _attach_late_citations(piece, sentence_spans(piece, language))
+    spans = cited_sentence_spans(piece)
     for start, end in spans:
         written = piece[start:end]
         shown = CITATION.findall(_HIDDEN.sub(" ", written)) if "[" in written else ()
@@ -174,18 +173,19 @@ def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Se
         )
 
 
-def _attach_late_citations(piece: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Move citations that the splitter left at the start of a sentence back to the sentence before."""
-    merged: list[tuple[int, int]] = []
-    for start, end in spans:
-        head = _LEADING_CITATIONS.match(piece[start:end]) if piece[start] == "[" else None
-        following = piece[start + head.end() : start + head.end() + 1] if head else ""
-        moved = head.end() if head and merged and not (following.islower() or following in ",;") else 0
-        if head and moved:
-            merged[-1] = (merged[-1][0], start + len(head.group().rstrip()))
-        if start + moved < end:
-            merged.append((start + moved, end))
-    return merged
+def cited_sentence_spans(line: str) -> list[tuple[int, int]]:
+    """The spans of the sentences of a line, each with its citations, also with those after its full stop."""
+    language = None if line.isascii() else "ja" if _CJK.search(line) else "de"
+    spans: list[tuple[int, int]] = []
+    for start, end in sentence_spans(line, language):
+        head = _LEADING_CITATIONS.match(line, start, end) if spans else None
+        following = line[head.end() : head.end() + 1] if head else ""
+        if head is None or following.islower() or following in ",;":  # or nothing follows on the line
+            spans.append((start, end))
+        else:
+            spans[-1] = (spans[-1][0], start + len(head.group().rstrip()))
+            spans += [(head.end(), end)] if head.end() < end else []
+    return spans
 
 
 def _is_only_label(bare: str) -> bool:

@@ -183,15 +183,13 @@ def _sentences_with(wanted: frozenset[str], passage: str, room: int) -> str:
     analysed = analyse(passage)
     left, length = wanted, room
     chosen: set[int] = set()
-    while fitting := [
-        (len(left & stems), -index)
-        for index, ((start, end), stems) in enumerate(zip(analysed.spans, analysed.sentence_stems, strict=True))
-        if index not in chosen and left & stems and end - start <= room
-    ]:
-        index = -max(fitting)[1]
-        chosen.add(index)
-        left -= analysed.sentence_stems[index]
-        room -= analysed.spans[index][1] - analysed.spans[index][0]
+    lengths = [end - start for start, end in analysed.spans]
+    shared = [*enumerate(analysed.sentence_stems)]
+    while fitting := [(len(left & stems), -at) for at, stems in shared if left & stems and lengths[at] <= room]:
+        at = -max(fitting)[1]
+        chosen.add(at)
+        left -= analysed.sentence_stems[at]
+        room -= lengths[at]
     if not chosen:  # the sentences are too long
         first = next((term.start for term in terms(passage, analysed.language) if term.stem in wanted), 0)
         start = max(0, first - length // 4)

@@ -45,9 +45,7 @@ _QUOTED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w+")
 _COLON: Final = re.compile("[:：]")
-_MIN_LETTERS: Final = 12
 _MIN_WORDS: Final = 3
-_MIN_SIMILARITY: Final = 85.0
 _MAX_ORDERS: Final = 20
 _MIN_SHARE: Final = 0.7
 _LEVEL: Final = " › "
@@ -153,14 +151,11 @@ def _is_strong(bare: str) -> bool:
 
 def _repeated_orders(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
     """Yield sentences of the answer, outside quotes, that are an order or close to one."""
-    from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for sources that give orders
-
     unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), reading.prose)
     wanted = [_plain(order.text) for order in hostile]
     for match in _SENTENCE.finditer(unquoted) if wanted else ():
-        plain = _plain(match[0])
-        demands = len(plain) >= _MIN_LETTERS and compile_pattern(_WEAK).search(match[0])
-        is_near = demands and any(fuzz.ratio(plain, order) >= _MIN_SIMILARITY for order in wanted)
+        demands = compile_pattern(_WEAK).search(match[0])
+        is_near = demands and any(_says_payload(_plain(match[0]), order) for order in wanted)
         if is_near or _is_strong(ANY_CITATION.sub("", match[0]).strip()):
             yield _span(match)
 

@@ -206,17 +206,16 @@ _MENTION_REMEDY: Final = "Leave the mention out: name the role or the channel in
 def no_broadcast(reading: Reading) -> Iterator[Violation]:
     """Yield an error for each mention of everyone, a group, or a person whom the question did not name."""
     # A table in the draft is shown as code and notifies no one, but a mention in it was meant to.
-    draft, mentions = reading.draft, reading.draft.mentions
+    draft = reading.draft
     written = prose(draft.text) if draft.repair and "|" in draft.text else ""
-    foreign = [
-        [match.span() for match in _MENTION.finditer(text) if not match[1] or match[1] not in mentions]
-        for text in (reading.text, written, *reading.chunks)
-    ]
-    plain, in_table = (
-        [match.span() for pattern in (_LOOSE_MENTION, _PLAIN_MENTION) for match in pattern.finditer(text)]
-        for text in (reading.prose, written)
-    )
-    spans = {*foreign[0], *plain} or ({(0, len(reading.text))} if any(foreign) or in_table else set())
+
+    def spans_in(text: str, plain: str) -> set[tuple[int, int]]:
+        marked = (each for each in _MENTION.finditer(text) if not each[1] or each[1] not in draft.mentions)
+        loose = (each for pattern in (_LOOSE_MENTION, _PLAIN_MENTION) for each in pattern.finditer(plain))
+        return {match.span() for matches in (marked, loose) for match in matches}
+
+    hidden = spans_in(written, written) or any(spans_in(chunk, "") for chunk in reading.chunks)
+    spans = spans_in(reading.text, reading.prose) or ({(0, len(reading.text))} if hidden else set())
     detail = "This would notify people whom the question did not name."
     for span in sorted(spans):
         yield reading.violation("no_broadcast", span, detail, _MENTION_REMEDY)

@@ -8,7 +8,7 @@ headings of the cited sources.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
 from typing import Final
@@ -67,9 +67,13 @@ def well_formed(reading: Reading) -> Iterator[Violation]:
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = CHUNK_LIMITS["mrkdwn"]) -> tuple[Violation, ...]:
     """Return the formatting faults in order. ``limit`` is for one chunk, in characters; 0 means no limit."""
-    even = text.replace("\r\n", " \n").replace("\r", "\n")  # as long as the text, so that positions stay
-    faults = (*find_control_characters(text)[1], *survey(even, dialect).faults, *_leaks(even))
-    reported = [each for each in faults if each.kind not in _POLISH]
+    even = text.replace("\r\n", "\n").replace("\r", "\n")
+    places: Sequence[int] = range(len(text) + 1)
+    if even != text:  # the place in the text of each character
+        places = [at for at in places if text[at - 1 : at + 1] != "\r\n"]
+    found = (*survey(even, dialect).faults, *_leaks(even))
+    faults = (FormFault(kind, places[start], places[end]) for kind, start, end in found)
+    reported = [each for each in (*find_control_characters(text)[1], *faults) if each.kind not in _POLISH]
     if limit and len(text) > limit:
         reported.append(FormFault("length", limit, len(text)))
     reported.sort(key=lambda fault: (fault.start, fault.end))

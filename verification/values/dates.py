@@ -170,21 +170,14 @@ def _full_year(digits: str) -> int:
     return year if len(digits) > _SHORT_YEAR_DIGITS else year + (2000 if year < _PIVOT else 1900)
 
 
-def _read_day_month(text: str, start: int) -> Iterator[Moment]:
-    match = _DAY_MONTH.match(text, start)
-    if match and match["month"].casefold() in MONTHS and not _is_other_word(match):
-        yield from _spelled_moments(match, match["day"], match["last"])
-
-
-def _is_other_word(match: re.Match[str]) -> bool:
-    """Recognise "3 may" or "2 des": in lower case and without a year these are rarely months."""
-    return match["month"] in {"may", "march", "mar", "des", "set"} and not match["year"]
-
-
-def _spelled_moments(match: re.Match[str], *days: str | None) -> Iterator[Moment]:
-    month, year = MONTHS[match["month"].casefold()], int(match["year"]) if match["year"] else None
-    for day in filter(None, days):
-        yield Moment(start=match.start(), end=match.end(), year=year, month=month, day=int(day))
+def _read_day_and_month(text: str, start: int, pattern: re.Pattern[str] = _DAY_MONTH) -> Iterator[Moment]:
+    """Read a day, or two, with a spelled month. "3 may" and "2 des" in lower case and without a year are rarely one."""
+    match = pattern.match(text, start)
+    month = MONTHS.get(match["month"].casefold()) if match else None
+    if match and month and (match["year"] or match["month"] not in {"may", "march", "mar", "des", "set"}):
+        year = int(match["year"]) if match["year"] else None
+        for day in filter(None, (match["day"], match["last"])):
+            yield Moment(start=match.start(), end=match.end(), year=year, month=month, day=int(day))
 
 
 def _read_clock(text: str, start: int) -> Iterator[Moment]:
@@ -262,8 +255,8 @@ def _read_named_time(word: str, start: int, end: int) -> Iterator[Moment]:
 
 def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
     month = MONTHS[word.casefold()]
-    if (match := _MONTH_DAY.match(text, start)) and not _is_other_word(match):
-        yield from _spelled_moments(match, match["day"], match["last"])
+    if days := [*_read_day_and_month(text, start, _MONTH_DAY)]:
+        yield from days
     elif match := _MONTH_YEAR.match(text, start):
         yield Moment(start=start, end=match.end(), year=_full_year(match["year"] or match["short"]), month=month)
     elif word.casefold() not in WEAK or (word in {"May", "March"} and start > 0):
@@ -271,7 +264,7 @@ def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
 
 
 _DOTTED_READER = partial(_read_named_parts, patterns=[_DOTTED])
-_SHORT = (_read_named_parts, _read_numeric, _read_day_month, _read_clock, _DOTTED_READER, _read_short_year)
+_SHORT = (_read_named_parts, _read_numeric, _read_day_and_month, _read_clock, _DOTTED_READER, _read_short_year)
 _READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
     1: _SHORT,
     2: _SHORT,

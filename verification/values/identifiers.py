@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from verification.markup.links import trim_punctuation
+from verification.markup.scanner import blank_spans
 from verification.text.language import normalise_text
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
@@ -37,6 +38,7 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(r"`[^`\n]+`")
+_CALCULATION = re.compile("(?=[^=]*=)[^×÷−]*[×÷−]")  # "`24 × 6 % = 1.44`": signs of arithmetic that code does not use
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
 _PLURAL = re.compile(r"\b([A-Z][A-Z0-9]+)['’]?e?[sn]\b")
@@ -58,19 +60,10 @@ def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
         return tuple(match_identifiers(text, 0, len(text)))
-    code = [
-        Identifier(kind="code", text=match[0].strip("`").strip(), start=match.start(), end=match.end())
-        for match in _CODE.finditer(text)
-        if not _is_calculation(match[0])
-    ]
-    blanked = _CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text)
-    others = match_identifiers(blanked, 0, len(text))
+    spans = [match.span() for match in _CODE.finditer(text) if not _CALCULATION.match(match[0])]
+    code = [Identifier(kind="code", text=text[at:end].strip("`").strip(), start=at, end=end) for at, end in spans]
+    others = match_identifiers(blank_spans(text, spans), 0, len(text))
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
-
-
-def _is_calculation(span: str) -> bool:
-    """Return True for a code span with signs of arithmetic that code does not use: "`24 × 6 % = 1.44`"."""
-    return "=" in span and any(sign in span for sign in "×÷−")
 
 
 def match_identifiers(text: str, begin: int, stop: int) -> Iterator[Identifier]:
