@@ -45,19 +45,17 @@ def split_chunks(
 ) -> tuple[str, ...]:
     """Return the texts for Slack's blocks, none of them blank, each with at most ``limit`` characters (at least 40)."""
     limit = max(limit, 40)
-    chunks: list[str] = []
-    current: list[ChunkUnit] = []
+    groups: list[list[ChunkUnit]] = [[]]
     for unit in _fit_units(render_links(text, sources, dialect), limit):
+        current = groups[-1]
         if current and len(_join_units([*current, unit])) > limit:
             # keep a title or a list's introduction with the text that it introduces, if there is room
             last = current[-1]
             introduces = not last.fenced and "\n" not in last.text and _TITLE.fullmatch(last.text)
-            carried = [last] if introduces and len(_join_units([last, unit])) <= limit else []
-            chunks.append(_join_units(current[: len(current) - len(carried)]))
-            current = carried
-        current.append(unit)
-    chunks.append(_join_units(current))
-    return tuple(chunk for chunk in chunks if chunk.strip())
+            carries = introduces and len(_join_units([last, unit])) <= limit
+            groups.append([current.pop()] if carries else [])
+        groups[-1].append(unit)
+    return tuple(chunk for chunk in map(_join_units, groups) if chunk.strip())
 
 
 def group_messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -7,7 +7,7 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 import html
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Final, Literal, NamedTuple
 
 from verification.markup.scanner import QUOTE, Fence, fences, segments
@@ -130,8 +130,7 @@ def code_runs(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
     runs: list[tuple[int, int, bool]] = []
     for line in NON_EMPTY_LINE.finditer(body):
         if words := line[0].strip():
-            start = offset + line.start() + line[0].index(words)
-            code = is_code(words)
+            start, code = offset + line.start() + line[0].index(words), is_code(words)
             joins = code and runs and runs[-1][2]
             runs.append((runs.pop()[0] if joins else start, start + len(words), code))
     yield from runs
@@ -180,18 +179,14 @@ def column_alignments(line: str) -> str:
 
 def flatten_cell(text: str) -> str:
     """A cell of mrkdwn as plain text that keeps the addresses of links."""
-    if "<" in text:
-        text = _SLACK_TOKEN.sub(lambda token: f"{token[2]} ({token[1]})" if token[2] else token[1], text)
+    text = _SLACK_TOKEN.sub(lambda token: f"{token[2]} ({token[1]})" if token[2] else token[1], text)
     parts = [(kind, text[start:end]) for kind, start, end in segments(text)]
-    text = "".join(strip_marks(part) if kind == "text" else part.strip("`") for kind, part in parts)
-    return html.unescape(text)
+    return html.unescape("".join(strip_marks(part) if kind == "text" else part.strip("`") for kind, part in parts))
 
 
 def strip_marks(text: str) -> str:
     """Remove Slack's emphasis marks and zero-width joins."""
-    for _ in range(3):  # nested bold, italics and strike
-        if "*" not in text and "_" not in text and "~" not in text:
-            break
+    for _ in range(3 if any(mark in text for mark in "*_~") else 0):  # nested bold, italics and strike
         text = _EMPHASIS.sub(r"\2", text)
     return text.replace("\u200b", "")
 
@@ -210,18 +205,15 @@ def draw_table(table: list[list[str]], alignments: str, *, headed: bool) -> str:
     """Draw the rows as aligned lines without a fence. ``alignments`` has ``<``, ``>`` or ``^`` for each column."""
     # Three ticks would end the block in Slack.
     rows = [[cell.replace("\n", " ").replace("```", "``\u200b`") for cell in row] for row in table]
-    widths = [1] * max(map(len, rows))
-    for row in rows:
-        for column, cell in enumerate(row):
-            widths[column] = max(widths[column], min(display_width(cell), _MAX_WIDTH))
-    if len(widths) == 1:
-        widths[0] = max(widths[0], 3)
+    columns = zip_longest(*rows, fillvalue="")
+    least = 1 if max(map(len, rows)) > 1 else 3
+    widths = [max(least, *(min(display_width(cell), _MAX_WIDTH) for cell in column)) for column in columns]
     lines = []
     for row in rows:
         cells = []
         for cell, size, alignment in zip(row, widths, alignments.ljust(len(widths), "<"), strict=False):
             room = max(0, size - display_width(cell))
-            left = room if alignment == ">" else room // 2 if alignment == "^" else 0
+            left = {">": room, "^": room // 2}.get(alignment, 0)
             cells.append(" " * left + cell + " " * (room - left))
         lines.append(" | ".join(cells).rstrip())
     if headed:

@@ -233,11 +233,10 @@ class TextLink(NamedTuple):
 def links(masked: str) -> tuple[TextLink, ...]:
     """Return the links of a text without code, in order, none inside another."""
     found = (match for pattern in (_TOKEN, _DATE) for match in pattern.finditer(masked)) if "<" in masked else ()
-    tokens = [TextLink(m.start(), m.end(), m[1], m[2] or "") for m in found]
+    tokens = [TextLink(*match.span(), match[1], match[2] or "") for match in found]
     rest = blank_spans(masked, [link[:2] for link in tokens])
-    markdown = (
-        [TextLink(m.start(), m.end(), m[2] or m[3], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
-    )
+    labelled = re.finditer(_MARKDOWN, rest) if "](" in rest else ()
+    markdown = [TextLink(*match.span(), match[2] or match[3], match[1]) for match in labelled]
     rest = blank_spans(rest, [link[:2] for link in markdown])
     shown = ((match.start(), _bare_spellings(match)[-1]) for match in _BARE.finditer(rest))
     bare = [TextLink(start, start + len(target), target) for start, target in shown]

@@ -105,6 +105,5 @@ def strip_mrkdwn(text: str) -> str:
             part = label or name
         pieces.append(part)
     # Code is set aside while marks are removed, because marks in code are text.
-    outside = strip_marks("".join(pieces)).split(_CODE_HERE)
-    spoken = [piece for pair in zip(outside, [*code, ""], strict=False) for piece in pair]
-    return html.unescape("".join(spoken)).strip()
+    outside, hidden = strip_marks("".join(pieces)), iter(code)
+    return html.unescape(re.sub(_CODE_HERE, lambda _: next(hidden, ""), outside)).strip()

@@ -189,17 +189,13 @@ def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
     codes = code_spans(text, start, end)
     position = done = start
     while match := _CODE_OR_ANGLE.search(text, position, end):
-        kind: Literal["code", "token"] = "token" if match[0] == "<" else "code"
-        if kind == "token":
-            token = TOKEN.match(text, match.start(), end)
-            close = token.end() if token else -1
-        else:
-            close = codes.get(match.start(), -1)
-        position = match.end() if close < 0 else close
-        if close >= 0:
+        token = TOKEN.match(text, match.start(), end) if match[0] == "<" else None
+        close = token.end() if token else codes.get(match.start(), 0)
+        position = close or match.end()
+        if close:
             if match.start() > done:
                 yield Segment("text", done, match.start())
-            yield Segment(kind, match.start(), close)
+            yield Segment("token" if token else "code", match.start(), close)
             done = close
     if done < end:
         yield Segment("text", done, end)

@@ -4,7 +4,6 @@ The readings of a disguised source are searched for orders. They are never shown
 """
 
 import base64
-import binascii
 import html
 import re
 import unicodedata
@@ -74,6 +73,6 @@ def _decode_base64(encoded: str) -> str:
     bare = encoded.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         plain = base64.b64decode(f"{bare}==").decode()  # extra padding is ignored
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return ""
     return plain if sum(c.isprintable() for c in plain) >= _MIN_PRINTABLE * len(plain) else ""
