@@ -148,7 +148,8 @@ def shared_words(claim: str, passage: str) -> tuple[Span, ...]:
 
 def shorten_text(claim: str, text: str, room: int) -> str:
     """Return the sentences of a text that share most words with the claim. "…" replaces the others."""
-    return text if len(text) <= room else _sentences_with(stems_of(folded_words(claim), analyse(text).language), text, room)
+    wanted = stems_of(folded_words(claim), analyse(text).language)
+    return text if len(text) <= room else _sentences_with(wanted, text, room)
 
 
 def shorten_row(claim: str, facts: Iterable[tuple[str, str]], room: int) -> str:
