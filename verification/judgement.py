@@ -40,8 +40,8 @@ def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
 
 
 def claims_to_judge(verdict: Verdict) -> tuple[Claim, ...]:
-    """The open claims, then the quotations: their words are right, but a judge may object to their place."""
-    return (*open_claims(verdict), *(claim for claim in verdict.claims if claim.settled_by == "quotation"))
+    """The open claims, and the quotations: their words are right, but a judge may object to their place."""
+    return tuple(claim for claim in verdict.claims if claim.supported == "open" or claim.settled_by == "quotation")
 
 
 def claim_key(claim: Claim) -> ClaimKey:

@@ -153,7 +153,9 @@ def _classify_lines(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine
 
 def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Sentence]:
     piece = text[line.content : line.end].replace("\n", " ")
-    spans = cited_sentence_spans(piece)
+    bare = piece.strip()
+    whole = (piece.find(bare), piece.find(bare) + len(bare))
+    spans = [whole] if kind in {"row", "head"} else cited_sentence_spans(piece)
     for start, end in spans:
         written = piece[start:end]
         shown = CITATION.findall(_HIDDEN.sub(" ", written)) if "[" in written else ()
@@ -195,6 +197,8 @@ def _is_only_label(bare: str) -> bool:
 def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
     if kind in _TITLES or _is_only_label(bare):
         return False
+    if kind == "row":
+        bare = bare.replace("?", " ").replace("？", " ")  # its cells ask nothing
     return cited or not (
         kind in _INTRODUCING or states_nothing(bare) or (kind not in _LISTED and is_interjection(bare))
     )

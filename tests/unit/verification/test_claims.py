@@ -78,6 +78,7 @@ def test_the_judge_decides_whether_an_opening_or_a_closing_is_a_claim() -> None:
         ("Öffne <https://x.example/q|Wer zahlt?> [1]", ["Öffne <https://x.example/q|Wer zahlt?> [1]"]),
         ("「何ですか？」を押します[1]。", ["「何ですか？」を押します[1]。"]),
         ("The limit is 30 [1]. Does that help?", ["The limit is 30 [1]."]),
+        ("Asks [1]:\n\n| Key | Text |\n|---|---|\n| Del | Sure? |", ["Asks [1]:", "| Del | Sure? |"]),
     ],
 )
 def test_a_question_mark_makes_a_question_only_where_the_sentence_asks(text: str, stated: list[str]) -> None:

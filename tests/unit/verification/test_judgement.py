@@ -112,7 +112,7 @@ def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
 
 def test_a_quotation_passes_unless_the_judge_refutes_it() -> None:
     verdict = verdict_of(f"The door stays shut while the kiln is hot [2]. {FAR_OFF}")
-    *_, quotation = claims_to_judge(verdict)
+    quotation, *_ = claims_to_judge(verdict)
     assert quotation.settled_by == "quotation"
     far_off = {claim_key(claim): yes((1, 3)) for claim in open_claims(verdict)}
     opinions = ((None, True, ()), (yes((2, 1)), True, ((2, 1),)), (Judgement(supported=False), False, ()))

@@ -102,7 +102,7 @@ async def turn(
 
 
 async def test_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
-    told = await turn([answers(SURE, DOUBTFUL, MORE)], [verdicts(None, None)])
+    told = await turn([answers(SURE, DOUBTFUL, MORE)], [verdicts(None, None, None)])
     assert isinstance(told.outcome, Answered)
     assert (told.outcome.answer.attempts, told.outcome.answer.rules_only) == (1, False)
     assert not [v for v in told.outcome.answer.violations if v.rule == "claim_supported"]
@@ -111,9 +111,8 @@ async def test_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     assert request["response_format"] == {"type": "json_object"}
     prompt = request["messages"][1]["content"]
     assert prompt.startswith(f"[1.0] {LIMITS.title}\n[1.1] {LIMITS.text}\n\nToday is ")
-    assert f"claim 1, cites [1]:\n| {DOUBTFUL}\n" in prompt
-    assert f"claim 2, cites [1]:\n| {MORE}\n" in prompt
-    assert f"claim 3, cites [1]:\n| {SURE}\n" in prompt  # a quotation stands without an opinion on it
+    for number, claim in enumerate((SURE, DOUBTFUL, MORE), 1):  # in the order of the answer
+        assert f"claim {number}, cites [1]:\n| {claim}\n" in prompt
     assert prompt.endswith("Judge claims 1 to 3.")
 
 
@@ -176,8 +175,8 @@ async def test_the_call_is_counted_and_traced() -> None:
 
 @pytest.mark.parametrize("word", [False, "partly", "Partially", "partial"])
 async def test_an_unsupported_claim_goes_back_to_the_model_with_the_reason(word: object) -> None:
-    half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
-    right = {"claim": 2, "lines": [LINE], "supported": True}
+    half = {"claim": 2, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
+    right = {"claim": 1, "lines": [LINE], "supported": True}
     judgement = says(json.dumps({"verdicts": [half, right], "reply": "answered"}))
     told = await turn([answers(SURE, DOUBTFUL), answers(SURE)], [judgement])
     assert isinstance(told.outcome, Answered)
@@ -192,10 +191,10 @@ FAILURES = {
     "nonsense": says("All of that is supported, believe me."),
     "an empty list": says('{"verdicts": []}'),
     "an empty reply": says(""),
-    "a missing verdict": says('{"verdicts": [{"claim": 2, "lines": ["1.1"], "supported": true}]}'),
-    "no lines": says('{"verdicts": [{"claim": 1, "lines": [], "supported": true}]}'),
-    "a line that is not there": says('{"verdicts": [{"claim": 1, "lines": ["1.9"], "supported": true}]}'),
-    "a source that is not there": says('{"verdicts": [{"claim": 1, "lines": ["7.1"], "supported": true}]}'),
+    "a missing verdict": says('{"verdicts": [{"claim": 1, "lines": ["1.1"], "supported": true}]}'),
+    "no lines": says('{"verdicts": [{"claim": 2, "lines": [], "supported": true}]}'),
+    "a line that is not there": says('{"verdicts": [{"claim": 2, "lines": ["1.9"], "supported": true}]}'),
+    "a source that is not there": says('{"verdicts": [{"claim": 2, "lines": ["7.1"], "supported": true}]}'),
     "no JSON reply": GARBAGE,
     "an error": fails(500, "boom"),
     "a refusal": says("", refusal="no"),
@@ -247,8 +246,8 @@ WRONG = "Each key may send 950 requests a minute [1]."
     ("drafts", "judgements", "budget", "text", "calls"),
     [
         ([answers(SURE, DOUBTFUL)], [], Budget(model_calls=1), SURE, 0),
-        ([answers(SURE, WRONG, DOUBTFUL)] * 3, [verdicts("Nothing of that kind.")], None, SURE, 1),
-        ([answers(SURE, DOUBTFUL, MORE)] * 3, [verdicts(None, "No word.", None)] * 3, None, f"{SURE} {DOUBTFUL}", 1),
+        ([answers(SURE, WRONG, DOUBTFUL)] * 3, [verdicts(None, "Nothing of that kind.")], None, SURE, 1),
+        ([answers(SURE, DOUBTFUL, MORE)] * 3, [verdicts(None, None, "No word.")] * 3, None, f"{SURE} {DOUBTFUL}", 1),
     ],
     ids=["no calls left", "the rest of a failed draft", "confirmed before"],
 )
@@ -263,7 +262,7 @@ async def test_only_sentences_that_the_judge_confirmed_are_kept(
 
 async def test_a_draft_that_reached_the_judge_beats_one_that_did_not() -> None:
     drafts = [answers(SURE, WRONG), answers(SURE, DOUBTFUL, MORE), answers(WRONG)]
-    told = await turn(drafts, [verdicts("No.", "No.", None)])
+    told = await turn(drafts, [verdicts(None, "No.", "No.")])
     assert isinstance(told.outcome, Partial)
     feedback = told.server.requests[-1]["messages"][-1]["content"]
     assert "950" not in feedback
@@ -294,8 +293,8 @@ async def test_the_judge_comes_from_the_settings(tmp_path: Path) -> None:
 
 
 async def test_unconfirmed_claims_are_not_part_of_the_feedback() -> None:
-    right = {"claim": 3, "lines": [LINE], "supported": True}
-    judgement = {"verdicts": [{"claim": 1, "lines": [LINE], "supported": False}, right]}
+    right = {"claim": 1, "lines": [LINE], "supported": True}
+    judgement = {"verdicts": [{"claim": 2, "lines": [LINE], "supported": False}, right]}
     told = await turn([answers(SURE, DOUBTFUL, MORE), answers(SURE)], [says(json.dumps(judgement))])
     assert isinstance(told.outcome, Answered)
     feedback = told.server.requests[-1]["messages"][-1]["content"]
@@ -309,8 +308,8 @@ ABSENT = {"claim": 1, "lines": [], "absent": True, "supported": True}
 
 
 def whole_is(reply: str | None) -> Scripted:
-    """The judge finds the first claim right, and says so of the reply; None: it does not say."""
-    return says(json.dumps({"verdicts": [ABSENT], "reply": reply}))
+    """The judge finds two claims right, and says so of the reply; None: it does not say."""
+    return says(json.dumps({"verdicts": [ABSENT, {**ABSENT, "claim": 2}], "reply": reply}))
 
 
 @pytest.mark.parametrize(

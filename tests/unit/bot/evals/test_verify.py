@@ -143,7 +143,7 @@ def test_any_text_gets_a_verdict_in_json(text: str, *, markdown: bool, repair: b
     [
         (None, [("yes", "quotation"), ("yes", "judge")]),
         (
-            says('{"verdicts": [{"claim": 1, "lines": ["1.1"], "supported": false}]}'),
+            says('{"verdicts": [{"claim": 2, "lines": ["1.1"], "supported": false}]}'),
             [("yes", "quotation"), ("no", "judge")],
         ),
         (GARBAGE, [("yes", "quotation"), ("open", "nobody")]),
