@@ -234,7 +234,7 @@ def _of_block(block: Mapping[str, Any], depth: int) -> str:
         parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found)
     parts += [f"<{link}>" for name in _URLS if (link := string(block, name))][:1]
     text = (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
-    return f"{text}: {number}" if isinstance(number := block.get("value"), int | float) else text  # a chart's
+    return f"{text}: {number}" if type(number := block.get("value")) in {int, float} else text  # a chart's
 
 
 def _of_cell(cell: Mapping[str, Any], depth: int) -> str:

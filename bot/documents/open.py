@@ -103,8 +103,7 @@ def _git_source(url: str, entry: str) -> GitSource:
     parts = _GIT_DOCS.fullmatch(entry)
     if parts is None:
         shown = re.sub(r"^(\w+://)?[^/@]+@", r"\1[redacted]@", entry)  # a token may be all of the user's name
-        message = f"ORION_GIT_DOCS: {shown} should be FOLDER, FOLDER@REF or FOLDER@REF:SUBFOLDER."
-        raise WrongUse(message)
+        raise WrongUse(why=f"ORION_GIT_DOCS: {shown} should be FOLDER, FOLDER@REF or FOLDER@REF:SUBFOLDER.")
     folder = (parts["inside"] or "").strip("/")
     return GitSource(repository=Path(parts["folder"]).expanduser(), ref=parts["ref"] or "HEAD", folder=folder, url=url)
 

@@ -64,8 +64,7 @@ def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
     except (RequestException, KeyError, TypeError) as error:
         response = error.response if isinstance(error, RequestException) else None
         status = f" (HTTP {response.status_code})" if response is not None else ""
-        message = f"Confluence did not answer as expected: {type(error).__name__}{status}"
-        raise FeedError(message) from None
+        raise FeedError(why=f"Confluence did not answer as expected: {type(error).__name__}{status}") from None
 
 
 def _print_pages(wiki: Wiki, printer: Printer) -> None:
@@ -77,8 +76,7 @@ def _print_pages(wiki: Wiki, printer: Printer) -> None:
         bodies = {str(item["id"]): item["body"]["view"]["value"] for item in items}
         for number in wanted:
             if number not in bodies:  # a page omitted here would be deleted from the index
-                message = f"Confluence lists page {number} and does not return its text"
-                raise FeedError(message)
+                raise FeedError(why=f"Confluence lists page {number} and does not return its text")
             html = bodies[number]
             for pattern, text in _SHOWN:
                 html = pattern.sub(text, html)
@@ -209,10 +207,8 @@ class Wiki:
         is_below = path.startswith("/") and not (own.path and path.startswith(f"{own.path}/"))
         url = f"{self.api.url}{path}" if is_below else urljoin(self.api.url, path)
         if urlsplit(url).netloc != own.netloc:
-            message = "Confluence names a next page on another server"  # which would get the token
-            raise FeedError(message)
+            raise FeedError(why="Confluence names a next page on another server")  # which would get the token
         answer = self.api.get(url, params=params, absolute=True)
         if not isinstance(answer, dict):
-            message = f"Confluence did not answer {path.partition('?')[0]} with JSON"
-            raise FeedError(message)
+            raise FeedError(why=f"Confluence did not answer {path.partition('?')[0]} with JSON")
         return answer

@@ -19,6 +19,9 @@ _FRESH_S: Final = 120.0
 class FeedError(Exception):
     """The feed cannot continue. The text tells the admin why, and the program ends."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPage:
@@ -86,16 +89,14 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise FeedError(message) from None
+        raise FeedError(why=f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def read_setting(config: Mapping[str, Any], name: str) -> str:
     """Return a required setting. Raises ``FeedError``."""
     value = config.get(name)
     if not isinstance(value, str) or not value:
-        message = f"{name} is missing. docs/knowledge.md has an example of the file."
-        raise FeedError(message)
+        raise FeedError(why=f"{name} is missing. docs/knowledge.md has an example of the file.")
     return value
 
 

@@ -282,7 +282,7 @@ class _Numbers:
         for element in numbering if numbering is not None else ():
             num, list_id = element.get(f"{_W}numId"), element.get(f"{_W}abstractNumId")
             if num is not None:
-                self._lists.setdefault(num, _value(element, "abstractNumId"))
+                self._lists.setdefault(num, _value(element, "abstractNumId") or f"-{num}")
             for level in element.iterfind(f"{_W}lvlOverride"):
                 if start := _value(level, "startOverride"):
                     self._restarts.setdefault((num, int(level.get(f"{_W}ilvl"))), int(start))

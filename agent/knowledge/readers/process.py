@@ -143,8 +143,7 @@ class DocumentReader:
             if self._closed.is_set():
                 raise ReadError(_STOPPING, temporary=True) from None
             if time.monotonic() >= ends:
-                reason = f"takes more than {limits.timeout_s:.2g} s to read"
-                raise ReadError(reason, trouble="slow") from None
+                raise ReadError(reason=f"takes more than {limits.timeout_s:.2g} s to read", trouble="slow") from None
             reason = "cannot be read: its reader broke down (too much memory, or damaged)"
             raise ReadError(reason, trouble="big") from None
         else:
