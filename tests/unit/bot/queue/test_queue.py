@@ -179,6 +179,15 @@ async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     return claimed
 
 
+async def test_a_retried_dead_letter_wakes_a_worker(redis_client: Redis, mailbox: Mailbox) -> None:
+    await bury(mailbox, "cut \ud83d off")
+    await redis_client.delete(mailbox.bell)
+    (letter,) = await mailbox.list_dead_letters()
+    assert await mailbox.end_dead_letter(letter.entry_id, "retry")
+    assert await redis_client.llen(mailbox.bell) == 1
+    assert (await claim_one(mailbox)).body == "cut ? off"
+
+
 @pytest.mark.parametrize("entry_id", ["", "1", "1-1", "99/1-1", "- +", "1-1-1", "x/1-1"])
 async def test_an_unknown_id_changes_no_dead_letter(redis_client: Redis, mailbox: Mailbox, entry_id: str) -> None:
     await bury(mailbox, "dead")
