@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from tests.support.local_echo import CHAT, HELP, YOU, call
 from tests.support.staged_page import Stage, open_stage
@@ -106,20 +106,16 @@ async def test_the_focus_never_falls_off_the_page(stage: Stage) -> None:
     await page.keyboard.press("Escape")
     await expect(page.locator("#tour")).to_be_hidden()
     await expect(page.get_by_role("button", name="Take the tour")).to_be_focused()
-    await delete_message(page, page.locator("#timeline .message").nth(1))
+    await page.locator("#timeline .message").nth(1).get_by_role("button", name="Delete").press("Enter")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
+    await expect(page.locator("#timeline .message")).to_have_count(1)
+    await focus_is_kept(page)
     show_status(stage, root, "Looking…", "Checking…")
     await page.get_by_role("button", name="Stop").focus()
     stage.workspace.post("U0RELEASE", HELP, "meanwhile")
     await expect(page.get_by_role("button", name="Stop")).to_be_focused()
     call(stage.workspace.workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=root, status="")
     await expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-    await focus_is_kept(page)
-
-
-async def delete_message(page: Page, message: Locator) -> None:
-    await message.get_by_role("button", name="Delete").press("Enter")
-    await page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
-    await expect(page.locator("#timeline .message")).to_have_count(1)
     await focus_is_kept(page)
 
 

@@ -137,13 +137,11 @@ async def no_place_for_a_socket(scene: Scene) -> None:
     front = scene.setting.orion.socket
     assert front is not None
     async with crowd_sockets(scene.setting.workspace):
-        await wait_until(lambda: sockets_opened_so_far(scene) >= 4, "Orion asks for another socket")
+        calls = scene.setting.workspace.calls
+        opening = "apps.connections.open"
+        await wait_until(lambda: sum(c.method == opening for c in calls) >= 4, "Orion asks for another socket")
         assert not await front.ready()
     await wait_until(front.ready, "the socket is ready")
-
-
-def sockets_opened_so_far(scene: Scene) -> int:
-    return sum(call.method == "apps.connections.open" for call in scene.setting.workspace.calls)
 
 
 async def redis_dies(scene: Scene) -> None:

@@ -98,12 +98,9 @@ class Scene:
     def events(self) -> list[str]:
         """The log lines of both processes about missions and tools, in order."""
         lines = [json.loads(line) for one in self.crew.members for line in one.log.read_text().splitlines()]
-        return [log_summary(line) for line in lines if line["event"] in OF_MISSIONS]
-
-
-def log_summary(line: dict[str, Any]) -> str:
-    detail = {"tool_called": line.get("tool"), "turn_outcome": line.get("outcome")}.get(line["event"])
-    return f"{line['event']} {detail}" if detail else line["event"]
+        detail = {"tool_called": "tool", "turn_outcome": "outcome"}
+        told = [(line["event"], line.get(detail.get(line["event"], ""), "")) for line in lines]
+        return [f"{event} {more}".strip() for event, more in told if event in OF_MISSIONS]
 
 
 def steps(state: ThreadState) -> list[tuple[str, str, str]]:
@@ -111,14 +108,11 @@ def steps(state: ThreadState) -> list[tuple[str, str, str]]:
     return [(step.description, step.status, step.result) for step in state.plan.steps]
 
 
-def asks_back() -> Scripted:
-    return calls(("ask_user", {"question": BACK, "key": "plan", "plan": PLAN}))
-
-
 async def test_after_a_kill_the_mission_continues_and_a_second_one_resets_it(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
-    decisions = [asks_back(), LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]
+    asks_back = calls(("ask_user", {"question": BACK, "key": "plan", "plan": PLAN}))
+    decisions = [asks_back, LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]
 
     def draft(request: Mapping[str, Any]) -> Scripted:
         return OTHER if "How big may a request body be?" in request["messages"][-1]["content"] else GOOD

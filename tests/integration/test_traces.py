@@ -84,14 +84,10 @@ def observation_of(span: ReceivedSpan) -> tuple[Any, ...]:
     return (span.name, span.kind, span["model.name"], span["model.parameters"], usage, span["status_message"])
 
 
-def usage_of(prompt: int, completion: int) -> dict[str, int]:
-    return {"input": prompt, "output": completion, "total": prompt + completion}
-
-
 DECIDING = {"reasoning_effort": "none", "tool_choice": "required"}
 WRITING = {"reasoning_effort": "low", "temperature": 0.3}
 JUDGING = {"response_format": '{"type": "json_object"}', "reasoning_effort": "low", "temperature": 0.0}
-SHORT = usage_of(100, 20)
+SHORT = {"input": 100, "output": 20, "total": 120}
 COUNTED = {
     "input": 360, "input_cached_tokens": 640, "output": 60, "total": 1_060
 }  # fmt: skip

@@ -29,11 +29,6 @@ async def wait_until_connected(opened: LocalWorkspace) -> None:
     await wait_until(lambda: opened.connections == 1, "orion serve is connected", 60)
 
 
-async def answer_text(opened: LocalWorkspace, ts: str, thread: str | None = None) -> str:
-    found = await opened.wait_for(lambda: answers(opened, ts, thread or ts), 60)
-    return text_of(found[0])
-
-
 ANSWERABLE = "How many requests per minute may an API key make? The {word} team asks."
 QUESTIONS = {
     "zebrafinch": ANSWERABLE,
@@ -83,7 +78,13 @@ async def test_no_log_line_has_a_text_or_a_secret(tmp_path: Path) -> None:
         log = tmp_path / "log"
         async with process(["serve", "--mode", "http"], environment, log) as served:
             opened.http.url = f"http://127.0.0.1:{await port_in(log)}/slack/events"
-            assert await post_unsigned(opened.http.url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
+            forged = {"text": ANSWERABLE, "token": "xoxb-forged-badger"}
+            headers = {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=badger"}
+            async with (
+                aiohttp.ClientSession() as attacker,
+                attacker.post(opened.http.url, json=forged, headers=headers) as reply,
+            ):
+                assert reply.status == 401
             turns = await every_ending(opened, log)
             served.send_signal(signal.SIGTERM)
             assert await served.wait() == 0
@@ -112,7 +113,9 @@ async def every_ending(opened: LocalWorkspace, log: Path) -> set[str]:
         for word, question in QUESTIONS.items()
     }
     running = asked.pop("narwhal")
-    shown_for = {word: await answer_text(opened, ts) for word, ts in asked.items()}
+    for ts in asked.values():
+        await opened.wait_for(lambda ts=ts: answers(opened, ts, ts), 60)  # type: ignore[misc]
+    shown_for = {word: text_of(answers(opened, ts, ts)[0]) for word, ts in asked.items()}
     assert "marmoset" in shown_for["ocelot"]
     assert "left out" in shown_for["heliotrope"]
     turns = {turn_of(opened, ts) for ts in asked.values()}
@@ -142,10 +145,3 @@ async def port_in(log: Path) -> int:
 
     await wait_until(is_open, "the pages are open", 60)
     return found[0]
-
-
-async def post_unsigned(url: str, body: Mapping[str, str]) -> int:
-    """Return the status that a client without the signing secret gets."""
-    headers = {"X-Slack-Request-Timestamp": str(int(time.time())), "X-Slack-Signature": "v0=badger"}
-    async with aiohttp.ClientSession() as attacker, attacker.post(url, json=body, headers=headers) as reply:
-        return reply.status

@@ -245,16 +245,13 @@ def _whole(reply: Scripted) -> dict[str, Any]:
         message["refusal"] = reply.refusal
     if reply.calls:
         message["tool_calls"] = [
-            {"id": f"id_{n}", "type": "function", "function": {"name": name, "arguments": _argument_text(arguments)}}
+            {"id": f"id_{n}", "type": "function", "function": {"name": name, "arguments": given}}
             for n, (name, arguments) in enumerate(reply.calls, 1)
+            for given in [arguments if isinstance(arguments, str) else json.dumps(arguments)]
         ]
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
     usage = {"usage": _usage(reply.usage)} if reply.usage else {}
     return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], **usage}
-
-
-def _argument_text(arguments: object) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 def _usage(figures: tuple[int, int]) -> dict[str, int]:

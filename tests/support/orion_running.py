@@ -69,14 +69,9 @@ def posts(workspace: LocalWorkspace, channel: str) -> list[dict[str, Any]]:
 def answers(workspace: LocalWorkspace, ts: str, thread: str, channel: str = CHANNEL) -> list[dict[str, Any]]:
     """The first parts of all answers to this question in its thread."""
     place = None if channel == thread else thread
-    return [m for m in workspace.messages(channel, place) if _is_answer(m, ts)]
-
-
-def _is_answer(message: Mapping[str, Any], ts: str) -> bool:
-    metadata = message.get("metadata") or {}
-    payload = metadata.get("event_payload") or {}
-    ours = metadata.get("event_type") == "orion_answer" and payload.get("question_ts") == ts
-    return ours and payload.get("part", 1) == 1
+    metadata = [(m, m.get("metadata") or {}) for m in workspace.messages(channel, place)]
+    ours = [(m, told["event_payload"]) for m, told in metadata if told.get("event_type") == "orion_answer"]
+    return [m for m, told in ours if told.get("question_ts") == ts and told.get("part", 1) == 1]
 
 
 def text_of(message: Mapping[str, Any]) -> str:

@@ -141,11 +141,6 @@ async def follows(node: Node) -> bool:
     return bool(role) and role[0] in {"slave", "replica"} and role[3] == "connected"
 
 
-async def leads(node: Node) -> bool:
-    role = await node.ask("ROLE")
-    return bool(role) and role[0] == "master"
-
-
 @asynccontextmanager
 async def cluster() -> AsyncIterator[Fleet]:
     """Three primaries with a third of the slots each, and a replica of each. They take some 3 s to agree."""
@@ -256,7 +251,8 @@ async def _has_new_primary(watch: Node, nodes: list[Node], dead: Node) -> bool:
     rows = await watch.ask("SENTINEL", "MASTER", SERVICE) or []
     facts = rows if isinstance(rows, dict) else dict(zip(rows[::2], rows[1::2], strict=True))
     now = await _watched_primary(watch, nodes)
-    return now is not dead and facts.get("flags") == "master" and await leads(now)
+    role = await now.ask("ROLE") or [""]
+    return now is not dead and facts.get("flags") == "master" and role[0] == "master"
 
 
 async def cancellations_lost(redis: Redis, of: int = 200) -> int:

@@ -26,14 +26,10 @@ MEDIAN_FUNCTION = 7
 LARGEST_FOLDER = 14
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
 @cache
 def parse_modules() -> dict[str, tuple[str, list[ast.AST]]]:
     """Each module's text and every node of it."""
-    texts = {name_of(path): path.read_text(encoding="utf-8") for path in SOURCES}
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in SOURCES}
     return {name: (text, list(ast.walk(ast.parse(text)))) for name, text in texts.items()}
 
 

@@ -103,7 +103,10 @@ async def crowd(folder: Path, dice: random.Random, what: Crowd) -> Found:
     ):
         channels = _channels(busy, what.channels)
         started = await _open(busy, slack, what.workers)
-        await _warmed_up(busy, quiet)
+        for at in (busy, quiet):  # lookups of people and channels are not measured here
+            at.ask(DIRECT)
+            at.ask(CHANNELS[0])
+        await patiently(lambda: _all_answered(busy) and _all_answered(quiet), 30)
         async with asyncio.TaskGroup() as group:
             others = group.create_task(_others(busy, quiet, what))
             for _ in range(what.mentions):
@@ -130,14 +133,6 @@ def _channels(at: Scene, number: int) -> Sequence[str]:
     return [channel for channel in known if channel.startswith("C")][:number]
 
 
-async def _warmed_up(*scenes: Scene) -> None:
-    """Look up people and channels beforehand, because these lookups are not measured here."""
-    for at in scenes:
-        at.ask(DIRECT)
-        at.ask(CHANNELS[0])
-    await patiently(lambda: all(map(_all_answered, scenes)), 30)
-
-
 async def _others(busy: Scene, quiet: Scene, what: Crowd) -> tuple[list[float], list[float]]:
     """Ask by direct message and in the other workspace, again and again."""
     until = asyncio.get_running_loop().time() + max(what.seconds, what.others_for_s)
@@ -146,13 +141,9 @@ async def _others(busy: Scene, quiet: Scene, what: Crowd) -> tuple[list[float], 
         await asyncio.sleep(what.others_s)
         asked += [(busy, busy.ask(DIRECT)), (quiet, quiet.ask(CHANNELS[0]))]
     await patiently(lambda: all(is_answered(at.workspace, one) for at, one in asked), what.patience_s)
-    waits = [(at, _waiting_s(at, one)) for at, one in asked]
+    posts = [(at, one, first_parts(at.workspace, one)) for at, one in asked]
+    waits = [(at, float(found[0]["ts"]) - float(one.ts) if found else float("inf")) for at, one, found in posts]
     return [s for at, s in waits if at is busy], [s for at, s in waits if at is quiet]
-
-
-def _waiting_s(at: Scene, asked: Asked) -> float:
-    posts = first_parts(at.workspace, asked)
-    return float(posts[0]["ts"]) - float(asked.ts) if posts else float("inf")
 
 
 def _all_answered(at: Scene) -> bool:

@@ -73,7 +73,7 @@ async def read_ledger(scene: Scene) -> Ledger:
     reversed_ = [
         f"out of order: {later} was answered before {earlier}"
         for earlier, later in reversals
-        if not _late(earlier, later, stored)
+        if not stored.get(earlier, 0.0) > stored.get(later, float("inf"))  # else Slack delivered it late
     ]
     memories = await _wrong_memories(scene, threads)
     overlaps = at_once(scene.crew)
@@ -112,11 +112,6 @@ def _times_stored(lines: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[str
         if line["event"] == "turn_started":
             times.setdefault(str(line["message_id"]).partition("/")[0], line["t"] - line["waited_s"])
     return times
-
-
-def _late(earlier: str, later: str, stored: Mapping[str, float]) -> bool:
-    """Return True if Slack delivered the earlier question after the later one, because it was not accepted at first."""
-    return earlier in stored and later in stored and stored[earlier] > stored[later]
 
 
 def left_behind(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:

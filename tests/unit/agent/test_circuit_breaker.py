@@ -12,18 +12,13 @@ from agent.circuit_breaker import MAX_RETRY_AFTER_S, PROBE_WAIT_S, CircuitBreake
 from tests.support.clock import Clock
 
 
-def open_breaker(clock: Clock) -> CircuitBreaker:
-    breaker = CircuitBreaker("model", failures=2, first_pause_s=5, max_pause_s=15, clock=clock)
-    breaker.record_failure()
-    assert breaker.wait_s() == 0
-    breaker.record_failure()
-    return breaker
-
-
 def test_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
     clock = Clock()
     with capture_logs() as lines:
-        breaker = open_breaker(clock)
+        breaker = CircuitBreaker("model", failures=2, first_pause_s=5, max_pause_s=15, clock=clock)
+        breaker.record_failure()
+        assert breaker.wait_s() == 0
+        breaker.record_failure()
         for pause in (5, 10, 15, 15):
             assert breaker.wait_s() == pause
             breaker.record_failure()

@@ -1,5 +1,6 @@
 """Texts that attack a reader or a workspace: none goes out, as a post or in a stream, with sources or as a question."""
 
+from itertools import product
 from typing import get_args
 
 import pytest
@@ -14,15 +15,6 @@ SOURCE = Source(
     url="https://docs.acme.test/deploy",
     text="Deploy from the console. Clone ssh://git@acme.test/repo. Ask in #help (https://acme.slack.test/archives/C0HELP).",
 )
-
-
-def drafts(text: str) -> list[Draft]:
-    """The text as an answer with sources, and as a question back, each as a post and in a stream."""
-    return [
-        Draft(text=text, sources=sources, unsourced=not sources, dialect=dialect)
-        for sources in ((SOURCE,), ())
-        for dialect in DIALECTS
-    ]
 
 
 def test_a_source_address_of_another_scheme_is_shown_as_code() -> None:
@@ -102,7 +94,8 @@ def test_a_serialised_answer_is_unwrapped(written: str) -> None:
      '{"answer": "It is open.", "why": "It is day."}', '["It is open [1].', 'answer = """It is open [1].'],
 )  # fmt: skip
 def test_a_serialised_value_without_one_text_is_an_error(written: str) -> None:
-    for draft in drafts(written):
+    for sources, dialect in product(((SOURCE,), ()), DIALECTS):
+        draft = Draft(text=written, sources=sources, unsourced=not sources, dialect=dialect)
         assert "mrkdwn" in [error.rule for error in check(draft).errors]
 
 

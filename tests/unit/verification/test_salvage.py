@@ -114,10 +114,6 @@ def words(text: str) -> set[str]:
     return set(re.sub(r"(?m)^\s*[0-9]+\.", "", text).casefold().split())
 
 
-def shape(text: str) -> list[tuple[str, str]]:
-    return [(part.kind, text[part.start : part.end].strip()) for part in outline(text)]
-
-
 def test_a_text_is_split_into_its_parts() -> None:
     for text, parts in [
         ("", []),
@@ -138,7 +134,7 @@ def test_a_text_is_split_into_its_parts() -> None:
         ),
         ("```\n--\na\n```", [("fence", "```\n--\na\n```")]),
     ]:
-        assert shape(text) == parts
+        assert [(part.kind, text[part.start : part.end].strip()) for part in outline(text)] == parts
 
 
 def test_the_depth_and_number_of_list_items_are_read() -> None:

@@ -1,5 +1,6 @@
 """An answer as Slack messages: whole, in order and inside the limits."""
 
+import html
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -93,12 +94,8 @@ def test_the_badge_says_how_far_the_answer_was_verified(
     assert ("orion_trust", "Why trust this?") in controls(post) or language
 
 
-def table_chunk(*rows: str) -> str:
-    return "```\n" + "\n".join([rows[0], "-" * 6 + "-+-" + "-" * 8, *rows[1:]]) + "\n```"
-
-
 def test_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
-    drawn = table_chunk("Region | Limit", "EU &amp; UK | 600 [1]", "US     |")
+    drawn = "```\nRegion | Limit\n-------+---------\nEU &amp; UK | 600 [1]\nUS     |\n```"
     (post,) = render_answer(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
     lead, table, between, listed, *_ = post.blocks
     assert (block_text(lead), block_text(between)) == ("Limits:", "Or by plan:")
@@ -223,13 +220,11 @@ def leaves(block: Block) -> Iterator[dict[str, Any]]:
 def visible_words(block: Block) -> list[str]:
     """The words that a reader sees, without marks, bullets and numbers of items."""
     parts = [
-        "".join(one["text"] for one in leaves(item)) for element in block["elements"] for item in items_of(element)
+        "".join(one["text"] for one in leaves(item))
+        for element in block["elements"]
+        for item in (element["elements"] if element["type"] == "rich_text_list" else [element])
     ]
     return bare("\n".join(parts))
-
-
-def items_of(element: Block) -> list[Block]:
-    return element["elements"] if element["type"] == "rich_text_list" else [element]
 
 
 def bare(text: str) -> list[str]:
@@ -243,21 +238,14 @@ def test_words_links_and_code_are_those_of_the_chunk(draft: str) -> None:
     for chunk in split_chunks(text, CITED_SOURCES):
         found = list(leaves(block := rich_text(chunk)))
         assert visible_words(block) == bare(strip_mrkdwn(chunk))
-        targets = {token[0][1:-1].partition("|")[0] for token in TOKEN.finditer(chunk) if is_outside_code(chunk, token)}
+        outside = {s.start for s in segments(chunk) if s.kind == "token"}
+        targets = {token[0][1:-1].partition("|")[0] for token in TOKEN.finditer(chunk) if token.start() in outside}
         assert {one["url"] for one in found if one["type"] == "link"} == {url.replace("&amp;", "&") for url in targets}
         code = [chunk[s.start : s.end].strip("`") for s in segments(chunk) if s.kind == "code"]
         code += [chunk[fence.body : fence.body_end].strip("\n") for fence in fences(chunk)]
         inside = [one["text"] for one in found if one.get("style", {}).get("code")]
         inside += [leaf["text"] for one in block["elements"] if "preformatted" in one["type"] for leaf in leaves(one)]
-        assert sorted(inside) == sorted(filter(None, map(unescape, code)))
-
-
-def is_outside_code(chunk: str, token: re.Match[str]) -> bool:
-    return any(s.kind == "token" and s.start == token.start() for s in segments(chunk))
-
-
-def unescape(text: str) -> str:
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        assert sorted(inside) == sorted(filter(None, map(html.unescape, code)))
 
 
 def lists(chunk: str) -> list[tuple[str, int, int, list[str]]]:

@@ -154,16 +154,14 @@ async def test_a_placeholder_is_deleted_by_its_ts_if_the_conversation_cannot_be_
 TURNS = ("", "one", "two")
 
 
-def in_order(found: list[Posted]) -> list[Posted]:
-    return sorted(found, key=lambda posted: (posted.part, float(posted.ts)))
-
-
 posted = st.builds(
     Posted, ts=st.integers(1, 99).map(str), turn_id=st.sampled_from(TURNS), part=st.integers(1, 3),
     placeholder=st.booleans(),
 )  # fmt: skip
 notices = st.builds(Posted, ts=st.integers(1, 99).map(str), about=st.sampled_from(["paused", "asked"]))
-threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(in_order)
+threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(
+    lambda found: sorted(found, key=lambda posted: (posted.part, float(posted.ts)))
+)
 
 
 @given(threads, st.sampled_from(TURNS))

@@ -185,12 +185,6 @@ def stores_over(redis: Redis) -> Stores:
     return Stores(redis, Mailbox(redis))
 
 
-async def served_at(redis: Redis, place: ThreadKey) -> None:
-    async with redis.pipeline() as pipe:
-        Served(redis).record(pipe, place)
-        await pipe.execute()
-
-
 class Deaf:
     async def ready(self) -> bool:
         return False
@@ -207,7 +201,9 @@ PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
 async def test_a_deleted_channel_is_forgotten_and_an_outage_of_slack_defers_the_catch_up(
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
-    await served_at(redis_client, PLACE)
+    async with redis_client.pipeline() as pipe:
+        Served(redis_client).record(pipe, PLACE)
+        await pipe.execute()
     workspaces = nowhere(DeliveryFailed(reason, permanent=permanent))
     catching_up = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces)
     away = time.time() - MIN_ABSENCE_S

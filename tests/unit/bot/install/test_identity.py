@@ -12,7 +12,6 @@ from bot.errors import WrongUse
 from bot.install.identity import Identity, find_prefix, identify, join_redis, list_orions, recall_identity
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
-from bot.settings import Settings
 from bot.stores.stores import Served
 from tests.support.orion_running import settings_in
 
@@ -98,7 +97,8 @@ async def test_a_token_identifies_its_orion_while_slack_is_down(
 ) -> None:
     workspace = LocalWorkspace(scopes=("chat:write",))
     await workspace.start()
-    settings = signed_in(tmp_path, redis_url, workspace)
+    slack = {"slack_api_url": workspace.api_url, "slack_bot_token": SecretStr(workspace.bot_token)}
+    settings = settings_in(tmp_path, redis_url, **slack)
     with capture_logs() as log:
         identity = await identify(settings)
     assert "app_mentions:read" in log[0]["scopes"], "the start names what doctor names"
@@ -110,10 +110,6 @@ async def test_a_token_identifies_its_orion_while_slack_is_down(
     recalled = await recall_identity(redis_client, settings)
     assert recalled is not None
     assert recalled.prefix == identity.prefix == await find_prefix(redis_client, settings)
-
-
-def signed_in(home: Path, redis_url: str, workspace: LocalWorkspace) -> Settings:
-    return settings_in(home, redis_url, slack_api_url=workspace.api_url, slack_bot_token=SecretStr(workspace.bot_token))
 
 
 @pytest.mark.parametrize(

@@ -114,14 +114,6 @@ async def pid_of(redis: Redis) -> int:
     return int((await redis.info("server"))["process_id"])
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Path]:
     """A home folder. A server that a failed test left in it is ended by a last client."""
@@ -151,7 +143,7 @@ async def test_one_server_per_home_and_only_the_last_leaver_ends_it(home: Path) 
             assert reported_pid(process) == pid
             process.communicate()
         assert await first.get("users") == "1"
-    await wait_until(lambda: not alive(pid), "the server is gone")
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the server is gone")
 
 
 async def test_several_processes_at_once_start_one_server(home: Path) -> None:

@@ -21,10 +21,6 @@ from verification.markup.mrkdwn import repair
 from verification.markup.scanner import code_spans, fences, segments
 
 
-def kinds(text: str) -> list[tuple[str, str]]:
-    return [(line.kind, text[line.content : line.end]) for line in lines(text) if line.kind != "blank"]
-
-
 def test_a_text_is_split_into_its_lines() -> None:
     for text, expected in [
         ("*Title* [1]\nText", [("heading", "*Title* [1]"), ("text", "Text")]),
@@ -38,7 +34,8 @@ def test_a_text_is_split_into_its_lines() -> None:
             [("frame", "```"), ("head", "a | b"), ("rule", "--+--"), ("row", "1 | 2"), ("frame", "```")],
         ),
     ]:
-        assert kinds(text) == expected
+        found = [(line.kind, text[line.content : line.end]) for line in lines(text) if line.kind != "blank"]
+        assert found == expected
 
 
 def test_a_citation_after_the_colon_changes_nothing() -> None:

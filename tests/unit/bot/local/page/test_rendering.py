@@ -27,10 +27,6 @@ ALLOWED = {
 # fmt: on
 
 
-def inline(text: str) -> str:
-    return mrkdwn_html(text, NAMES).removeprefix('<div class="line">').removesuffix("</div>")
-
-
 @pytest.mark.parametrize(
     ("text", "html"),
     [
@@ -62,7 +58,7 @@ def inline(text: str) -> str:
     ],
 )
 def test_mrkdwn_looks_as_in_slack(text: str, html: str) -> None:
-    assert inline(text) == html
+    assert mrkdwn_html(text, NAMES).removeprefix('<div class="line">').removesuffix("</div>") == html
 
 
 def test_fences_quotes_bullets_and_gaps_are_recognised() -> None:
