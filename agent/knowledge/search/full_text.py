@@ -1,9 +1,8 @@
 """Full-text search: the words that an index stores and looks up, their ranking by BM25F, and what a hit expands to.
 
 Stored words are stems, pairs of an identifier's parts and pairs of characters, each with its weight in the passage. Any
-change to the stored words needs a new version of the indexes. A hit expands to its section and what is around it, as
-a basis for an answer. Texts stay as in the document; headings that the passages lack are put
-back.
+change to the stored words needs a new version of the indexes. A hit expands to its section and what is around it, as a
+basis for an answer. Texts stay as in the document; headings that the passages lack are put back.
 """
 
 from __future__ import annotations
