@@ -305,7 +305,7 @@ class TeamServices:
         Two workers had it, and the slower one may still post, or Slack may still begin a stream for it.
         """
         recheck = Recheck(place=job.place, question_ts=job.incoming.ts)
-        key = f"settle:{job.claimed.id}:{job.claimed.fence.token}"
+        key = f"recheck:{job.claimed.id}:{job.claimed.fence.token}"
         with suppress(RedisError):  # the next worker adds it
             await self.stores.mailbox.enqueue(recheck.thread, recheck.to_json(), event_ids=[key])
 
