@@ -56,7 +56,7 @@ def join_emphasis(markdown: str) -> str:
 
 
 def _is_letter(char: str) -> bool:
-    """Return True if the character is no blank, punctuation or symbol (CommonMark, 6.2)."""
+    """Return True if the character is neither a blank nor punctuation nor a symbol (CommonMark, 6.2)."""
     return bool(char.strip()) and unicodedata.category(char)[0] not in "PS"
 
 

@@ -217,7 +217,7 @@ class Flow:
         services, turn_id = self.answering.services, incoming.turn_id
         if claimed.tries > 1:  # the worker of an earlier try may have been killed
             await services.stores.budgets.release(turn_id, incoming)
-        if claimed.waited_s > ACCESS_TTL_S:  # its channel may be shared with another organisation by now
+        if claimed.waited_s > ACCESS_TTL_S:  # since then its channel may have been shared with another organisation
             incoming = replace(incoming, vouched=False)
         facts = await read_facts(services.stores, incoming, turn_id, claimed.id)
         if incoming.costs_tokens:  # the time of a pause does not count as an outage

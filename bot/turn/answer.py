@@ -140,7 +140,7 @@ class Answering:
                 job.place, ts, job.lease.require, posted=state.posted.get(ts, ())
             )
         except DeliveryFailed as failure:
-            if failure.reason != "thread_not_found":  # an answer would have opened the thread, so there is no answer
+            if failure.reason != "thread_not_found":  # an answer would have opened the thread
                 raise
 
     async def _thread_language(self, job: Job) -> str | None:
