@@ -75,9 +75,9 @@ class Basis:
             return ()
 
         def supports(evidence: Evidence) -> bool:
-            has_words = len(claim.stems & evidence.stems) >= _MIN_WORD_SHARE * len(claim.stems)
-            is_right = evidence.same_language and has_words and next(self.findings_against(evidence), None) is None
-            return is_right and score(evidence) >= SUPPORTED
+            if not evidence.same_language or len(claim.stems & evidence.stems) < _MIN_WORD_SHARE * len(claim.stems):
+                return False
+            return next(self.findings_against(evidence), None) is None and score(evidence) >= SUPPORTED
 
         return tuple(each for each in self.sources if each not in but and supports(self.evidence_for(claim, (each,))))
 

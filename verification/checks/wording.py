@@ -150,7 +150,8 @@ def _is_surely_another(evidence: Evidence, hit: Hit, names: frozenset[str], run:
     if opens or any(value.start <= start < value.end for value in values):
         return False
     if not stems & evidence.stems:
-        initials = " ".join(cited.passage.initials for cited in evidence.cited)
+        words = (word for cited in evidence.cited for word in cited.passage.terms)
+        initials = "".join(word.word[0] if word.capital else " " for word in words)
         return run[0].word not in initials  # LA is the same as Los Angeles
     rest = claim.stems - names
     if not names <= stems or len(rest) < _MIN_SHARED_WORDS or len(rest & hit.stems) < _MIN_SHARE_OF_REST * len(rest):

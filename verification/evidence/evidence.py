@@ -6,11 +6,12 @@ It is for ranking and measuring; no claim fails because of it.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from propcache.api import cached_property
 
-from verification.evidence.passages import PREFIX, Passage, prefixes, union_of
+from verification.evidence.passages import Passage, union_of
 from verification.text.language import Term, normalise_text, terms, words_by_language
 from verification.values.identifiers import is_whole_word_in
 
@@ -23,6 +24,7 @@ SUPPORTED = 0.43
 """The default score from which a claim counts as supported (balanced accuracy, no judge)."""
 
 _ACROSS_LANGUAGES = 0.75  # then words prove nothing: the claim is neither supported nor in doubt
+_PREFIX = 5  # letters: longer stems with the same beginning are probably the same word
 _PREFIX_WEIGHT = 0.8  # weight of a word that only begins like a word of the source
 _WINDOW = 3  # number of sentences that count as one place
 _MAX_CLOSE_HITS = 2  # number of hits whose surroundings are searched
@@ -121,11 +123,6 @@ class Evidence:
         return union_of([cited.passage.words for cited in self.cited])
 
     @cached_property
-    def prefixes(self) -> frozenset[str]:
-        """The first letters of each longer stem of the cited sources."""
-        return union_of([cited.passage.prefixes for cited in self.cited])
-
-    @cached_property
     def hits(self) -> tuple[Hit, ...]:
         """The sentences that share most words with the claim, best first, at most ``MAX_HITS`` of them."""
         claim_stems = self.claim.stems
@@ -212,19 +209,24 @@ def _word_overlap(evidence: Evidence) -> float:
     if not stems:
         return 1.0
     known = evidence.stems
-    overall = _share(stems, known, evidence.prefixes)
-    worst = min(_share(sentence, known, evidence.prefixes) for sentence in evidence.claim.sentence_stems if sentence)
+    overall = _share(stems, known)
+    worst = min(_share(sentence, known) for sentence in evidence.claim.sentence_stems if sentence)
     nearest = 0.0
     for hit in evidence.hits[:_MAX_CLOSE_HITS]:
         around = hit.source.passage.sentence_stems
         for first in range(max(0, hit.place - _WINDOW + 1), hit.place + 1):  # each run of sentences around the hit
-            window = union_of(around[first : first + _WINDOW])
-            nearest = max(nearest, _share(stems, window, prefixes(window)))
-    absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in evidence.prefixes)
+            nearest = max(nearest, _share(stems, union_of(around[first : first + _WINDOW])))
+    absent = sum(1 for name in evidence.claim.capitals - known if name[:_PREFIX] not in _prefixes(known))
     return (overall + 2 * worst + nearest) / 4 - _PER_NAME * min(_MAX_NAMES, absent)
 
 
-def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) -> float:
+def _share(stems: frozenset[str], known: frozenset[str]) -> float:
     """The share of known stems. A stem that begins like a known one counts nearly as much."""
-    begun = sum(1 for stem in stems - known if stem[:PREFIX] in alike)
+    alike = _prefixes(known)
+    begun = sum(1 for stem in stems - known if stem[:_PREFIX] in alike)
     return (len(stems & known) + _PREFIX_WEIGHT * begun) / len(stems)
+
+
+@lru_cache(maxsize=256)  # all claims are compared with the same sources
+def _prefixes(stems: frozenset[str]) -> frozenset[str]:
+    return frozenset([stem[:_PREFIX] for stem in stems if len(stem) >= _PREFIX])

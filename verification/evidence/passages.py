@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -25,7 +25,6 @@ _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 # Character by character: Unicode's NFKC would change lengths, and spans refer to the original text.
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
-PREFIX = 5
 _MAX_STRETCH = 2_000  # letters: the splitter is quadratic in some lines
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx"
@@ -103,19 +102,9 @@ class Passage:
         return frozenset(chain.from_iterable(self.sentence_words))
 
     @cached_property
-    def prefixes(self) -> frozenset[str]:
-        """The first letters of the longer stems."""
-        return prefixes(self.stems)
-
-    @cached_property
     def capitals(self) -> frozenset[str]:
         """The stems of the words with a capital."""
         return frozenset(term.stem for term in self.terms if term.capital and term.stem)
-
-    @cached_property
-    def initials(self) -> str:
-        """The first letters of capitalised words in order, with a space for every other word."""
-        return "".join(word.word[0] if word.capital else " " for word in self.terms)
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -203,13 +192,11 @@ def _boundaries(line: str, language: str) -> list[int]:
 
 def _split_line(line: str, language: str) -> list[str]:
     """Split a line into sentences, one limited stretch at a time, because the splitter is quadratic for some texts."""
-    if len(line) <= _MAX_STRETCH:
-        return sentencex.segment(language, line)  # type: ignore[no-any-return]  # a list of strings
     pieces: list[str] = []
-    start = 0
-    while start < len(line):
+    start, size = 0, len(line)
+    while start < size:
         end = start + _MAX_STRETCH
-        if end < len(line):
+        if end < size:
             end = max(line.rfind(" ", start, end), line.rfind("。", start, end)) + 1 or end
         pieces += sentencex.segment(language, line[start:end])
         start = end
@@ -243,8 +230,3 @@ def analyse(text: str, language: str | None = None) -> Passage:
     if "[" in text:
         text = ANY_CITATION.sub(lambda match: " " * len(match.group()), text)
     return Passage(text=text, given_language=language)
-
-
-def prefixes(stems: Iterable[str]) -> frozenset[str]:
-    """The first letters of the longer stems. Stems with the same beginning are probably the same word."""
-    return frozenset([stem[:PREFIX] for stem in stems if len(stem) >= PREFIX])

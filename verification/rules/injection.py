@@ -144,9 +144,11 @@ def _is_strong(bare: str) -> bool:
     """Return True if a sentence, without its quotes, is an unconditional order to forget the rules."""
     if compile_pattern(_MARKER).search(bare) or compile_pattern("{overrides_unparted}").search(bare):
         return True
-    imperative, condition = compile_pattern(_IMPERATIVE), compile_pattern(_CONDITION)
-    orders = (each for each in compile_pattern(_STRONG).finditer(bare) if not condition.search(bare[each.end() :]))
-    return any(imperative.search(bare[: order.start()].strip()) for order in orders)
+    return any(
+        compile_pattern(_IMPERATIVE).search(bare[: match.start()].strip())
+        and not compile_pattern(_CONDITION).search(bare[match.end() :])
+        for match in compile_pattern(_STRONG).finditer(bare)
+    )
 
 
 def _repeated_orders(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:

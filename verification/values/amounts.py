@@ -27,7 +27,7 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
         return _is_same_rate(claimed, claimed.period, other, other.period)
     if claimed.unit is None or other.unit is None:
         parts = [part for part in other.readings if 0 < part < 1] if claimed.unit == _PERCENT else []
-        if any(is_share(claimed.readings[0], 100 * part) for part in parts):
+        if parts and any(is_share(claimed.readings[0], 100 * part) for part in parts):
             return True  # 33 % for 1/3, 50 % for 0.5
         is_close = any(_is_close(claimed, *pair) for pair in product(claimed.readings, other.readings))
         return is_close and not _counts_other_things(claimed, other)
