@@ -79,13 +79,12 @@ def _parts(text: str, block: list[TextLine], number: int) -> Iterator[Part]:
     if kind == "text" or (kind == "rule" and len(block) == 1):
         first = block[0].start
         paragraph = clean_text(text[first : block[-1].end]).replace("\n", " ")
-        sentences: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for start, end in cited_sentence_spans(paragraph):
-            joins = sentences and _ONLY_CITES.fullmatch(paragraph, start, end)
-            sentences.append((sentences.pop()[0] if joins else start, end))
-        for start, end in sentences:
-            introduces = ends_in_colon(paragraph[start:end])
-            yield Part(first + start, first + end, "sentence", number, introduces)
+            joins = spans and _ONLY_CITES.fullmatch(paragraph, start, end)
+            spans.append((spans.pop()[0] if joins else start, end))
+        for start, end in spans:
+            yield Part(first + start, first + end, "sentence", number, ends_in_colon(paragraph[start:end]))
     elif kind == "item":  # with its continuation lines
         starts = [at for at, line in enumerate(block) if line.kind == "item"]
         for first, last in pairwise([*starts, len(block)]):

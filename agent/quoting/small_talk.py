@@ -1,17 +1,16 @@
 """Classifies a message before any search: small talk, a request for the list of documents, or a question.
 
-The words, and the few lines that the engine says itself, are in ``phrases.toml``, one table per language. The lines
+The words, and the few lines that the engine says itself, are in ``small_talk.toml``, one table per language. The lines
 make no claims: they end in a colon, greet or ask.
 """
 
 import re
-import tomllib
 from functools import cache
-from importlib import resources
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from agent.knowledge.search.full_text import subject_tokens
 from agent.thread.conversation import ThreadMessage
+from verification.text.language import load_table
 from verification.text.language import words_by_language as listed_words
 
 Line = Literal["quoted", "also", "part", "also_part", "hello", "welcome", "unclear"]
@@ -30,7 +29,7 @@ MAX_FEW_WORDS: Final = 2  # a message with more subject words does not need an e
 
 def phrase(name: Line, language: str | None, *, title: str = "") -> str:
     """Return one line in a language, or in English if it does not exist in that language."""
-    table = _tables().get(language or "en", _tables()["en"])
+    table = load_table(__file__).get(language or "en", load_table(__file__)["en"])
     return str(table[name]).format(title=" ".join(_MARKUP.sub(" ", title).split()))
 
 
@@ -46,7 +45,7 @@ def small_talk_reply(message: str) -> str:
         return ""
     if language := asks_about_orion(message):
         return phrase("hello", language)
-    for language in _tables():
+    for language in load_table(__file__):
         said = set(words)
         kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
         if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no subject word
@@ -60,13 +59,13 @@ def small_talk_reply(message: str) -> str:
 def asks_about_orion(message: str) -> str:
     """Return the language of a message that only asks what Orion is and can do; an empty text for other messages."""
     words = " ".join(_words(message))
-    return next((language for language, table in _tables().items() if words in table["about"]), "")
+    return next((language for language, table in load_table(__file__).items() if words in table["about"]), "")
 
 
 def asks_for_documents(message: str) -> bool:
     """Return True if a message only asks for the list of documents."""
     words = set(_words(message))
-    for language in _tables():
+    for language in load_table(__file__):
         nouns = _word_set(language, "documents")
         subjects = words - listed_words("function_words").get(language, frozenset())
         if subjects & nouns and subjects <= nouns | _word_set(language, "listing"):
@@ -113,9 +112,4 @@ def _words(message: str) -> list[str]:
 
 @cache
 def _word_set(language: str, kind: str) -> frozenset[str]:
-    return frozenset(str(_tables()[language].get(kind, "")).split())
-
-
-@cache
-def _tables() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(resources.files("agent.quoting").joinpath("phrases.toml").read_text(encoding="utf-8"))
+    return frozenset(str(load_table(__file__)[language].get(kind, "")).split())
