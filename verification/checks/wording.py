@@ -70,22 +70,21 @@ def _is_quoted_from(passages: Sequence[Passage], parts: Sequence[str]) -> bool:
 
 def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere: bool) -> Finding:
     altered = _closest_passage(evidence, words)
-    language = evidence.claim.language
-    negations = listed("negations").get(language or "en", frozenset())
-    # Do the two differ only in small words ("they are", "they're")?
-    mine, theirs = (
-        [term.stem or term.word for term in terms(part, language) if term.stem or term.word in negations]
-        for part in (words, altered[1] if altered else "")
-    )
-    loose = altered is not None and mine == theirs and len(mine) > 1
-    if altered:
-        source, original = altered
-        detail = f"source [{source}] has it as: {original}"
-        remedy = f"Quote source [{source}] word for word ({original}), or say it without quotation marks."
-    else:
+    if altered is None:
         detail = f"these words are not in {evidence.name_sources()}"
         remedy = "Quote only what the source says word for word, or say it without quotation marks."
-    certainty: Certainty = "doubtful" if loose else "certain" if altered and not elsewhere else "unfounded"
+        return Finding(span=span, detail=detail, remedy=remedy, certainty="unfounded")
+    source, original = altered
+    negations = listed("negations").get(evidence.claim.language or "en", frozenset())
+    mine, theirs = (
+        [term.stem or term.word for term in terms(part, evidence.claim.language) if term.stem or term.word in negations]
+        for part in (words, original)
+    )
+    certainty: Certainty = "unfounded" if elsewhere else "certain"
+    if mine == theirs and len(mine) > 1:  # they differ only in small words ("they are", "they're")
+        certainty = "doubtful"
+    detail = f"source [{source}] has it as: {original}"
+    remedy = f"Quote source [{source}] word for word ({original}), or say it without quotation marks."
     return Finding(span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
