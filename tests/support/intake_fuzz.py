@@ -48,18 +48,13 @@ def payloads(count: int, seed: int) -> Iterator[tuple[object, ThreadMode, Access
 
 
 def _envelope(dice: random.Random) -> Json:
-    channel, kind = dice.choice(CHANNELS)
-    shape = dice.choice(
-        (_plain_message, _plain_message, _plain_message, _mention, _edit, _deletion, _stop, _other_event)
-    )
-    event = shape(dice, channel, kind)
     return {
         "type": "event_callback",
         "team_id": "T1",
         "event_id": f"Ev{dice.randrange(10**6)}",
         "authorizations": dice.choice(([{"team_id": "T1", "user_id": "UORION"}], [], None, [{"team_id": "T2"}])),
         "is_ext_shared_channel": dice.choice((False, False, False, None)),
-        "event": event,
+        "event": _event(dice),
     }
 
 
@@ -72,43 +67,27 @@ def _message(dice: random.Random) -> Json:
     return made
 
 
-def _plain_message(dice: random.Random, channel: str, kind: str | None) -> Json:
-    event = {"type": "message", "channel": channel, "event_ts": "1700000009.1", **_message(dice)}
-    if kind:
-        event["channel_type"] = kind
+def _event(dice: random.Random) -> Json:
+    """A message, a mention, an edit, a deletion, a stop, or an event that Orion does not know."""
+    channel, kind = dice.choice(CHANNELS)
+    here = {"channel": channel, "event_ts": "1700000009.1"}
+    typed = {"type": "message", **here, **({"channel_type": kind} if kind else {})}
+    plain, now, before = {**typed, **_message(dice)}, _message(dice), _message(dice)
     if subtype := dice.choice(SUBTYPES):
-        event["subtype"] = subtype
-    return event
-
-
-def _mention(dice: random.Random, channel: str, kind: str | None) -> Json:
-    return {"type": "app_mention", "channel": channel, "event_ts": "1700000009.1", **_message(dice)}
-
-
-def _edit(dice: random.Random, channel: str, kind: str | None) -> Json:
-    now, before = _message(dice), _message(dice)
+        plain["subtype"] = subtype
+    mention = {"type": "app_mention", **here, **now}
+    stop = {"type": "agent_session_stopped", **here, "thread_ts": "1700000000.1", "user": dice.choice(USERS)}
     before |= {name: now[name] for name in ("user", "ts") if dice.random() < 0.9}
     if dice.random() < 0.7:
         now["edited"] = {"user": now["user"], "ts": "1700000010.000000"}
     if dice.random() < 0.1:
         now["subtype"] = dice.choice(("tombstone", "bot_message"))
-    event = {"type": "message", "subtype": "message_changed", "channel": channel, "ts": "1700000011.1"}
-    return {**event, **({"channel_type": kind} if kind else {}), "message": now, "previous_message": before}
-
-
-def _deletion(dice: random.Random, channel: str, kind: str | None) -> Json:
-    event = {"type": "message", "subtype": "message_deleted", "channel": channel, "deleted_ts": "1700000000.1"}
-    return {**event, **({"channel_type": kind} if kind else {}), "previous_message": _message(dice)}
-
-
-def _stop(dice: random.Random, channel: str, kind: str | None) -> Json:
-    stop = {"type": "agent_session_stopped", "channel": channel, "thread_ts": "1700000000.1", "event_ts": "1.2"}
-    return {**stop, "user": dice.choice(USERS)}
-
-
-def _other_event(dice: random.Random, channel: str, kind: str | None) -> Json:
+    changed = {**typed, "previous_message": before}
+    edit = {**changed, "subtype": "message_changed", "ts": "1700000011.1", "message": now}
+    deletion = {**changed, "subtype": "message_deleted", "deleted_ts": "1700000000.1"}
     names = ("reaction_added", "team_join", "link_shared", "member_joined_channel", "", "app_mention ", "MESSAGE")
-    return {**_plain_message(dice, channel, kind), "type": dice.choice(names)}
+    other = {**plain, "type": dice.choice(names)}
+    return dice.choice((plain, plain, plain, mention, edit, deletion, stop, other))
 
 
 def _damage(value: object, dice: random.Random) -> None:

@@ -17,13 +17,13 @@ from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import RETRYABLE, DecideContext, Decision, ServerAddress
-from agent.outcome import Answered, Failed
+from agent.outcome import Answered, Failed, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.settings import Settings
-from bot.turn.engine import RESERVED, mcp_servers, open_engine, open_tools
+from bot.turn.engine import RESERVED, Engine, mcp_servers, open_engine, open_tools
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
 from tests.support.orion_running import settings_in
@@ -36,12 +36,16 @@ def docs_in(folder: Path, text: str = LIMITS) -> Path:
     return folder
 
 
+async def run(engine: Engine, text: str = QUESTION) -> TurnOutcome:
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=text, ts="1")
+    return (await engine.run(question, ThreadState(), emit=lambda _: None))[0]
+
+
 async def test_the_engine_answers_from_its_documents(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", docs=(docs_in(tmp_path / "docs"),), docs_url="https://wiki.example")
-    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     async with open_engine(settings, corpus_of(settings)) as engine:
         assert engine.report.added == 1
-        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+        outcome = await run(engine)
     assert isinstance(outcome, Answered)
     assert outcome.answer.sources[0].url.startswith("https://wiki.example/limits.md")
 
@@ -56,7 +60,6 @@ class Hesitant(OpenAIModel):
 
 async def test_a_model_that_is_back_gets_a_single_call_first(tmp_path: Path) -> None:
     """A draft beside the decision would take the one call that may find out, and stop with the refused decision."""
-    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     draft = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
     async with ScriptedOpenAI(decisions=(RESPOND,), drafts=(draft,)) as server:
         settings = settings_in(
@@ -69,7 +72,7 @@ async def test_a_model_that_is_back_gets_a_single_call_first(tmp_path: Path) -> 
             await asyncio.sleep(0.01)
             assert engine.breaker.is_open
             model = Hesitant(address=ServerAddress(base_url=server.url), model="m", breaker=engine.breaker)
-            outcome, _ = await replace(engine, model=model).run(question, ThreadState(), emit=lambda _: None)
+            outcome = await run(replace(engine, model=model))
             await model.aclose()
         assert server.phases() == ["decide", "write"]
     assert isinstance(outcome, Answered)
@@ -155,10 +158,9 @@ def away(tmp_path: Path, **options: object) -> Settings:
 async def test_the_shared_index_is_used_if_one_is_configured(tmp_path: Path, postgres_url: str) -> None:
     docs = docs_in(tmp_path / "docs")
     settings = settings_in(tmp_path / "home", "", docs=(docs,), knowledge_url=SecretStr(postgres_url))
-    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     async with open_engine(settings, corpus_of(settings)) as engine:
         assert (engine.report.added, engine.shared) == (1, True)
-        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
+        outcome = await run(engine)
         assert isinstance(engine.index, PostgresIndex)
         with engine.index.session() as session:
             session.execute("DROP SCHEMA orion CASCADE")
@@ -169,11 +171,10 @@ async def test_the_shared_index_is_used_if_one_is_configured(tmp_path: Path, pos
 
 async def test_without_the_shared_index_no_question_is_answered_as_not_found(tmp_path: Path) -> None:
     settings = away(tmp_path / "home", docs=(docs_in(tmp_path / "docs"),))
-    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     async with open_engine(settings, corpus_of(settings)) as engine:
         assert [name for name, _ in engine.report.failed] == ["ORION_KNOWLEDGE_URL"]
-        outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
-        greeted, _ = await engine.run(replace(question, text="Hello!"), ThreadState(), emit=lambda _: None)
+        outcome = await run(engine)
+        greeted = await run(engine, "Hello!")
     assert isinstance(outcome, Failed)
     assert (outcome.reason, outcome.reason in RETRYABLE) == ("KnowledgeAwayError", True)
     assert "couldn't search the documents" in outcome.answer.text

@@ -68,15 +68,12 @@ async def test_git_log_filters_by_its_arguments(work: Work, arguments: dict[str,
     assert bool(found.hints) == (not subjects)
 
 
-async def test_git_show_returns_the_changes(work: Work) -> None:
+async def test_git_show_returns_the_changes_even_of_a_merge(work: Work) -> None:
     found = await call("git_show", [work.folder], commit="HEAD~1", path="prices.txt")
     (source,) = found.sources
     assert "-tea 3\n+tea 4" in source.text
     assert source.text.startswith("commit ")
     assert (source.origin, source.title.partition(": ")[2]) == ("tool:git_show", "Raise tea to 4")
-
-
-async def test_git_show_of_a_merge_shows_the_merged_changes(work: Work) -> None:
     work.git("checkout", "-q", "-b", "side", "HEAD~1")
     work.commit("Paint it", at="2026-11-13T09:00:00+00:00", name="paint.txt")
     work.git("checkout", "-q", "main")
