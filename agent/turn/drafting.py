@@ -45,6 +45,7 @@ from verification.types import Draft, Verdict
 log = structlog.get_logger()
 
 MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft will not end
+SHORT_CHARS = 500  # its check takes three milliseconds; a thread would take the processor from the same turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +150,12 @@ async def _read_attempt(progress: Progress, number: int, context: WriteContext) 
 
 
 async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
-    """Check a draft off the event loop. The judge is asked if a ``summary`` states anything, even without sources."""
+    """Check a draft. The judge is asked if a ``summary`` states anything, even without sources."""
     draft = progress.draft(text)
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)
-    ruled, judge = await asyncio.to_thread(check_draft, draft), AttemptJudge(progress, draft, number)
+    ruled = await asyncio.to_thread(check_draft, draft) if len(text) > SHORT_CHARS else check_draft(draft)
+    judge = AttemptJudge(progress, draft, number)
     verdict = await judge.examine(ruled, is_answer=True) if draft.has_judge else ruled
     verdict = await judge.accept_small_talk(verdict) if summary else verdict
     log.info(
