@@ -18,7 +18,7 @@ from agent.budget import Budget, ModelCall, Usage
 from agent.model.chat_server import Learned, Timeouts
 from agent.model.client import MAX_REPLY
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import DecideContext, ModelError, ServerAddress, WriteContext, WriteStream
+from agent.model.protocol import RETRYABLE, DecideContext, ModelError, ServerAddress, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
@@ -362,9 +362,11 @@ async def test_a_temporary_failure_is_retried_within_the_call(trouble: Scripted)
 )
 async def test_a_lasting_failure_is_not_retried(final: Scripted) -> None:
     async with asking(decisions=[final, RESPOND], timeouts=BRIEF) as (server, model):
+        model.breaker.failures = 1
         with pytest.raises(ModelError) as failed:
             await model.decide(DECIDE)
     assert len(server.requests) == 1
+    assert model.breaker.is_open is (failed.value.kind in RETRYABLE)
     asked = "retry-after" in final.headers
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
 

@@ -30,6 +30,7 @@ from bot.queue.queue import Mailbox
 from bot.redis.server import (
     EmbeddedRedisError,
     connect,
+    eviction_policy,
     find_server,
     probe_server,
     server_binaries,
@@ -65,6 +66,8 @@ async def test_a_redis_below_6_2_is_refused_with_a_remedy(old_server: Path, tmp_
             raise AssertionError
     told = {check.name: check for check in await examine(settings, within_s=5)}["Redis"]
     assert (told.ok, "lacks GETEX" in told.detail) == (False, True)
+    async with Redis.from_url(f"unix://{old_server}", decode_responses=True) as old:
+        assert await eviction_policy(old) == "allkeys-lru"
 
 
 async def test_a_server_that_still_loads_its_log_is_recognised(tmp_path: Path, redis_socket: Path) -> None:
