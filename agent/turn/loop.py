@@ -48,7 +48,7 @@ log = structlog.get_logger()
 MAX_OBJECTIONS = 1
 """An unusable decision is returned to the model once, then counts as a failed step."""
 _READ_AGAIN: Final = ("document", "thread")  # they may have changed
-FOLLOW_UP_LIMIT: Final = 4  # passages of each of the two first searches for a follow-up, about half of a search's
+FOLLOW_UP_LIMIT: Final = 5  # passages of each of the two first searches for a follow-up, half of a search's
 TOOL_TIMEOUT_S = 30.0
 MAX_RESULT_CHARS = 16_000  # maximum characters of a result for the model
 

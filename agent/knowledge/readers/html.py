@@ -49,7 +49,8 @@ _NEEDS_TREE: Final = re.compile(
 )
 _HIDING_STYLE: Final = re.compile(
     r"(?<![\w-])(?:(?:display\s*:\s*[\"']?none|visibility\s*:\s*[\"']?(?:hidden|collapse))\b"
-    r"|(?:font-?size|opacity)\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.]))",
+    # A page that fades its text in begins with an opacity of 0 and a shift, and people read that text.
+    r"|(?:font-?size|opacity)\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.])(?!\s*;\s*trans(?:form|ition)\s*:))",
     re.IGNORECASE,
 )
 _META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
