@@ -46,13 +46,13 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
     periods = _periods(evidence.claim.text)
     spans = [span for span, name, year in periods if name not in _known_periods(year, evidence)]
     spans += [span for span in unexplained_words(evidence) if not evidence.denies(span[0])]
-    yield from (evidence.not_found(span, evidence.certainty(None)) for span in spans)
+    yield from (evidence.not_found(span, "unfounded") for span in spans)
     yield from _season_findings(evidence)
 
 
 def _season_findings(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each season or holiday in the claim, if a nearby sentence has another one and no date."""
-    claimed = dict(_named("seasons", evidence.claim.text))
+    claimed = dict(_find_words("seasons", evidence.claim.text))
     texts = [passage.text for passage in evidence.cited_and_known] if claimed else []
     known = {name for text in texts for name in _seasons_of(text)}
     for span, name in claimed.items():
@@ -60,7 +60,7 @@ def _season_findings(evidence: Evidence) -> Iterator[Finding]:
         if name in known or evidence.denies(span[0]) or any(word in text.casefold() for text in texts):
             continue
         for hit in evidence.hits[:_MAX_SENTENCES]:
-            others = (span for span, other in _named("seasons", hit.text) if other not in claimed.values())
+            others = (span for span, other in _find_words("seasons", hit.text) if other not in claimed.values())
             if not hit.passage.moments and (other := next(others, None)):
                 yield evidence.replaced_by(span, hit, hit.text[slice(*other)], evidence.certainty(hit))
                 break
@@ -68,7 +68,7 @@ def _season_findings(evidence: Evidence) -> Iterator[Finding]:
 
 def _seasons_of(text: str) -> Iterator[int]:
     """Yield the seasons and holidays in the text, the seasons between two of them, and the seasons of its holidays."""
-    named = [*_named("seasons", text)]
+    named = [*_find_words("seasons", text)]
     for _, name in named:
         yield from (name, _SEASON_OF_FEAST.get(name, name))
     for (low, first), (high, last) in pairwise(named):
@@ -87,10 +87,12 @@ def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
             name = f"Q{match['quarter'] or match['number'] or match['with'] or match['fiscal'][0]}"
         year = f"20{match['short']}" if match["short"] else match["before"] or match["after"] or 0
         yield match.span(), name, int(year)
-    yield from ((span, f"Q{name}", 0) for span, name in _named("quarters", text))  # not "the first quarterly review"
+    yield from (
+        (span, f"Q{name}", 0) for span, name in _find_words("quarters", text)
+    )  # not "the first quarterly review"
 
 
-def _named(key: str, text: str) -> Iterator[tuple[tuple[int, int], int]]:
+def _find_words(key: str, text: str) -> Iterator[tuple[tuple[int, int], int]]:
     """Yield the place and the number of each quarter, or of each season and holiday, that the text names."""
     by_language = (
         listed if language in WITHOUT_SPACES else [rf"\b(?:{words})\b" for words in listed]
