@@ -87,9 +87,8 @@ def _periods(text: str) -> Iterator[tuple[tuple[int, int], str, int]]:
             name = f"Q{match['quarter'] or match['number'] or match['with'] or match['fiscal'][0]}"
         year = f"20{match['short']}" if match["short"] else match["before"] or match["after"] or 0
         yield match.span(), name, int(year)
-    yield from (
-        (span, f"Q{name}", 0) for span, name in _find_words("quarters", text)
-    )  # not "the first quarterly review"
+    # Not "the first quarterly review".
+    yield from ((span, f"Q{name}", 0) for span, name in _find_words("quarters", text))
 
 
 def _find_words(key: str, text: str) -> Iterator[tuple[tuple[int, int], int]]:
