@@ -15,7 +15,6 @@ import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]  # ships no types
 from playwright.async_api import Browser, Page, expect
-from pydantic import SecretStr
 
 from bot.local.model.roster import ADMIN
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
@@ -75,10 +74,9 @@ async def place(browser: Browser, redis_socket: Path, tmp_path_factory: pytest.T
 
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft))
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "scripted"}
         settings = settings_in(
             tmp_path_factory.mktemp("home"), f"unix://{redis_socket}", handoff="#help", admins=frozenset({ADMIN}),
-            streams=True, **model,
+            streams=True, **server.settings,
         )  # fmt: skip
         setting = await stack.enter_async_context(running(settings, prefix="answers-at-the-page"))
         yield Place(setting=setting, browser=browser, gate=gate)

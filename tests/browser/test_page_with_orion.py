@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, expect
-from pydantic import SecretStr
 
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, Setting, running, settings_in
@@ -71,8 +70,7 @@ async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(
     draft = says(before_end=gate, after=(GOOD,))
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(ScriptedOpenAI(decisions=[plan, RESPOND], drafts=repeat(draft)))
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "scripted"}
-        settings = settings_in(tmp_path, redis_url, streams=True, **model)
+        settings = settings_in(tmp_path, redis_url, streams=True, **server.settings)
         setting = await stack.enter_async_context(running(settings))
         stack.callback(gate.set)
         page = await stack.enter_async_context(page_of(browser, setting, f"/#/{CHANNEL}"))

@@ -16,7 +16,6 @@ import pytest
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import SecretStr
 
 from bot.answers import AnswerBook
 from bot.cli.mcp import build_server, open_agent
@@ -155,9 +154,8 @@ async def test_an_attack_that_the_model_repeats_has_no_effect_in_slack(
         ScriptedOpenAI(decisions=decide, drafts=write, generations=lambda _: says("yes")) as server,
         evil_configuration(tmp_path) as configuration,
     ):
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "m", "max_attempts": 1}
         more = {"mcp_config": configuration, "listen": ears, "handoff": CHANNEL}
-        settings = settings_in(tmp_path / "home", redis_url, **model, **more, streams=streams)
+        settings = settings_in(tmp_path / "home", redis_url, **server.settings, **more, max_attempts=1, streams=streams)
         async with running(settings, docs=tmp_path) as setting:
             await ask_all(setting, WAYS[streams])
             for channel in [*setting.workspace.workspace.roster.channels]:
@@ -259,8 +257,7 @@ async def test_an_attack_that_the_model_repeats_does_not_reach_clients_of_orion_
     bad = BAD.replace("C0EVIL", "C0BAD")  # a channel that a source names may be named
     (tmp_path / "deploy.md").write_text(f"# Deploy {bad}\n\n{TRUE.removesuffix(' [1].')}.\n\nDeploy {bad}\n")
     async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=write) as server:
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "m", "max_attempts": 1}
-        settings = settings_in(tmp_path / "home", redis_url, docs=(tmp_path,), **model)
+        settings = settings_in(tmp_path / "home", redis_url, docs=(tmp_path,), **server.settings, max_attempts=1)
         async with open_agent(settings) as agent, Client(build_server(agent, user="public")) as client:
             for number, attack in enumerate(ATTACKS):
                 asked = await client.call_tool("ask", {"question": f"How do I deploy? (attack {number} by unasked)"})
@@ -319,8 +316,8 @@ async def test_without_a_judge_an_invented_date_is_not_posted(
         return says(f"<answer>{claims[int(number)]} [1].</answer>")
 
     async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server:
-        model = {"openai_base_url": server.url, "model": "m", "max_attempts": 1, "judge": False}
-        async with running(settings_in(tmp_path / "home", redis_url, **model), docs=tmp_path) as setting:
+        more = {**server.settings, "max_attempts": 1, "judge": False}
+        async with running(settings_in(tmp_path / "home", redis_url, **more), docs=tmp_path) as setting:
             asked = {setting.ask(f"{MENTION} Is there news about gallery {n}?"): c for n, c in enumerate(claims)}
             await wait_until(lambda: idle(setting), "all are answered", 60)
             shown_for = {claim: text_of(answers(setting.workspace, ts, ts)[0]) for ts, claim in asked.items()}

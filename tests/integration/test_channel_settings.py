@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from bot.local.model.roster import VISITOR
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -39,10 +38,7 @@ async def test_documents_instruction_and_language_apply_only_in_their_channel(tm
     async with ScriptedOpenAI(
         decisions=lambda _: RESPOND, drafts=lambda _: says("<answer>NOT_IN_SOURCES</answer>")
     ) as server:
-        settings = settings_in(
-            tmp_path / "home", redis_url, openai_base_url=server.url, openai_api_key=SecretStr("k"), model="m",
-            channels=file,
-        )  # fmt: skip
+        settings = settings_in(tmp_path / "home", redis_url, **server.settings, channels=file)
         async with running(settings, docs=write_docs(tmp_path / "docs")) as setting:
             for channel in (CHANNEL, OTHER):
                 server.requests.clear()

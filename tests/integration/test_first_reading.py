@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from agent.knowledge.types import IndexRun, Readable
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import MENTION, idle, posts, running, settings_in, text_of
@@ -48,34 +46,36 @@ async def test_a_question_during_the_first_reading_is_told_that_documents_may_be
     docs, source = tmp_path / "docs", SlowSource()
     docs.mkdir()
     (docs / "canteen.md").write_text(f"# Canteen\n\n{CANTEEN}\n")
-    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server, asyncio.TaskGroup() as group:
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "scripted", "judge": False}
-        async with running(settings_in(tmp_path / "home", redis_url, **model), docs=docs) as setting:
+    async with (
+        ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server,
+        asyncio.TaskGroup() as group,
+        running(settings_in(tmp_path / "home", redis_url, **server.settings, judge=False), docs=docs) as setting,
+    ):
 
-            async def reply_to(text: str) -> str:
-                return text_of(await setting.answer_to(setting.ask(f"{MENTION} {text}")))
+        async def reply_to(text: str) -> str:
+            return text_of(await setting.answer_to(setting.ask(f"{MENTION} {text}")))
 
-            syncing = group.create_task(asyncio.to_thread(setting.orion.engine.index.index, [docs, source]))
-            try:
-                await wait_until(source.reached.is_set, "the source is being read")
-                thread = setting.ask(f"{MENTION} Where is the key of the bicycle shed?")
-                refusal = text_of(await setting.answer_to(thread))
-                before = len(posts(setting.workspace, "C0HELP"))
-                setting.ask("and who has another key of the bicycle shed?", thread=thread)
-                await wait_until(lambda: idle(setting), "the follow-up has been handled")
-                after = len(posts(setting.workspace, "C0HELP"))
-                answer = await reply_to("When does the canteen open?")
-            finally:
-                source.released.set()
-            assert REFUSAL in refusal
-            assert "didn't find" not in refusal
-            assert after == before
-            assert CANTEEN in answer
-            assert READING in answer
-            await syncing
-            whole = await reply_to("Where is the key of the bicycle shed?")
-            assert SHED in whole
-            assert "still reading" not in whole
-            await wait_until(lambda: idle(setting), "the last turn is counted")
-            stats = await setting.orion.observers.stats.read(1)
-            assert (stats["outcome:still_reading"], stats.refused, stats.answered) == (1, 0, 2)
+        syncing = group.create_task(asyncio.to_thread(setting.orion.engine.index.index, [docs, source]))
+        try:
+            await wait_until(source.reached.is_set, "the source is being read")
+            thread = setting.ask(f"{MENTION} Where is the key of the bicycle shed?")
+            refusal = text_of(await setting.answer_to(thread))
+            before = len(posts(setting.workspace, "C0HELP"))
+            setting.ask("and who has another key of the bicycle shed?", thread=thread)
+            await wait_until(lambda: idle(setting), "the follow-up has been handled")
+            after = len(posts(setting.workspace, "C0HELP"))
+            answer = await reply_to("When does the canteen open?")
+        finally:
+            source.released.set()
+        assert REFUSAL in refusal
+        assert "didn't find" not in refusal
+        assert after == before
+        assert CANTEEN in answer
+        assert READING in answer
+        await syncing
+        whole = await reply_to("Where is the key of the bicycle shed?")
+        assert SHED in whole
+        assert "still reading" not in whole
+        await wait_until(lambda: idle(setting), "the last turn is counted")
+        stats = await setting.orion.observers.stats.read(1)
+        assert (stats["outcome:still_reading"], stats.refused, stats.answered) == (1, 0, 2)

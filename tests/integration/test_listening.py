@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import VISITOR
@@ -65,8 +64,7 @@ async def listening(
         judgements=judgements or judging(supported=True),
         generations=lambda request: still_open if "Later messages" in str(request) else said,
     ) as server:
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "scripted"}
-        settings = settings_in(tmp_path / "home", redis_url, **model, listen=frozenset({CHANNEL}), **more)
+        settings = settings_in(tmp_path / "home", redis_url, **server.settings, listen=frozenset({CHANNEL}), **more)
         async with running(settings) as setting:
             yield setting, server
 

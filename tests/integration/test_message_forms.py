@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from agent.texts.catalogue import texts
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
@@ -17,13 +15,14 @@ from tests.support.orion_running import MENTION, Setting, running, settings_in, 
 
 
 async def test_the_words_of_every_form_reach_the_model(tmp_path: Path, redis_url: str) -> None:
-    async with ScriptedOpenAI(decisions=itertools.repeat(calls(("complete", {"summary": "Noted."})))) as server:
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "m", "embed_model": "off"}
-        async with running(settings_in(tmp_path, redis_url, **model)) as at:
-            forms = [(message, words) for message, words in FORMS if any(map(str.isalpha, words))]
-            said = [say(at, f"D0{n}", message) for n, (message, _) in enumerate(forms)]
-            for n, ts in enumerate(said):
-                await at.answer_to(ts, channel=f"D0{n}")
+    async with (
+        ScriptedOpenAI(decisions=itertools.repeat(calls(("complete", {"summary": "Noted."})))) as server,
+        running(settings_in(tmp_path, redis_url, **server.settings, embed_model="off")) as at,
+    ):
+        forms = [(message, words) for message, words in FORMS if any(map(str.isalpha, words))]
+        said = [say(at, f"D0{n}", message) for n, (message, _) in enumerate(forms)]
+        for n, ts in enumerate(said):
+            await at.answer_to(ts, channel=f"D0{n}")
     prompts = "\n".join(part["content"] for request in server.requests for part in request["messages"])
     for message, words in forms:
         assert all(line.strip() in prompts for line in words.replace("<!subteam^S1>", "").splitlines()), message
@@ -38,28 +37,29 @@ HEARD = b"WEBVTT\n\n1\n00:00:00.000 --> 00:00:02.500\n<v Dana>Paint the walrus b
 
 
 async def test_the_words_of_slacks_own_files_reach_the_model(tmp_path: Path, redis_url: str) -> None:
-    async with ScriptedOpenAI(decisions=itertools.repeat(calls(("complete", {"summary": "Noted."})))) as server:
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "m", "embed_model": "off"}
-        async with running(settings_in(tmp_path, redis_url, **model)) as at:
-            here = at.workspace
+    async with (
+        ScriptedOpenAI(decisions=itertools.repeat(calls(("complete", {"summary": "Noted."})))) as server,
+        running(settings_in(tmp_path, redis_url, **server.settings, embed_model="off")) as at,
+    ):
+        here = at.workspace
 
-            def add(name: str, data: bytes, told: Mapping[str, object], field: str = "") -> str:
-                """Add a file of Slack's own kind, whose words are in ``field``."""
-                file_id = here.add_file(VISITOR, name, data, "application/octet-stream")
-                payload = here.workspace.files[file_id].payload
-                payload.update({**told, **({field: payload["url_private"]} if field else {})})
-                return file_id
+        def add(name: str, data: bytes, told: Mapping[str, object], field: str = "") -> str:
+            """Add a file of Slack's own kind, whose words are in ``field``."""
+            file_id = here.add_file(VISITOR, name, data, "application/octet-stream")
+            payload = here.workspace.files[file_id].payload
+            payload.update({**told, **({field: payload["url_private"]} if field else {})})
+            return file_id
 
-            begin = {"status": "complete", "preview": {"content": "The walrus snores.", "has_more": True}}
-            first = [
-                add("Huddle notes", NOTES, CANVAS),
-                add("Tasks", ITEMS, LIST, "list_csv_download_url"),
-                add("clip.m4a", HEARD, CLIP, "vtt"),
-                add("voice.m4a", b"", CLIP | {"transcription": begin}),
-            ]
-            unread = [add("mute.m4a", b"", CLIP | {"transcription": {"status": "processing"}}), add("Empty", b"", LIST)]
-            said = [here.post(VISITOR, CHANNEL, f"{MENTION} what is it?", files=files) for files in (first, unread)]
-            answer, sorry = [text_of(await at.answer_to(ts, channel=CHANNEL)) for ts in said]
+        begin = {"status": "complete", "preview": {"content": "The walrus snores.", "has_more": True}}
+        first = [
+            add("Huddle notes", NOTES, CANVAS),
+            add("Tasks", ITEMS, LIST, "list_csv_download_url"),
+            add("clip.m4a", HEARD, CLIP, "vtt"),
+            add("voice.m4a", b"", CLIP | {"transcription": begin}),
+        ]
+        unread = [add("mute.m4a", b"", CLIP | {"transcription": {"status": "processing"}}), add("Empty", b"", LIST)]
+        said = [here.post(VISITOR, CHANNEL, f"{MENTION} what is it?", files=files) for files in (first, unread)]
+        answer, sorry = [text_of(await at.answer_to(ts, channel=CHANNEL)) for ts in said]
     prompt = "\n".join(part["content"] for request in server.requests for part in request["messages"])
     for words in ("The walrus ships on Monday.", "Walrus tank", "Paint the walrus blue.", "The walrus snores."):
         assert words in prompt

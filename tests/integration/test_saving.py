@@ -49,10 +49,11 @@ def draft(request: Any) -> Scripted:
 async def saving(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[Setting]:
     """An Orion with a folder for answers, and a model that finds only what was saved."""
     given = {"answers": tmp_path / "answers", "admins": frozenset({ANN}), "handoff": GROUP, "judge": False, **more}
-    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server:
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "scripted"}
-        async with running(settings_in(tmp_path / "home", redis_url, **model, **given)) as setting:
-            yield setting
+    async with (
+        ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server,
+        running(settings_in(tmp_path / "home", redis_url, **server.settings, **given)) as setting,
+    ):
+        yield setting
 
 
 async def twice(click: Callable[[], Coroutine[Any, Any, object]]) -> None:

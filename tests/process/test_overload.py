@@ -9,7 +9,6 @@ from itertools import chain, cycle, repeat
 from pathlib import Path
 
 import aiohttp
-from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bot.cli.local import settings_for
@@ -98,8 +97,8 @@ async def test_a_burst_stays_within_a_daily_budget_even_if_a_worker_is_killed(
         ScriptedOpenAI(decisions=decisions, drafts=repeat(says(GOOD, usage=usage))) as server,
         LocalWorkspace(docs=(text_pages(),), strictness=LENIENT) as opened,
     ):
-        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("sk-test"), "model": "m", "judge": False}
-        limited = settings_in(tmp_path, redis_url, docs=(text_pages(),), daily_tokens_user=2 * TOKENS, **model)
+        more = {**server.settings, "judge": False, "daily_tokens_user": 2 * TOKENS}
+        limited = settings_in(tmp_path, redis_url, docs=(text_pages(),), **more)
         with crew(tmp_path / "logs") as processes:
             roles = [Role(name="front", socket=True, concurrency=0), *[Role(name="worker", lease_s=1.0)] * 2]
             front, *workers = [processes.start(role, settings_for(limited, opened)) for role in roles]

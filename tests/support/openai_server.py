@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from aiohttp import web
+from pydantic import SecretStr
 
 from tests.support.http_server import LoopServer
 
@@ -119,6 +120,12 @@ class ScriptedOpenAI(LoopServer):
         self._scripts["judge"] = _taker(_agrees if judgements is None else judgements)
         self._left = asyncio.Event()
         self._arrived = asyncio.Condition()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that make this Orion's model."""
+        key = SecretStr("sk-test-0123456789abcdef")
+        return {"openai_base_url": self.url, "openai_api_key": key, "model": "scripted"}
 
     def phases(self) -> list[str]:
         """The kinds of requests received, in order."""

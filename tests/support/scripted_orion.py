@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from agent.model.chat_server import Timeouts
 from bot.settings import Settings
 from bot.turn.engine import TurnTimeouts
@@ -23,8 +21,7 @@ LIMIT = "How many requests per minute may an API key make?"
 
 
 def with_server(home: Path, redis_url: str, server: ScriptedOpenAI) -> Settings:
-    key = SecretStr("sk-test-0123456789abcdef")
-    return settings_in(home, redis_url, openai_base_url=server.url, openai_api_key=key, model="scripted")
+    return settings_in(home, redis_url, **server.settings)
 
 
 DRAFTS = {

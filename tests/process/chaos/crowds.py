@@ -27,7 +27,7 @@ from tests.process.chaos.ledger import Ledger, first_parts, is_answered, left_be
 from tests.process.chaos.member import Role
 from tests.process.chaos.redis_process import redis_process
 from tests.process.chaos.report import sum_ledgers
-from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced_scripts, patiently, scene, server
+from tests.process.chaos.scene import CHANNELS, QUESTION, Asked, Scene, paced_scripts, patiently, scene
 from tests.support.openai_server import ScriptedOpenAI
 from tests.support.orion_running import DIRECT, settings_in, text_pages
 from tests.support.redis_fleet import free_port
@@ -172,7 +172,7 @@ async def two_workspaces(
                 "encryption_keys": SecretStr(key),
                 "allow_teams": frozenset({"*"}),
                 "docs": (text_pages(),),
-                **server(model),
+                **model.settings,
             }
         )
         async with open_redis(settings) as redis:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from bot.cli.local import settings_for
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import VISITOR
@@ -99,18 +97,13 @@ async def scene(
     """An empty workspace over this Redis."""
     async with AsyncExitStack() as stack:
         workspace = await stack.enter_async_context(LocalWorkspace(docs=(text_pages(),), strictness=SLACK))
-        settings = settings_in(folder / "home", redis_url, streams=streams, **server(model))
+        settings = settings_in(folder / "home", redis_url, streams=streams, **model.settings)
         hands = stack.enter_context(crew(folder / "logs"))
         yield Scene(
             workspace=workspace,
             settings=settings_for(settings.model_copy(update={"docs": (text_pages(),)}), workspace), crew=hands,
             dice=dice, prefix=prefix,
         )  # fmt: skip
-
-
-def server(model: ScriptedOpenAI) -> dict[str, Any]:
-    """The settings that name this model."""
-    return {"openai_base_url": model.url, "openai_api_key": SecretStr("sk-chaos"), "model": "scripted"}
 
 
 async def patiently(predicate: Callable[[], object], seconds: float) -> bool:

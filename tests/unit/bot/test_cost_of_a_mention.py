@@ -4,7 +4,6 @@ from itertools import repeat
 from pathlib import Path
 
 import structlog
-from pydantic import SecretStr
 from redis.asyncio import Redis
 from structlog.testing import LogCapture
 
@@ -26,11 +25,7 @@ async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
     async with (
         ScriptedOpenAI(decisions=repeat(RESPOND), drafts=repeat(says(DRAFTS["good"]))) as model,
         tap_redis(redis_url, polled) as tap,
-        running(
-            settings_in(
-                tmp_path, tap.url, openai_base_url=model.url, openai_api_key=SecretStr("k"), model="m", judge="off"
-            )
-        ) as setting,
+        running(settings_in(tmp_path, tap.url, **model.settings, judge="off")) as setting,
     ):
         await ask_and_wait(setting)  # warms up what is asked once
         tap.trips.clear()
