@@ -160,23 +160,41 @@ def _cell_as_read(text: str) -> str:
 
 
 def _quoted_lines(words: str, page: Sequence[str], most: int) -> list[range]:
-    """Return each place of the quoted words: the numbers of at most ``most`` lines. Whole lines come first.
+    """Return each place of the quoted words: the numbers of its lines. Whole lines come first, then parts of lines.
 
-    A row of a table matches by its cells, or by its cells after their columns' names.
+    Words that run over several lines, at most ``most``, are looked for if no line has them all. A row of a table
+    matches by its cells, or by its cells after their columns' names.
     """
     words = words.replace("?", " ").replace("？", " ")  # a question can be quoted, too
     parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
+    shown = [text_as_read(_ITEM.sub("", line, count=1)) for line in page]
+
+    def lines_with(*, exactly: bool) -> set[int]:
+        within = enumerate(shown[1:], start=1)
+        return {number for number, line in within if all(is_quoted(part, [line], exactly=exactly) for part in parts)}
+
+    whole = lines_with(exactly=True)
+    places = [range(line, line + 1) for line in (*sorted(whole), *sorted(lines_with(exactly=False) - whole))]
+    return (places or _wrapped_places(parts, page, most)) + [
+        range(line, line + 1) for line in range(len(page)) if _is_row_in_words(words, page, line)
+    ]
+
+
+def _wrapped_places(parts: Sequence[str], page: Sequence[str], most: int) -> list[range]:
+    """Return the shortest runs of two to ``most`` lines that have all parts."""
     places: list[range] = []
-    for exactly, count in [(True, 1), *((False, count) for count in range(1, most + 1))]:
+    for count in range(2, most + 1):
         for first in range(1, len(page) - count + 1):
             place = text_as_read(_ITEM.sub("", " ".join(page[first : first + count]), count=1))
             is_new = not any(first <= each.start and each.stop <= first + count for each in places)
-            if is_new and all(is_quoted(part, [place], exactly=exactly) for part in parts):
+            if is_new and all(is_quoted(part, [place], exactly=False) for part in parts):
                 places.append(range(first, first + count))
-    for line, row in enumerate(page):
-        if "|" in row and (head := _head_of(page, line)):
-            pairs = zip(split_cells(head), split_cells(row), strict=False)
-            facts = text_as_read("; ".join(f"{name}: {cell}" for name, cell in pairs if cell))
-            if is_quoted(words, [facts], exactly=False):
-                places.append(range(line, line + 1))
     return places
+
+
+def _is_row_in_words(words: str, page: Sequence[str], line: int) -> bool:
+    if "|" not in page[line] or not (head := _head_of(page, line)):
+        return False
+    pairs = zip(split_cells(head), split_cells(page[line]), strict=False)
+    facts = text_as_read("; ".join(f"{name}: {cell}" for name, cell in pairs if cell))
+    return is_quoted(words, [facts], exactly=False)
