@@ -189,14 +189,9 @@ async def documents_go(scene: Scene) -> None:
 
 
 async def documents_come_back(scene: Scene) -> None:
-    await wait_until(lambda: DOCUMENTS_AWAY in statuses(scene.setting), "the person sees what is waited for")
+    await wait_until(lambda: DOCUMENTS_AWAY in scene.setting.statuses, "the person sees what is waited for")
     assert scene.database is not None
     await asyncio.to_thread(scene.database.open)
-
-
-def statuses(setting: Setting) -> list[str]:
-    calls = [call for call in setting.workspace.calls if call.method == "assistant.threads.setStatus"]
-    return [str(call.arguments.get("status")) for call in calls]
 
 
 async def wait_for_new_socket(setting: Setting, breaking: Awaitable[None]) -> None:
@@ -397,7 +392,7 @@ async def observe(failure: Failure, home: Path, servers: Servers) -> Seen:
             said = [m for m in setting.workspace.messages(channel, ts) if m["ts"] > ts]
             assert [m for m in said if m.get("bot_id")] == found, "nothing but the answer is left in the thread"
             direct = [m for m in setting.workspace.messages(DIRECT) if m.get("bot_id") and m["ts"] > ts]
-            shown_statuses = statuses(setting)
+            shown_statuses = setting.statuses
     return Seen(
         answers=found, direct=direct if channel != DIRECT else [], log=[str(line["event"]) for line in lines],
         metrics=page, statuses=shown_statuses,

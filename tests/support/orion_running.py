@@ -50,6 +50,12 @@ class Setting:
     workspace: LocalWorkspace
     orion: Orion
 
+    @property
+    def statuses(self) -> list[str]:
+        """Each status that Orion set, in order."""
+        calls = [call for call in self.workspace.calls if call.method == "assistant.threads.setStatus"]
+        return [str(call.arguments.get("status")) for call in calls]
+
     def ask(self, text: str, *, thread: str | None = None, channel: str = CHANNEL, user: str = VISITOR) -> str:
         return self.workspace.post(user, channel, text, thread)
 

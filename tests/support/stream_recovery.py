@@ -9,14 +9,9 @@ from bot.delivery.stream import AnswerStream, Streams
 from bot.slack.web_api import no_lease
 from bot.turn.job import TeamServices
 from tests.support.fakes import ScriptedModel
-from tests.support.local_slack import CHANNEL, Slack
 from tests.support.team_bot import TeamBot
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].\n\nAbove that the API answers with error 429 [1].</answer>"
-
-
-def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
-    return [m for m in slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
 
 
 class Noted:

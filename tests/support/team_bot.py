@@ -28,6 +28,7 @@ from bot.turn.job import TeamServices
 from bot.turn.unasked import UnaskedAnswers
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import Slack, local_slack
+from tests.support.posted_answers import answers, texts
 from tests.support.services import services_in, workspaces_of
 from tests.support.waiting import wait_until
 
@@ -124,8 +125,7 @@ class TeamBot:
         return ending
 
     def posted_texts(self, place: ThreadKey) -> list[str]:
-        thread = None if place.thread_ts == place.channel else place.thread_ts
-        return [m["text"] for m in self.slack.server.messages(place.channel, thread) if m.get("bot_id")]
+        return texts(answers(self.slack, place))
 
 
 @asynccontextmanager

@@ -1,11 +1,9 @@
 """`orion forget`: a person's or a thread's traces in Redis go, counted by kind, and nothing comes back."""
 
 from pathlib import Path
-from typing import Any
 
 from redis.asyncio import Redis
 
-from agent.json_data import decompress
 from agent.thread.conversation import ThreadKey
 from bot.cli.forget import Forgetting
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR
@@ -14,35 +12,17 @@ from bot.slack.message import Incoming
 from bot.stores.limits import Budgets, Limits
 from tests.support.openai_server import HANGS, ScriptedOpenAI
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in
+from tests.support.redis_contents import everything
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
 OTHER = "U0RELEASE"
 
 
-async def everything(redis: Redis) -> str:
+async def left_in(redis: Redis) -> str:
     """All that Redis holds, as one text; event ids and the pace of calls (kept for seconds) aside."""
-    parts: list[str] = []
-    async for key in redis.scan_iter():
-        if ":seen:" in key or ":pace:" in key:
-            continue
-        kind = await redis.type(key)
-        value: Any = ""
-        match kind:
-            case "string":
-                value = decompress(str(await redis.get(key)))
-            case "hash":
-                value = {name: decompress(str(text)) for name, text in (await redis.hgetall(key)).items()}
-            case "list":
-                value = await redis.lrange(key, 0, -1)
-            case "stream":
-                value = await redis.xrange(key)
-            case "zset":
-                value = await redis.zrange(key, 0, -1)
-            case _:
-                pass
-        parts.append(f"{key} {value}")
-    return "\n".join(parts)
+    kept = (await everything(redis)).items()
+    return "\n".join(f"{key} {text}" for key, text in kept if ":seen:" not in key and ":pace:" not in key)
 
 
 async def forget(
@@ -70,7 +50,7 @@ async def test_a_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_ur
         await setting.answer_to(direct, channel=DIRECT)
         theirs = setting.ask(f"{MENTION} What does error FH-2002 mean?", user=OTHER)
         await setting.answer_to(theirs)
-        await wait_until(lambda: is_idle(setting), "everything is written")
+        await wait_until(lambda: waiting(setting, 0), "everything is written")
         purse = Budgets(redis_client, Limits(workspace=10**9))
         for user in (VISITOR, OTHER):
             place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=mine)
@@ -86,7 +66,7 @@ async def test_a_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_ur
             "notes about threads": 1,
             "days of spending": 1,
         }
-        left = await everything(redis_client)
+        left = await left_in(redis_client)
         assert VISITOR not in left
         assert DIRECT not in left
         assert OTHER in left
@@ -94,10 +74,6 @@ async def test_a_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_ur
         assert (+again.counts, again.running) == ({}, [])
         later = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=mine, user=OTHER)
         await setting.answer_to(later, thread=mine)
-
-
-async def is_idle(setting: Setting) -> bool:
-    return (await setting.orion.mailbox.depth()).messages == 0
 
 
 async def test_a_thread_is_forgotten_by_its_key_or_by_a_link(
@@ -111,7 +87,7 @@ async def test_a_thread_is_forgotten_by_its_key_or_by_a_link(
             ts = setting.ask(f"{MENTION} {LIMIT}")
             answer = await setting.answer_to(ts)
             await judge(setting, CHANNEL, ts, VISITOR)
-            await wait_until(lambda: is_idle(setting), "everything is written")
+            await wait_until(lambda: waiting(setting, 0), "everything is written")
             references = {
                 "key": f"{TEAM_ID}:{CHANNEL}:{ts}",
                 "link": link.format(ts.replace(".", "")),
@@ -119,7 +95,7 @@ async def test_a_thread_is_forgotten_by_its_key_or_by_a_link(
             }
             found = await forget(redis_client, setting.orion.mailbox, thread=references[form])
             assert found.counts["conversations"] == found.counts["turn records"] == found.counts["feedback"] == 1
-            left = await everything(redis_client)
+            left = await left_in(redis_client)
             assert (ts in left, other in left) == (False, True), form
 
 
@@ -137,7 +113,7 @@ async def test_a_running_turn_is_cancelled_first_and_writes_nothing_back(
             found = await forget(redis_client, setting.orion.mailbox, user=VISITOR)
             assert found.running == []
             assert (found.counts["questions"], found.counts["turns cancelled"]) == (2, 1)
-            assert VISITOR not in await everything(redis_client)
+            assert VISITOR not in await left_in(redis_client)
             said = [m["text"] for m in setting.workspace.messages(CHANNEL, ts) if m.get("user") == BOT_USER]
             assert said == []
             assert behind

@@ -32,6 +32,7 @@ from bot.stores.stores import (
 from bot.stores.turn_records import OutboxEntry, Recorder, TurnRecords, read_entry
 from tests.support.fakes import LIMITS, question
 from tests.support.local_slack import local_slack
+from tests.support.redis_contents import everything
 from tests.support.services import workspaces_of
 from verification.types import Answer, Repair, Source, Verdict, Violation
 
@@ -139,24 +140,6 @@ def incoming(**more: Any) -> Incoming:
 async def token_of(stores: Stores, incoming: Incoming) -> str:
     """The token as the message's turn finds it."""
     return (await read_facts(stores, incoming, "t")).token
-
-
-async def everything(redis: Redis) -> dict[str, str]:
-    """The values of all keys, as text."""
-    found = {}
-    async for key in redis.scan_iter():
-        match await redis.type(key):
-            case "string":
-                found[key] = str(await redis.get(key))
-            case "list":
-                found[key] = str(await redis.lrange(key, 0, -1))
-            case "stream":
-                found[key] = str(await redis.xrange(key))
-            case "hash":
-                found[key] = str(await redis.hgetall(key))
-            case other:
-                found[key] = f"a {other!r}"
-    return found
 
 
 async def test_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:

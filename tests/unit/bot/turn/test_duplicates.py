@@ -25,7 +25,7 @@ from bot.slack.message import Incoming
 from bot.turn import recovery
 from bot.turn.recovery import delete_duplicates, run_recheck
 from tests.support.local_slack import CHANNEL, CHAT, Slack
-from tests.support.posted_answers import LONG, answer
+from tests.support.posted_answers import LONG, answer, answers
 from tests.support.redis_fleet import node
 from tests.support.team_bot import GOOD, TeamBot, run_rechecks, team_bot
 from tests.support.waiting import wait_until
@@ -51,13 +51,8 @@ def test_an_unreadable_body_gives_no_message(body: str) -> None:
     assert read_body(body) == (1, None)
 
 
-def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
-    thread = None if place.thread_ts == place.channel else place.thread_ts
-    return [message for message in slack.server.messages(place.channel, thread) if message.get("bot_id")]
-
-
 def stamps(slack: Slack, place: ThreadKey) -> list[str]:
-    return [message["ts"] for message in own(slack, place)]
+    return [message["ts"] for message in answers(slack, place)]
 
 
 async def wait_for_late_calls(slack: Slack) -> None:
@@ -83,7 +78,7 @@ async def stop_question(at: TeamBot, place: ThreadKey, ts: str) -> None:
     incoming = await at.store(ts, place)
     await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
     assert await at.handle() == OK
-    assert {message["text"] for message in own(at.slack, place)} == {"Stopped."}
+    assert {message["text"] for message in answers(at.slack, place)} == {"Stopped."}
 
 
 async def post_notice(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -121,7 +116,7 @@ async def test_a_late_duplicate_of_a_retried_call_is_deleted(
         first = stamps(at.slack, place)
         assert len(first) == messages
         await wait_for_late_calls(at.slack)
-        assert len(own(at.slack, place)) > messages, "Slack has no key that would refuse the second"
+        assert len(answers(at.slack, place)) > messages, "Slack has no key that would refuse the second"
         await run_rechecks(at)
         assert stamps(at.slack, place) == first, "what people saw first stays"
 
@@ -135,7 +130,7 @@ async def test_a_placeholder_that_arrives_after_the_answer_is_deleted(tmp_path: 
         await at.services.delivery.post_answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
         await wait_for_late_calls(at.slack)
-        assert len(own(at.slack, place)) == 2
+        assert len(answers(at.slack, place)) == 2
         await run_rechecks(at)
         assert stamps(at.slack, place) == first
 
@@ -253,7 +248,7 @@ async def test_the_status_of_an_edited_question_at_work_is_kept(
         await at.slack.delivery.set_status(place, "is thinking…")
         await Recheck(place=place, question_ts=ts).add(at.mailbox)
         await run_rechecks(at)
-        assert len(own(at.slack, place)) == 2
+        assert len(answers(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
         assert await at.flow.handle(claimed, lease) == OK
         assert stamps(at.slack, place) == [first]

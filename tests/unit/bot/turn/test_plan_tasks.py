@@ -21,7 +21,8 @@ from tests.support.fakes import ScriptedModel, Slow
 from tests.support.local_slack import local_slack
 from tests.support.openai_server import HANGS, RESPOND, Scripted, calls
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, text_of
-from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
+from tests.support.posted_answers import answers
+from tests.support.stream_recovery import GOOD, stream_in, streaming_in
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
 from tests.support.team_bot import TeamBot, team_bot
 from tests.support.waiting import wait_until
@@ -42,11 +43,6 @@ def steps_with(*statuses: str, title: str = "Look") -> tuple[StepSeen, ...]:
 def tasks(message: dict[str, Any]) -> list[tuple[str, str]]:
     """Title and status of each task in the message."""
     return [(block["title"], block["status"]) for block in message.get("blocks", []) if block["type"] == "task_card"]
-
-
-def statuses(at: Stage) -> list[str]:
-    made = at.setting.workspace.calls
-    return [str(call.arguments["status"]) for call in made if call.method == "assistant.threads.setStatus"]
 
 
 async def wait_for_plan(at: Stage, ts: str) -> dict[str, Any]:
@@ -104,9 +100,9 @@ async def test_without_streams_the_status_names_the_step(tmp_path: Path, redis_u
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": german}))
     async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
         at.setting.ask("Wie viele Anfragen pro Minute darf ein API-Schlüssel stellen?", channel=DIRECT)
-        await at.setting.workspace.wait_for(lambda: "ist bei Schritt 2 von 2: …" in statuses(at))
+        await at.setting.workspace.wait_for(lambda: "ist bei Schritt 2 von 2: …" in at.setting.statuses)
         at.ask()
-        assert "here" not in str(statuses(at))
+        assert "here" not in str(at.setting.statuses)
         assert at.calls(START) == 0
 
 
@@ -115,7 +111,7 @@ async def test_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: Pat
     async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
         at.ask()
         await at.setting.workspace.wait_for(
-            lambda: "is at step 1 of 2: Find the limit of a key" in statuses(at)[-1:], 20
+            lambda: "is at step 1 of 2: Find the limit of a key" in at.setting.statuses[-1:], 20
         )
 
 
@@ -124,7 +120,7 @@ async def test_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) 
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD), decisions=once(plan)) as at:
         message = await at.wait_for_answer(at.ask())
         assert tasks(message) == []
-        assert not any("step" in status for status in statuses(at))
+        assert not any("step" in status for status in at.setting.statuses)
         appended = [call.arguments for call in at.setting.workspace.calls if call.method in {APPEND, STOP}]
         assert not any("chunks" in arguments for arguments in appended)
 
@@ -206,13 +202,13 @@ async def test_a_worker_that_dies_after_a_plan_leaves_none(at: TeamBot, *, stops
     at.services = streaming_in(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)
-    assert await at.interrupt(lambda: any(map(tasks, own(at.slack, place)))) is None
-    assert len(own(at.slack, place)) == 1
+    assert await at.interrupt(lambda: any(map(tasks, answers(at.slack, place)))) is None
+    assert len(answers(at.slack, place)) == 1
     at.services = streaming_in(at, model=ScriptedModel([GOOD], decisions=DECIDED))
     if stops:
         await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
     assert await at.handle() == OK
-    (message,) = own(at.slack, place)
+    (message,) = answers(at.slack, place)
     assert tasks(message) == []
     assert ("120 requests" in message["text"], message["text"] == "Stopped.") == (not stops, stops)
 
@@ -225,7 +221,7 @@ async def test_the_answer_waits_for_a_plan_that_is_being_sent(tmp_path: Path, re
             await at.store(ts, place)
             at.slack.server.faults.delay(method, 0.5)
             assert await at.handle() == OK
-            (message,) = own(at.slack, place)
+            (message,) = answers(at.slack, place)
             assert message["metadata"]["event_type"] == "orion_answer"
             assert tasks(message) == []
 

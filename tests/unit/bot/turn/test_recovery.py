@@ -30,9 +30,10 @@ from tests.support.clock import Clock
 from tests.support.fakes import Slow
 from tests.support.local_slack import Slack
 from tests.support.openai_server import RESPOND, fails, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, text_of
+from tests.support.orion_running import CHANNEL, MENTION, text_of
+from tests.support.posted_answers import answers
 from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, with_model
-from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
+from tests.support.stream_recovery import GOOD, stream_in, streaming_in
 from tests.support.team_bot import TeamBot, run_rechecks, team_bot
 from tests.support.waiting import wait_until
 from verification.types import Answer
@@ -62,7 +63,7 @@ async def test_the_next_answer_takes_a_stream_over(text: str, slack: Slack, *, k
     streamed = StreamedMessage("begun", ts) if known else STREAM_UNKNOWN
     answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=streamed)
     (answered,) = await slack.delivery.post_answer(place, ANSWER, answer_key)
-    found = {message["ts"]: message["text"] for message in own(slack, place)}
+    found = {message["ts"]: message["text"] for message in answers(slack, place)}
     if text and ended and not known:
         assert found == {ts: text, answered: ANSWER.text}  # nothing tells it from an answer any more
     else:
@@ -79,9 +80,9 @@ async def test_a_recheck_finds_a_stream_that_a_frozen_worker_began_late(slack: S
     clock.now = time.time()
     others = {await begin_stream(slack, place, "Another turn of the thread"), await begin_stream(slack, place)}
     await delete_duplicates(slack.delivery, place, "0000000001.000000")
-    assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
+    assert len(answers(slack, place)) == 4  # no answer to that question: nothing is touched
     await delete_duplicates(slack.delivery, place, asked)
-    assert {message["ts"] for message in own(slack, place)} == {first} | others
+    assert {message["ts"] for message in answers(slack, place)} == {first} | others
 
 
 async def test_a_stream_that_its_turn_ends_meanwhile_is_not_treated_as_blank(slack: Slack) -> None:
@@ -99,7 +100,7 @@ async def test_a_stream_that_its_turn_ends_meanwhile_is_not_treated_as_blank(sla
         group.create_task(delete_duplicates(slack.delivery, place, asked))
         await wait_until(lambda: slack.count("chat.stopStream"), "it is about to be ended")
         assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
-    assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
+    assert [message["text"] for message in answers(slack, place)] == [ANSWER.text, "Two."]
 
 
 async def test_shown_text_stays_with_a_note_that_it_was_stopped(slack: Slack) -> None:
@@ -107,7 +108,7 @@ async def test_shown_text_stays_with_a_note_that_it_was_stopped(slack: Slack) ->
     ts = await begin_stream(slack, place, "Each key")
     answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage("begun", ts))
     assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
-    (message,) = own(slack, place)
+    (message,) = answers(slack, place)
     assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
     assert message["metadata"]["event_payload"] == {"question_ts": asked, "turn_id": "", "verified": False}
     assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
@@ -122,7 +123,7 @@ async def test_a_stream_waits_for_the_next_answer_or_is_deleted(slack: Slack) ->
     assert (posted.ts, posted.placeholder) == (ts, True)
     other = await begin_stream(slack, place, "Each key")
     await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage("begun", other)))
-    assert [message["ts"] for message in own(slack, place)] == [ts]
+    assert [message["ts"] for message in answers(slack, place)] == [ts]
 
 
 async def test_the_start_is_recorded_before_a_stream_and_its_ts_right_after(slack: Slack) -> None:
@@ -139,9 +140,9 @@ async def test_pieces_are_sent_together_while_slack_limits_the_rate(slack: Slack
         for text in ("One.", "Two.", "Three."):
             await stream.show(text, text)
             await wait_until(lambda: slack.count("chat.appendStream") >= 1, "the first is sent")
-        await wait_until(lambda: "Three." in own(slack, place)[0]["text"], "all are sent")
+        await wait_until(lambda: "Three." in answers(slack, place)[0]["text"], "all are sent")
     assert slack.count("chat.appendStream") == 2
-    assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
+    assert answers(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
 
 
 async def test_limited_piece_is_sent_again_after_a_while(slack: Slack) -> None:
@@ -152,8 +153,8 @@ async def test_limited_piece_is_sent_again_after_a_while(slack: Slack) -> None:
         await stream.show("One.", "One.")
         await wait_until(lambda: slack.count("chat.appendStream") == 1, "it was refused")
         await stream.show("Two.", "Two.")
-        await wait_until(lambda: "Two." in own(slack, place)[0]["text"], "all is sent")
-    assert own(slack, place)[0]["text"] == "One.\n\nTwo."
+        await wait_until(lambda: "Two." in answers(slack, place)[0]["text"], "all is sent")
+    assert answers(slack, place)[0]["text"] == "One.\n\nTwo."
 
 
 async def test_a_workspace_that_refused_streams_is_asked_again_only_after_a_while(slack: Slack) -> None:
@@ -192,7 +193,7 @@ async def test_a_turn_interrupted_mid_stream_is_finished_in_its_message(method: 
     at.services = usual
     await wait_until(lambda: all(call.done for call in at.slack.server.calls), "Slack carried it out")
     assert await at.handle() == OK
-    (message,) = own(at.slack, place)
+    (message,) = answers(at.slack, place)
     assert message["metadata"]["event_payload"]["turn_id"]
     assert "streaming_state" not in message
     assert str(message["blocks"]).count("120 requests") == 1
@@ -202,10 +203,10 @@ async def test_an_interrupted_stream_that_is_then_stopped_keeps_its_text(at: Tea
     at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
     place, ts = at.slack.ask()
     incoming = await at.store(ts, place)
-    assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
+    assert await at.interrupt(lambda: "120 requests" in str(answers(at.slack, place))) is None
     await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
     assert await at.handle() == OK
-    (message,) = own(at.slack, place)
+    (message,) = answers(at.slack, place)
     assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
 
 
@@ -216,7 +217,7 @@ async def test_a_bot_without_an_account_gets_a_post(at: TeamBot) -> None:
         await at.store(ts, place, user=user)
         assert await at.handle() == OK
         assert at.slack.count(START) == starts
-        assert "120 requests" in str(own(at.slack, place))
+        assert "120 requests" in str(answers(at.slack, place))
 
 
 @pytest.mark.parametrize("stops", [False, True])
@@ -233,11 +234,11 @@ async def test_a_stream_that_begins_too_late_is_deleted(at: TeamBot, *, stops: b
         assert await at.interrupt(lambda: at.slack.count(START), stop="stopped") == OK
     else:
         assert await at.handle() == OK
-    (answer,) = own(at.slack, place)
-    await wait_until(lambda: len(own(at.slack, place)) > 1, "the stream began")
+    (answer,) = answers(at.slack, place)
+    await wait_until(lambda: len(answers(at.slack, place)) > 1, "the stream began")
     clock.now = time.time()
     await run_rechecks(at)
-    assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
+    assert [message["ts"] for message in answers(at.slack, place)] == [answer["ts"]]
 
 
 async def test_a_given_up_message_says_so_in_its_stream(at: TeamBot) -> None:
@@ -248,17 +249,12 @@ async def test_a_given_up_message_says_so_in_its_stream(at: TeamBot) -> None:
     assert await at.interrupt(lambda: at.slack.count("chat.appendStream")) is None
     claimed, lease = await at.claim()
     await at.flow.notify_given_up(claimed, lease, "bug")
-    (message,) = own(at.slack, place)
+    (message,) = answers(at.slack, place)
     assert "streaming_state" not in message
 
 
 PATIENT = TurnTimeouts(model_s=180)
 DOWN = Failed(answer=own_message("away"), reason="LLMError")
-
-
-def statuses(setting: Setting) -> list[str]:
-    calls = [c for c in setting.workspace.calls if c.method == "assistant.threads.setStatus"]
-    return [str(call.arguments["status"]) for call in calls]
 
 
 async def test_waiting_for_the_model_begins_with_its_first_failure(tmp_path: Path, redis_client: Redis) -> None:
@@ -293,9 +289,9 @@ async def test_an_unreachable_model_is_named_until_it_answers(tmp_path: Path, re
     decisions, drafts = [fails(500), fails(500), RESPOND], repeat(says(DRAFTS["good"]))
     async with with_model(tmp_path, redis_url, decisions=decisions, drafts=drafts, timeouts=QUICK) as (setting, _):
         ts = setting.ask(f"{MENTION} {LIMIT}")
-        await wait_until(lambda: MODEL_AWAY in statuses(setting), "the failure is shown")
+        await wait_until(lambda: MODEL_AWAY in setting.statuses, "the failure is shown")
         assert "600 requests" in text_of(await setting.answer_to(ts))
-        after = statuses(setting)[statuses(setting).index(MODEL_AWAY) :]
+        after = setting.statuses[setting.statuses.index(MODEL_AWAY) :]
         assert "is thinking…" not in after
 
 
@@ -305,7 +301,7 @@ async def test_a_thread_is_read_only_once_for_all_tries_of_its_question(tmp_path
         root = setting.workspace.post("U0ONCALL", CHANNEL, "We talk of the walrus key here.")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
         assert "600 requests" in text_of(await setting.answer_to(ts, thread=root))
-        assert MODEL_AWAY in statuses(setting), "it was given back meanwhile"
+        assert MODEL_AWAY in setting.statuses, "it was given back meanwhile"
         assert all("walrus" in str(request) for request in server.requests), "each try knew the thread"
         assert sum(call.method == "conversations.replies" for call in setting.workspace.calls) == 1
 
@@ -315,7 +311,7 @@ async def test_the_status_is_shown_while_the_thread_is_read(tmp_path: Path, redi
         setting.workspace.faults.hang("conversations.replies")
         root = setting.workspace.post("U0ONCALL", CHANNEL, "Who knows about keys?")
         ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
-        await wait_until(lambda: statuses(setting) == ["is thinking…"], "a status is shown")
+        await wait_until(lambda: setting.statuses == ["is thinking…"], "a status is shown")
         assert server.requests == []
         setting.workspace.faults.release()
         assert "600 requests" in text_of(await setting.answer_to(ts, thread=root))
