@@ -1,10 +1,10 @@
-"""The figures of `orion stats` as tables by day, channel, rule and model, with cost if prices are known."""
+"""The figures of `orion stats` as a table, with cost if prices are known."""
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -12,7 +12,6 @@ from rich.text import Text
 
 from observability.stats import LATENCY_MS, TARGET, Summary, Tally, percent
 
-By = Literal["day", "channel", "rule", "model"]
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _MILLION: Final = 1_000_000
 
@@ -60,76 +59,47 @@ def sparkline(summary: Summary) -> str:
     return "".join("·" if rate is None else _BARS[min(7, int(rate * 8))] for rate in rates)
 
 
-def stats_table(summary: Summary, by: By = "day", *, of: str = "", prices: Prices | None = None) -> Table:
-    """Return the figures as a table of 80 columns; ``of`` names their owner."""
-    heads, rows = _TABLES[by](summary, prices or {})
+def stats_table(summary: Summary, *, of: str = "", prices: Prices | None = None) -> Table:
+    """Return the figures of each day as a table of 80 columns; ``of`` names their owner.
+
+    The last column is cost if a price is known, else tokens.
+    """
     rules = ", ".join(f"{rule} {count}" for rule, count in summary.group("rule").items()) or "none"
     attempts = ", ".join(f"{n}: {count}" for n, count in sorted(summary.group("attempts").items())) or "none"
     verifier = summary.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
     title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
+    priced = cost(summary, prices or {}) is not None
     # No padding: ten columns fit into a terminal of 80.
     table = Table(
         title=f"{title}, {of}" if of else title,
         caption=Text(f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"),
         box=SIMPLE_HEAD,
         padding=0,
-        min_width=60,  # else title and caption wrap to the width of two narrow columns
     )
-    for column in heads:
-        table.add_column(column, justify="left" if column == by else "right", no_wrap=column != "pass rate")
-    for row in rows[:-1]:
-        table.add_row(*row)
-    table.add_section()
-    table.add_row(*rows[-1])
-    return table
-
-
-Rows = tuple[tuple[str, ...], list[tuple[str, ...]]]
-
-
-def _days(summary: Summary, prices: Prices) -> Rows:
-    """Return a row for each day. The last column is cost if a price is known, else tokens."""
-    priced = cost(summary, prices) is not None
-    last = "cost" if priced else "tokens"
-    heads = ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", last)
-    named: list[tuple[str, Tally]] = [*summary.days.items(), ("all", summary)]
-    tokens = [f"{tally['usage:prompt_tokens'] + tally['usage:completion_tokens']:,}" for _, tally in named]
-    spent = [_dollars(cost(tally, prices)) for _, tally in named] if priced else tokens
-    rows = []
-    for (name, tally), each in zip(named, spent, strict=True):
+    heads = (
+        "turns",
+        "pass rate",
+        "refused",
+        "answered",
+        "partial",
+        "failed",
+        "p50",
+        "p95",
+        "cost" if priced else "tokens",
+    )
+    for column in ("day", *heads):
+        table.add_column(column, justify="left" if column == "day" else "right", no_wrap=column != "pass rate")
+    for name, tally in (*summary.days.items(), ("all", summary)):
+        if name == "all":
+            table.add_section()
         shares = (percent(tally.pass_rate), percent(tally.refused_share))
         counted = map(str, (tally.answered, tally.partial, tally.failed))
-        rows.append((name, str(tally.turns), *shares, *counted, _seconds(tally, 0.5), _seconds(tally, 0.95), each))
-    return heads, rows
-
-
-def _channels(summary: Summary, _: Prices) -> Rows:
-    heads = ("channel", "turns", "pass rate", "answered", "partial", "failed")
-    named = [*((name, tally["turns"], tally) for name, tally in summary.channels().items())]
-    return heads, [
-        (name, str(turns), percent(each.pass_rate), *map(str, (each.answered, each.partial, each.failed)))
-        for name, turns, each in [*named, ("all", summary.turns, summary)]
-    ]
-
-
-def _rules(summary: Summary, _: Prices) -> Rows:
-    rules = summary.group("rule")
-    every = sum(rules.values())
-    rows = [(rule, str(count), percent(count / every)) for rule, count in rules.items()]
-    return ("rule", "failed drafts", "share"), [*rows, ("all", str(every), "")]
-
-
-def _models(summary: Summary, prices: Prices) -> Rows:
-    rows = [
-        (model, *(f"{count:,}" for count in tokens), _dollars(prices[model].of(*tokens) if model in prices else None))
-        for model, tokens in summary.models().items()
-    ]
-    total = (sum(counts) for counts in zip((0, 0, 0), *summary.models().values(), strict=True))
-    every = ("all", *(f"{count:,}" for count in total), _dollars(cost(summary, prices)))
-    return ("model", "prompt", "cached", "completion", "cost"), [*rows, every]
-
-
-_TABLES: Final = {"day": _days, "channel": _channels, "rule": _rules, "model": _models}
+        spent = cost(tally, prices or {})
+        tokens = f"{tally['usage:prompt_tokens'] + tally['usage:completion_tokens']:,}"
+        dollars = "–" if spent is None else f"${spent:,.2f}"
+        times = (_seconds(tally, 0.5), _seconds(tally, 0.95))
+        table.add_row(name, str(tally.turns), *shares, *counted, *times, dollars if priced else tokens)
+    return table
 
 
 def _seconds(tally: Tally, quantile: float) -> str:
@@ -137,7 +107,3 @@ def _seconds(tally: Tally, quantile: float) -> str:
     if bound is None:
         return f"> {LATENCY_MS[-1] / 1000:g} s" if tally.turns else "–"
     return f"≤ {bound / 1000:g} s"
-
-
-def _dollars(amount: float | None) -> str:
-    return "–" if amount is None else f"${amount:,.2f}"

@@ -54,6 +54,7 @@ def forget(
 ) -> None:
     """Delete everything that Orion stores about a person or a thread."""
     from bot.cli import forget as forgetting
+    from observability.langfuse.tracing import hash_id
 
     if bool(user) == bool(thread):
         raise WrongUse(
@@ -70,7 +71,7 @@ def forget(
         output.print_text(f"A turn still runs in {place}. Run the same command again in a minute.")
     traces = " and traces in Langfuse"
     if user:
-        traces = f", and the traces in Langfuse (under the user id {forgetting.langfuse_user(user)}, delete them there)"
+        traces = f", and the traces in Langfuse (under the user id {hash_id(user)}, delete them there)"
     output.print_text(
         f"Not Orion's to delete: the messages in Slack{traces}; log lines, which have ids and lengths but no texts."
     )
@@ -123,9 +124,6 @@ def _describe_letter(letter: DeadLetter) -> str:
 def stats(
     days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
     local: output.LocalOption = None,
-    by: Annotated[
-        Literal["day", "channel", "rule", "model"], typer.Option(help="'day', 'channel', 'rule' or 'model'.")
-    ] = "day",
     prices: Annotated[
         Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
     ] = None,
@@ -146,7 +144,7 @@ def stats(
     if as_json:
         output.print_json({"of": of, **summary.to_json(), "cost": cost(summary, known)})
     else:
-        output.print_table(stats_table(summary, by, of=of, prices=known))
+        output.print_table(stats_table(summary, of=of, prices=known))
 
 
 @app.command()

@@ -6,7 +6,6 @@ as new.
 """
 
 import asyncio
-import hashlib
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -60,11 +59,6 @@ class Key(NamedTuple):
     name: str
     kind: str
     about: str
-
-
-def langfuse_user(user: str) -> str:
-    """Return the id of a person in Langfuse."""
-    return hashlib.sha256(user.encode()).hexdigest()  # as ``observability.langfuse.tracing`` writes it
 
 
 async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> "Forgetting":

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -41,12 +41,10 @@ _INTERRUPTED = (
 @app.command()
 def index(
     folders: Annotated[list[Path] | None, typer.Argument(help="Folders in place of those in ORION_DOCS.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Sync the document index; only changed documents are read again.
 
-    Afterwards it has exactly these folders and the configured repositories, web sites and exports; others are
-    removed. At a terminal you are asked before that, and before a whole disk or home folder is read.
+    Afterwards it has exactly these folders and the configured repositories, web sites and exports.
     """
     from bot.documents.open import corpus_of
 
@@ -54,35 +52,7 @@ def index(
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     if not corpus.names:
         raise WrongUse(_NO_DOCUMENTS.replace("No documents yet", "There is nothing to index"))
-    if not yes:
-        _ask_about_roots(corpus)
-        if _interactive() and (removed := output.run(_sources_to_remove(corpus))):
-            output.note(f"These leave the index: {', '.join(removed)}.", "yellow")
-            typer.confirm("Go on?", abort=True, err=True)
     output.run(_index(settings, corpus, folders or []))
-
-
-def _interactive() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask_about_roots(corpus: Corpus) -> None:
-    """Ask before a whole disk is read. Raises ``WrongUse`` without a terminal, ``typer.Abort`` if refused."""
-    for root in corpus.roots:
-        whole = root.resolve()
-        if whole in {Path(whole.anchor), Path.home()}:
-            if not _interactive():
-                raise WrongUse(why=f"{root} is a whole disk or home folder. Name a folder of documents, or add --yes.")
-            typer.confirm(f"{root} is a whole disk or home folder. Read everything in it?", abort=True, err=True)
-
-
-async def _sources_to_remove(corpus: Corpus) -> list[str]:
-    """Return the sources that are in the index and not in the corpus."""
-    from bot.documents.open import open_index
-
-    async with open_index(replace(corpus, roots=(), sources=())) as (opened, _):
-        held = opened.states()
-    return sorted(held.keys() - set(corpus.names))
 
 
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:

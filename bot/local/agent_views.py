@@ -22,14 +22,6 @@ SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
 ThreadId = tuple[str, str]  # channel id and ``thread_ts``
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """A status line as the page gets it, and the timer that ends it."""
-
-    payload: Json
-    timer: asyncio.TimerHandle
-
-
 @dataclass(slots=True, kw_only=True)
 class AgentSession:
     """The state of an agent session, one of ``SESSION_STATES``."""
@@ -44,7 +36,7 @@ class AgentThreads:
 
     feed: UpdateFeed
     status_seconds: float
-    statuses: dict[ThreadId, Status] = field(default_factory=dict)
+    statuses: dict[ThreadId, tuple[Json, asyncio.TimerHandle]] = field(default_factory=dict)  # with what ends each
     sessions: dict[ThreadId, AgentSession] = field(default_factory=dict)
     prompts: dict[str, Json] = field(default_factory=dict)  # suggested prompts and their title, by channel
 
@@ -54,10 +46,10 @@ class AgentThreads:
         if not text:
             return
         if before := self.statuses.get(thread):
-            before.timer.cancel()
+            before[1].cancel()
         timer = asyncio.get_running_loop().call_later(self.status_seconds, self.end_status, thread)
         payload = {"channel": thread[0], "thread_ts": thread[1], "status": text, "loading_messages": loading_messages}
-        self.statuses[thread] = Status(payload=payload, timer=timer)
+        self.statuses[thread] = payload, timer
         self.feed.publish("status", **payload)
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
@@ -75,12 +67,12 @@ class AgentThreads:
 
     def close(self) -> None:
         """Stop the timers."""
-        for status in self.statuses.values():
-            status.timer.cancel()
+        for _, timer in self.statuses.values():
+            timer.cancel()
 
     def status_payloads(self) -> list[Json]:
         """All visible statuses."""
-        return [status.payload for status in self.statuses.values()]
+        return [payload for payload, _ in self.statuses.values()]
 
     def forget(self, thread: ThreadId) -> None:
         """Remove the status and the session of a deleted thread."""
@@ -90,8 +82,9 @@ class AgentThreads:
     def end_status(self, thread: ThreadId) -> None:
         """Remove a thread's status."""
         if status := self.statuses.pop(thread, None):
-            status.timer.cancel()
-            self.feed.publish("status", **(status.payload | {"status": "", "loading_messages": []}))
+            payload, timer = status
+            timer.cancel()
+            self.feed.publish("status", **(payload | {"status": "", "loading_messages": []}))
 
 
 @dataclass(slots=True, kw_only=True)

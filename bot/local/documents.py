@@ -38,13 +38,6 @@ _ATTRIBUTES: Final = {
 _IMAGE: Final = re.compile(r'<img(?: alt="([^"]*)")?>')
 _HEADING: Final = re.compile(r'<(h[1-6])(?: id="([^"]*)")?>(.*?)</\1>', re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]*>")
-MAX_DEPTH: Final = 200  # depth of nested elements
-_ANY_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-# Elements without an end tag, or whose end tag may be left out.
-_NOT_NESTING: Final = frozenset({
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
-    "p", "li", "td", "th", "tr", "dt", "dd", "thead", "tbody", "tfoot",
-})  # fmt: skip
 
 
 def find_document(roots: Sequence[Path], path: str) -> Path | None:
@@ -106,11 +99,8 @@ def document_html(text: str, suffix: str) -> str:
 def safe_html(source: str) -> str:
     """Return the document's body with permitted elements only.
 
-    An image becomes its description, because pages load nothing. HTML that is nested too deeply is shown as source,
-    because cleaning it takes quadratic time.
+    An image becomes its description, because pages load nothing.
     """
-    if _depth(source) > MAX_DEPTH:
-        return f'<pre class="plain">{html.escape(source)}</pre>'
     clean = nh3.clean(
         source, clean_content_tags=_DROPPED_WHOLE, attributes=_ATTRIBUTES, url_schemes={"http", "https", "mailto"}
     )
@@ -129,15 +119,6 @@ def safe_html(source: str) -> str:
         return f'<{tag} id="{html.escape(anchor)}">{also}{inside}</{tag}>'
 
     return _HEADING.sub(with_anchor, _IMAGE.sub(describe, clean))
-
-
-def _depth(source: str) -> int:
-    """Return how deeply elements are nested, counting every tag that is not closed in between."""
-    depth = deepest = 0
-    for tag in _ANY_TAG.finditer(source):
-        depth = max(0, depth - 1) if tag[1] else depth + (tag[2].lower() not in _NOT_NESTING)
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:

@@ -46,7 +46,7 @@ def trace_id_of(turn_id: str) -> str:
 
     A turn id that is a valid trace id is used as it is, so that log, record and trace share one id.
     """
-    return turn_id if _TRACE_ID.fullmatch(turn_id) else _hash(turn_id)[:32]
+    return turn_id if _TRACE_ID.fullmatch(turn_id) else hash_id(turn_id)[:32]
 
 
 def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
@@ -130,8 +130,8 @@ class TurnTrace:
         """Start the turn. ``user`` is hashed; ``thread`` becomes the session."""
         common = {
             # Langfuse allows only ASCII for a session.
-            "session_id": thread if thread.isascii() and len(thread) <= MAX_ID else _hash(thread),
-            "user_id": _hash(user),
+            "session_id": thread if thread.isascii() and len(thread) <= MAX_ID else hash_id(thread),
+            "user_id": hash_id(user),
             "trace_name": NAME,
             "tags": [tag],
             "version": version or None,
@@ -278,7 +278,8 @@ def content_of(value: Any, *, send: bool) -> Any:
     return f"{value[:MAX_TEXT]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
 
 
-def _hash(text: str) -> str:
+def hash_id(text: str) -> str:
+    """Return what is sent to Langfuse in place of a person's or a thread's id."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -333,7 +334,7 @@ class Tracer:
         ``comment`` is sent only if texts may be sent.
         """
         await self.connect()
-        trace_id, person = trace_id_of(turn_id), _hash(user)[:16]
+        trace_id, person = trace_id_of(turn_id), hash_id(user)[:16]
         text = ": ".join(filter(None, (", ".join(reasons), comment if self.send_content else "")))
         self._score(
             name="user_feedback", value=float(good), data_type="BOOLEAN", trace_id=trace_id,

@@ -15,7 +15,7 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLUMNS = 80
 
 
-def at_terminal(folder: Path, *arguments: str, said: str = "", **variables: str) -> tuple[int, str]:
+def at_terminal(folder: Path, *arguments: str, **variables: str) -> tuple[int, str]:
     """The exit code and all that a command wrote, without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
@@ -25,7 +25,6 @@ def at_terminal(folder: Path, *arguments: str, said: str = "", **variables: str)
         stderr=theirs,
     )  # fmt: skip
     os.close(theirs)
-    os.write(ours, said.encode())
     written = b""
     with suppress(OSError):  # Linux tells so that the other side was closed
         while piece := os.read(ours, 4096):
@@ -43,15 +42,11 @@ def folder_with(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_a_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> None:
+def test_an_index_is_replaced_and_its_documents_fit_the_terminal(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "lunch", "dinner")
     code, said = at_terminal(folder, "index", "lunch")
     assert (code, "1 added" in said) == (0, True)
-    code, said = at_terminal(folder, "index", "dinner", said="n\n")
-    assert code == 1
-    assert re.search(r"These leave the index: .*lunch\.", said)
-    assert "1 added, 0 changed, 1 removed" in at_terminal(folder, "index", "dinner", said="y\n")[1]
-    assert "Read everything in it?" in at_terminal(folder, "index", "/", said="n\n")[1]
+    assert "1 added, 0 changed, 1 removed" in at_terminal(folder, "index", "dinner")[1]
     shown = at_terminal(folder, "docs")[1]
     assert max(map(len, shown.splitlines())) <= max(COLUMNS, len(str(folder)) + len("folder /dinner"))
     assert "a-rather-long-name-of-a-document-about-dinner.md" in shown.splitlines()  # not folded: it can be copied

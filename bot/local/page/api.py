@@ -114,13 +114,8 @@ class PageApi:
             return web.json_response({"ok": False, "error": refusal.error}, status=400)
         except NotAcknowledged as failure:
             return web.json_response({"ok": False, "error": failure.reason}, status=504)
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RecursionError,
-        ):  # a missing field, or a value of another form
+        # A missing field, or a value of another form.
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             return web.json_response({"ok": False, "error": "bad_request"}, status=400)
         return web.json_response({"ok": True, **(answer or {})})
 

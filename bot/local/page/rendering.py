@@ -5,7 +5,7 @@ It also converts typed text to the form that Slack stores.
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -87,7 +87,11 @@ def _code(code: str) -> str:
 def _flowing(text: str, names: Names) -> str:
     """Text outside fences: quoted lines in a quote, items in a list, the rest line by line."""
     shown: list[str] = []
-    for kind, lines in groupby(text.split("\n") if text else [], key=_kind):
+
+    def kind_of(line: str) -> str:
+        return "quote" if _QUOTE.match(line) else "list" if _BULLET.match(line) else "text"
+
+    for kind, lines in groupby(text.split("\n") if text else [], key=kind_of):
         if kind == "quote":
             inside = "<br>".join(_inline(_QUOTE.sub("", line), names) for line in lines)
             shown.append(f"<blockquote>{inside}</blockquote>")
@@ -95,10 +99,6 @@ def _flowing(text: str, names: Names) -> str:
             inside = "".join(_line(line, names) for line in lines)
             shown.append(f'<div role="list">{inside}</div>' if kind == "list" else inside)
     return "".join(shown)
-
-
-def _kind(line: str) -> str:
-    return "quote" if _QUOTE.match(line) else "list" if _BULLET.match(line) else "text"
 
 
 def _line(line: str, names: Names) -> str:
@@ -217,44 +217,29 @@ def text_html(value: Any, names: Names) -> str:
 
 def block_view(block: Json, names: Names) -> Json:
     """One block for the page."""
-    view = {"type": block["type"], "block_id": block.get("block_id", "")}
-    if part := _PARTS.get(block["type"]):
-        view |= part(block, names)
+    view: Json = {"type": block["type"], "block_id": block.get("block_id", "")}
+    match block["type"]:
+        case "section" | "header":
+            accessory = block.get("accessory")
+            view |= {"html": text_html(block.get("text"), names)}
+            view |= {"accessory": element_view(accessory, names)} if accessory else {}
+        case "markdown":
+            view |= {"html": markdown_html(block["text"], names)}
+        case "context" | "actions":
+            view |= {"elements": [element_view(one, names) for one in block["elements"]]}
+        case "table":
+            view |= {"rows": [[_cell(cell, names) for cell in row] for row in block["rows"]]}
+        case "rich_text":
+            # Slack shows each paragraph as a block of its own.
+            lines = {"rich_text_section": '<div class="line">{}</div>'}
+            parts = (lines.get(one["type"], "{}").format(rich_html(one, names)) for one in block.get("elements", []))
+            view |= {"html": "".join(parts)}
+        case "input":
+            label, element = plain_html(_text(block, "label")), element_view(block["element"], names)
+            view |= {"label": label, "optional": bool(block.get("optional")), "element": element}
+        case _:  # a task card, or a divider without either
+            view |= {key: str(block.get(key) or "") for key in ("title", "status")}
     return view
-
-
-def _section(block: Json, names: Names) -> Json:
-    html, accessory = text_html(block.get("text"), names), block.get("accessory")
-    return {"html": html} | ({"accessory": element_view(accessory, names)} if accessory else {})
-
-
-def _elements(block: Json, names: Names) -> Json:
-    return {"elements": [element_view(one, names) for one in block["elements"]]}
-
-
-def _rich_text(block: Json, names: Names) -> Json:
-    # Slack shows each paragraph as a block of its own.
-    lines = {"rich_text_section": '<div class="line">{}</div>'}
-    parts = (lines.get(one["type"], "{}").format(rich_html(one, names)) for one in block.get("elements", []))
-    return {"html": "".join(parts)}
-
-
-def _input(block: Json, names: Names) -> Json:
-    label, optional = plain_html(_text(block, "label")), bool(block.get("optional"))
-    return {"label": label, "optional": optional, "element": element_view(block["element"], names)}
-
-
-_PARTS: Final[Mapping[str, Callable[[Json, Names], Json]]] = {
-    "section": _section,
-    "header": _section,
-    "markdown": lambda block, names: {"html": markdown_html(block["text"], names)},
-    "context": _elements,
-    "actions": _elements,
-    "table": lambda block, names: {"rows": [[_cell(cell, names) for cell in row] for row in block["rows"]]},
-    "rich_text": _rich_text,
-    "input": _input,
-    "task_card": lambda block, _: {key: str(block.get(key) or "") for key in ("title", "status")},
-}
 
 
 def _text(owner: Json, part: str) -> str:
@@ -304,15 +289,11 @@ def rich_html(part: Json, names: Names) -> str:
 def _rich_element(element: Json, names: Names) -> str:
     kind = element.get("type", "")
     if kind in ("user", "channel"):
-        mention = f"<{'@' if kind == 'user' else '#'}{element.get(f'{kind}_id', '')}>"
-        return mrkdwn_html(mention, names).removeprefix('<div class="line">').removesuffix("</div>")
+        return _angle(f"{'@' if kind == 'user' else '#'}{element.get(f'{kind}_id', '')}", names)
+    shown = escape(str(element.get("text", ""))).replace("\n", "<br>")
     if kind == "link":
         url = str(element.get("url", ""))
-        return _with_style(element, link_html(url, escape(str(element.get("text") or url))))
-    return _with_style(element, escape(str(element.get("text", ""))).replace("\n", "<br>"))
-
-
-def _with_style(element: Json, shown: str) -> str:
+        shown = link_html(url, escape(str(element.get("text") or url)))
     for style, tag in (("code", "code"), ("bold", "strong"), ("italic", "em"), ("strike", "s")):
         if (element.get("style") or {}).get(style):
             shown = f"<{tag}>{shown}</{tag}>"

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from observability.metrics import MAX_SLACK_ERRORS, Metrics
 from observability.stats import DAY_TTL, Stats, Summary, Tally, TurnFigures, VerifierFigures, increments
-from observability.stats_table import By, read_prices, sparkline, stats_table
+from observability.stats_table import read_prices, sparkline, stats_table
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FIRST = TurnFigures(
@@ -102,12 +102,12 @@ async def test_the_table_reads_well(redis_client: Redis) -> None:
 PRICES = '["m-1"]\ninput = 2.0\ncached_input = 0.5\noutput = 10\n'
 
 
-def table_cells(summary: Summary, by: By, prices: str, folder: Path) -> list[list[str]]:
-    """The cells of each line of a table."""
+def all_days(summary: Summary, prices: str, folder: Path) -> list[str]:
+    """The cells of the table's last line."""
     (folder / "prices.toml").write_text(prices)
     out = io.StringIO()
-    Console(file=out, width=80).print(stats_table(summary, by, prices=read_prices(folder / "prices.toml")))
-    return [line.split() for line in out.getvalue().splitlines()]
+    Console(file=out, width=80).print(stats_table(summary, prices=read_prices(folder / "prices.toml")))
+    return next(cells for line in out.getvalue().splitlines() if (cells := line.split())[:1] == ["all"])
 
 
 async def test_figures_are_given_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
@@ -118,15 +118,15 @@ async def test_figures_are_given_by_channel_rule_and_model_with_their_cost(redis
     stats.count(increments(replace(FAILED, channel="direct")), now=NOON)
     stats.count(increments(replace(REFUSED, channel="C2")), now=NOON)
     summary = await stats.read(1, now=NOON)
-    channels = table_cells(summary, "channel", PRICES, tmp_path)
-    for row in ("C1 2 50.0 % 1 1 0", "C2 1 – 0 0 0", "direct 1 0.0 % 0 0 1", "all 4 33.3 % 1 1 1"):
-        assert row.split() in channels
-    assert ["cites_sources", "3", "100.0", "%"] in table_cells(summary, "rule", PRICES, tmp_path)
-    models = table_cells(summary, "model", PRICES, tmp_path)
-    for row in ("m-1 1,000,000 400,000 100,000 $2.40", "m-2 10 0 5 –", "all 1,000,010 400,000 100,005 $2.40"):
-        assert row.split() in models
-    assert [row[-1] for row in table_cells(summary, "day", PRICES, tmp_path) if row[:1] == ["all"]] == ["$2.40"]
-    assert [row[-1] for row in table_cells(summary, "day", "", tmp_path) if row[:1] == ["all"]] == ["120"]
+    figures = summary.to_json()
+    assert figures["channels"] == {
+        "C1": {"turns": 2, "pass_rate": 0.5},
+        "C2": {"turns": 1, "pass_rate": None},
+        "direct": {"turns": 1, "pass_rate": 0.0},
+    }
+    assert figures["failure_reasons"] == {"cites_sources": 3}
+    assert figures["models"]["m-1"] == {"prompt": 1_000_000, "cached": 400_000, "completion": 100_000}
+    assert (all_days(summary, PRICES, tmp_path)[-1], all_days(summary, "", tmp_path)[-1]) == ("$2.40", "120")
 
 
 def test_the_sparkline_has_one_bar_per_day() -> None:

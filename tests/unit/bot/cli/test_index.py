@@ -86,11 +86,6 @@ def test_nothing_to_index_is_reported(terminal: Terminal) -> None:
     assert terminal.orion("docs").out.startswith("No documents yet.")
 
 
-def test_a_whole_disk_is_indexed_only_with_yes(terminal: Terminal) -> None:
-    done, why = terminal.orion("index", "/"), "/ is a whole disk or home folder."
-    assert (done.code, done.err) == (2, f"{why} Name a folder of documents, or add --yes.\n")
-
-
 def test_documents_of_a_local_workspace_are_listed_by_its_port(terminal: Terminal) -> None:
     terminal.orion("index", "docs")
     (terminal.folder / "other").mkdir()
