@@ -39,7 +39,7 @@ from bot.events.home import HomePage
 from bot.events.intake import Intake
 from bot.events.listeners import register
 from bot.gates.flow import Flow
-from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis, take_over
+from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.installations import InstallPages
 from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.claim import Cancel
@@ -166,11 +166,11 @@ async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
         return None
 
 
-async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identity: Identity | None) -> Redis:
+async def _redis(stack: AsyncExitStack, settings: Settings, identity: Identity | None) -> Redis:
     """Open a Redis with everything that questions need, and join it; if it is down, join it later."""
     redis = await stack.enter_async_context(open_redis(settings))
     tasks = await stack.enter_async_context(background_tasks())
-    joining = tasks.create_task(_join(redis, prefix, identity), name="join-redis")
+    joining = tasks.create_task(_join(redis, identity), name="join-redis")
     stack.callback(joining.cancel)
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
@@ -187,11 +187,13 @@ async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identit
     return redis
 
 
-async def _join(redis: Redis, prefix: str, identity: Identity | None) -> None:
-    """Take over the keys of an older version and, with an ``identity``, list this Orion. Retry while Redis is down."""
+async def _join(redis: Redis, identity: Identity | None) -> None:
+    """List this Orion, if it serves a workspace of Slack. Retry while Redis is down."""
+    if identity is None:
+        return
     async for attempt in stamina.retry_context(RedisError, attempts=None, timeout=None, wait_max=30.0):
         with attempt:
-            await (join_redis(redis, identity) if identity else take_over(redis, prefix, prefix))
+            await join_redis(redis, identity)
 
 
 @asynccontextmanager
@@ -213,7 +215,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         prefix = identity.prefix if identity else prefix
-        redis = await _redis(stack, settings, prefix, identity)
+        redis = await _redis(stack, settings, identity)
         now = corpus if sync_first else replace(corpus, roots=(), sources=())
         engine = await stack.enter_async_context(open_engine(settings, now, timeouts))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
@@ -227,7 +229,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             observers=observers, settings=settings, channels=ChannelFile(settings.channels, settings.listen),
             documents=stack.enter_context(DocumentReader(ATTACHMENT_LIMITS)), corpus=corpus,
         )  # fmt: skip
-        slack = await stack.enter_async_context(open_slack(settings, redis, team_bots, prefix=prefix))
+        slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
         sweep = QueueNotices(mailbox, workspaces).sweep
         worker = Worker(mailbox, workspaces, concurrency=max(1, concurrency), drain_s=drain_s, sweep=sweep)

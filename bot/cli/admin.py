@@ -150,7 +150,7 @@ def stats(
 @app.command()
 def dashboards() -> None:
     """Make the dashboard of Orion's figures in Langfuse; existing charts stay unchanged."""
-    from observability.langfuse.dashboards import NAME, DashboardsError, make_dashboard
+    from observability.langfuse.dashboards import CHARTS, NAME, DashboardsError, make_dashboard
 
     settings = output.configure()
     public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
@@ -159,13 +159,13 @@ def dashboards() -> None:
             why="Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_BASE_URL for your own server) first."
         )
     try:
-        made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_url)
+        added, url = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_url)
     except DashboardsError as error:
         output.note(str(error), "red")
         raise typer.Exit(output.EXIT_FAILED) from None
-    for title in made.added:
+    for title in added:
         output.print_text(f"added  {title}")
-    output.print_text(f"The dashboard {NAME} has {len(made.added) + len(made.present)} charts: {made.url}")
+    output.print_text(f"The dashboard {NAME} has {len(CHARTS)} charts: {url}")
 
 
 @app.command()

@@ -174,7 +174,6 @@ def compare(
 
 
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
-    """Print reports as JSON, or as tables with the totals first, then each kind."""
     if as_json:
         output.print_json(report)
         return

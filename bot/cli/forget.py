@@ -133,7 +133,6 @@ class Forgetting:
         return sorted(thread for thread in known if thread.endswith(ends))
 
     async def _messages(self, matches: Matches) -> None:
-        """Delete questions that wait, run or were given up."""
         async for key in self._keys():
             if key.kind == "mb":
                 entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]

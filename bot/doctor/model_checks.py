@@ -155,7 +155,6 @@ async def _vector_counts(settings: Settings) -> str:
 async def _ask_model(
     settings: Settings, within_s: float, ask: Callable[[OpenAIModel], Awaitable[object]], model: str = ""
 ) -> Finding:
-    """Ask one model, by default the deciding one."""
     settings = settings.model_copy(update={"model": model, "write_model": ""}) if model else settings
     try:
         async with asyncio.timeout(within_s), open_model(settings) as opened:

@@ -87,7 +87,6 @@ def _changes(of: str, before: Report, after: Report) -> list[dict[str, Any]]:
 
 
 def _wrong(report: Report) -> dict[str, str]:
-    """Return the rows that went wrong by their ids, each with its result."""
     rows = [
         row if isinstance(row, Mapping) else {"id": row, "as": name}
         for name in _ROWS_THAT_WENT_WRONG

@@ -144,7 +144,6 @@ def _answer(text: str) -> str:
 
 
 def _document(source: Source) -> str:
-    """Return a source's number and title, as a link if its address is on the web."""
     name = escape(f"[{source.id}] {source.title}")
     is_web = source.url.startswith(("https://", "http://"))
     return f'<a rel="noreferrer" href="{escape(source.url)}">{name}</a>' if is_web else name

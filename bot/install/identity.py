@@ -29,6 +29,7 @@ from bot.slack.manifest import REQUIRED_SCOPES, UPDATE_APP
 
 LOCK_TTL_S: Final = 600.0
 _TEAM: Final = re.compile(r"(?:^|:)([TE][A-Z0-9]{2,})(?=:|$)")
+_OLD_KEY: Final = re.compile(r"(?:\{orion:([\d/]+)\}|orion):(([a-z_]+)(?::(.*))?)", re.DOTALL)
 _INSTALL_KINDS: Final = frozenset(
     {"install", "installs", "install_lock", "oauth_state", "oauth_begun", "install_key_check"}
 )
@@ -44,22 +45,20 @@ _SEVERAL: Final = (
 log = structlog.get_logger()
 
 
-async def take_over(redis: Redis, source: str, target: str, team: str = "") -> None:
-    """Move the keys of prefix ``source`` to ``target``: those of this ``team`` or, if it is empty, of all teams.
-
-    Raises ``RedisError``.
-    """
+async def _take_over(redis: Redis, target: str, team: str) -> None:
+    """Move an older version's keys to prefix ``target``: those of this ``team`` or, if it is empty, of all teams."""
+    source = DEFAULT_PREFIX
     try:
         async with redis.lock(f"{target}:taking_over", timeout=LOCK_TTL_S, blocking_timeout=LOCK_TTL_S):
             moves: dict[str, str] = {}
             mailboxes: dict[str, str] = {}
             for pattern in (f"{{{source}:*", f"{source}:*"):
                 async for old in redis.scan_iter(match=pattern, count=1_000):
-                    if new := _new_name(old, source, target, team):
+                    if new := _new_name(old, target, team):
                         (mailboxes if ":mb:" in new else moves)[old] = new
             await _rename(redis, moves)
             with suppress(NoPermissionError):  # a Redis user that may not see the old keys never had any
-                await _move_shared(redis, source, target, team)
+                await _move_shared(redis, target, team)
                 # Mailboxes come last, so that a claimed thread finds its state and marks.
                 await _rename(redis, mailboxes)
                 await _make_ready(redis, target, mailboxes)
@@ -70,17 +69,15 @@ async def take_over(redis: Redis, source: str, target: str, team: str = "") -> N
         log.info("keys_taken_over", prefix=target, keys=len(moves) + len(mailboxes), mailboxes=len(mailboxes))
 
 
-def _new_name(old: str, source: str, target: str, team: str) -> str:
+def _new_name(old: str, target: str, team: str) -> str:
     """Name of a key after the move. Empty if it stays."""
-    own = re.escape(source)
-    found = re.fullmatch(rf"(?:\{{{own}:([\d/]+)\}}|{own}):(([a-z_]+)(?::(.*))?)", old, re.DOTALL)
+    found = _OLD_KEY.fullmatch(old)
     if found is None or found[3] in _STRUCTURE or found[3] in {"dead", "served"}:
         return ""
     named = _TEAM.search(found[4] or "")
     if team and (found[3] in _INSTALL_KINDS or (named is not None and named[1] != team)):
         return ""
-    new = f"{target}:{{{found[1]}}}:{found[2]}" if found[1] else f"{target}:{found[2]}"
-    return new if new != old else ""
+    return f"{target}:{{{found[1]}}}:{found[2]}" if found[1] else f"{target}:{found[2]}"
 
 
 async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
@@ -98,13 +95,13 @@ async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
                 raise
 
 
-async def _move_shared(redis: Redis, source: str, target: str, team: str) -> None:
+async def _move_shared(redis: Redis, target: str, team: str) -> None:
     """Move this team's members of shared keys: dead letters and served places."""
+    source = DEFAULT_PREFIX
     places: Any = await redis.zrange(f"{source}:served", 0, -1, withscores=True)
     if own := {place: score for place, score in places if not team or team_of(place) == team}:
         await redis.zadd(f"{target}:served", own, nx=True)
-        if target != source:
-            await redis.zrem(f"{source}:served", *own)
+        await redis.zrem(f"{source}:served", *own)
     shards = shards_of(redis)
     for shard in ["0"] if shards == 1 else [f"{number}/{shards}" for number in range(shards)]:
         old, new = f"{{{source}:{shard}}}:dead", f"{target}:{{{shard}}}:dead"
@@ -179,7 +176,7 @@ async def join_redis(redis: Redis, identity: Identity) -> None:
     """Add this Orion to the list, take over keys of an older version, log other Orions. Raises ``RedisError``."""
     known = {one.prefix: one.name for one in await list_orions(redis)}
     if identity.prefix not in known:
-        await take_over(redis, DEFAULT_PREFIX, identity.prefix, identity.team)
+        await _take_over(redis, identity.prefix, identity.team)
     written: Any = redis.hset(ORIONS_KEY, identity.prefix, json.dumps(asdict(identity)))
     await written
     if others := [name for prefix, name in known.items() if prefix != identity.prefix]:

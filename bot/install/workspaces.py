@@ -6,10 +6,10 @@ An expiring token is refreshed once across processes. A team without a token nev
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import structlog
 from redis.asyncio import Redis
@@ -72,11 +72,8 @@ class TeamBot:
     handler: Handler
 
 
-class TeamBots(Protocol):
-    """Makes the bot of a workspace (``bot.app``)."""
-
-    def open(self, client: AsyncWebClient) -> TeamBot:
-        """Make the bot of one workspace's client."""
+MakeBot = Callable[[AsyncWebClient], TeamBot]
+"""Makes the bot of one workspace's client (``bot.app``)."""
 
 
 class Workspaces(ABC):
@@ -145,7 +142,7 @@ class InstalledWorkspaces(Workspaces):
 
     installations: Installations
     oauth: OAuthCalls
-    bots: TeamBots
+    make_bot: MakeBot
     allowed_teams: frozenset[str] = frozenset()  # none named: all
     _team_bots: dict[str, TeamBot] = field(default_factory=dict)
 
@@ -158,7 +155,7 @@ class InstalledWorkspaces(Workspaces):
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = await self._with_fresh_token(found)
         if team not in self._team_bots:
-            self._team_bots[team] = self.bots.open(copy_client(self.oauth.client, found.bot_token))
+            self._team_bots[team] = self.make_bot(copy_client(self.oauth.client, found.bot_token))
         team_bot, own = self._team_bots[team], BotIdentity(user=found.bot_user, bot=found.bot_id, team=team)
         team_bot.delivery.workspace.use_installation(found.bot_token, own)
         return team_bot
@@ -171,7 +168,6 @@ class InstalledWorkspaces(Workspaces):
         return not self.allowed_teams or team in self.allowed_teams
 
     async def _with_fresh_token(self, found: Installation) -> Installation:
-        """Return the installation with a token that is valid for a while."""
         if not _expires_within(found, RENEW_BEFORE_S):
             return found
         try:
@@ -223,12 +219,12 @@ class Slack(NamedTuple):
 
 
 @asynccontextmanager
-async def open_slack(settings: Settings, redis: Redis, bots: TeamBots, *, prefix: str) -> AsyncIterator[Slack]:
+async def open_slack(settings: Settings, redis: Redis, make_bot: MakeBot, *, prefix: str) -> AsyncIterator[Slack]:
     """Open the workspace of ``SLACK_BOT_TOKEN``, or all installed ones. Raises ``WrongUse``."""
     if not settings.many_workspaces:
         token = settings.slack_bot_token.get_secret_value()
         async with open_client(token, api_url=settings.slack_api_url) as client:
-            yield Slack(client, OneWorkspace(bots.open(client)))
+            yield Slack(client, OneWorkspace(make_bot(client)))
         return
     teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
@@ -237,7 +233,7 @@ async def open_slack(settings: Settings, redis: Redis, bots: TeamBots, *, prefix
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
         pages = InstallPages(calls, States(redis, prefix=prefix), installations, teams)
-        yield Slack(client, InstalledWorkspaces(installations, calls, bots, teams), pages)
+        yield Slack(client, InstalledWorkspaces(installations, calls, make_bot, teams), pages)
 
 
 def teams_of(settings: Settings) -> frozenset[str]:

@@ -155,7 +155,6 @@ class LocalWorkspace(PersonActions):
 
 
 async def _file(request: web.Request) -> web.FileResponse:
-    """Serve the page, or one of its parts."""
     name, headers = request.match_info.get("name"), {"X-Content-Type-Options": "nosniff"}
     page = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
     return web.FileResponse(

@@ -243,7 +243,6 @@ def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
 
 
 def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:
-    """Parse ``host:port,host:port``. The port is optional."""
     named = [urlsplit(f"//{one.strip()}") for one in parts.netloc.rpartition("@")[2].split(",")]
     hosts = [(one.hostname or "", one.port or port) for one in named]
     if not all(host for host, _ in hosts):

@@ -10,7 +10,7 @@ from agent.texts.catalogue import join_names, say, truncate
 from bot.delivery.blocks import button, context, escape, join_lines, link, section, with_age
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
-from bot.reports.report import Report, ReportedQuestion, Topic
+from bot.reports.report import Report, ReportedQuestion
 from observability.stats import Tally, percent
 from verification.markup.mrkdwn import strip_mrkdwn
 
@@ -47,9 +47,8 @@ def report_blocks(report: Report, today: date, language: str | None = None, *, c
         for one in report.overdue
     ]
     stale = [
-        f"• {with_age(link(one.url, truncate(one.title, _MAX_TITLE_CHARS)), one.updated_at, today, language)}"
-        f" · ×{one.citations}"
-        for one in report.stale
+        f"• {with_age(link(old.url, truncate(old.title, _MAX_TITLE_CHARS)), old.updated_at, today, language)} · ×{n}"
+        for old, n in report.stale
     ]
     return [
         section(f"*{report_title(report, language)}*"),
@@ -69,32 +68,31 @@ def report_text(report: Report, today: date) -> str:
 
 
 def _topic_blocks(report: Report, language: str | None, *, can_save: bool) -> list[Block]:
-    topics = report.topics[:MAX_TOPICS]
+    topics = dict(islice(report.topics.items(), MAX_TOPICS))
     rest = len(report.topics) - len(topics)
     notes = [say("and_more", language, n=str(rest))] if rest else []
     notes += _elsewhere(report.unanswered_elsewhere, language)
     nothing = [] if topics or notes else [say("home_none", language)]
     return [
         section("\n".join([f"*{say('report_unanswered', language)}*", *nothing])),
-        *(_topic_block(topic, language, can_save=can_save) for topic in topics),
+        *(_topic_block(*topic, language, can_save=can_save) for topic in topics.items()),
         *([context(notes)] if notes else []),
     ]
 
 
-def _topic_block(topic: Topic, language: str | None, *, can_save: bool) -> Block:
-    title = escape(truncate(topic.document, _MAX_TITLE_CHARS)) or say("report_no_document", language)
-    lines = [f"• {_question_link(asked)}" for asked in islice(topic.asked, MAX_QUESTIONS)]
-    if rest := len(topic.asked) - len(lines):
+def _topic_block(document: str, asked: Sequence[ReportedQuestion], language: str | None, *, can_save: bool) -> Block:
+    title = escape(truncate(document, _MAX_TITLE_CHARS)) or say("report_no_document", language)
+    lines = [f"• {_question_link(one)}" for one in asked[:MAX_QUESTIONS]]
+    if rest := len(asked) - len(lines):
         lines.append(say("and_more", language, n=str(rest)))
-    block = section("\n".join([f"{title} ({len(topic.asked)})", *lines]))
-    newest = topic.asked[0].turn_id
+    block = section("\n".join([f"{title} ({len(asked)})", *lines]))
+    newest = asked[0].turn_id
     return block | ({"accessory": button(say("save_title", language), SAVE_ACTION, newest)} if can_save else {})
 
 
 def _section(
     name: str, lines: Sequence[str], language: str | None, elsewhere: Counter[str] | None = None
 ) -> Iterable[Block]:
-    """Return a section with its heading, without one if there is nothing to say."""
     shown = list(lines[:MAX_LINES])
     if rest := len(lines) - len(shown):
         shown.append(say("and_more", language, n=str(rest)))

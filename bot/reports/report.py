@@ -46,28 +46,12 @@ class ReportedQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
-    """Questions without an answer, newest first, with the title of the closest document, which may be empty."""
-
-    document: str
-    asked: tuple[ReportedQuestion, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaleDocument:
-    """An old document that answers cited. ``updated_at`` is an ISO 8601 date."""
-
-    title: str
-    url: str
-    updated_at: str
-    citations: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The report. Its week is from ``first`` to ``last``, both included, as days in UTC. Costs are in US dollars.
 
-    ``…_elsewhere`` count what is not shown: ``direct`` chats, and ``private`` channels that readers may not be in.
+    ``topics`` are questions without an answer, newest first, by the title of the closest document (empty: there is
+    none), the largest topic first. ``stale`` are old documents that answers cited, with the number of citations, the
+    most cited first. ``…_elsewhere`` count what is not shown: ``direct`` chats, and ``private`` channels.
     """
 
     first: date
@@ -76,12 +60,12 @@ class Report:
     before: Tally
     cost: float | None
     cost_before: float | None
-    topics: Sequence[Topic] = ()
+    topics: Mapping[str, Sequence[ReportedQuestion]] = field(default_factory=dict)
     unanswered_elsewhere: Counter[str] = field(default_factory=Counter)
     disliked: Sequence[ReportedQuestion] = ()
     disliked_elsewhere: Counter[str] = field(default_factory=Counter)
     overdue: Sequence[SavedAnswer] = ()
-    stale: Sequence[StaleDocument] = ()
+    stale: Sequence[tuple[Source, int]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +147,6 @@ class Gathering:
         )
 
     async def _visible(self, records: Sequence[Record]) -> tuple[list[ReportedQuestion], Counter[str]]:
-        """Return the questions that may be shown, and count the others."""
         shown: list[ReportedQuestion] = []
         hidden: Counter[str] = Counter()
         for record in records:
@@ -177,16 +160,14 @@ class Gathering:
                 hidden["private"] += 1
         return shown, hidden
 
-    async def _topics(self, asked: Sequence[ReportedQuestion]) -> list[Topic]:
-        """Return the questions by their closest document, the largest topic first."""
+    async def _topics(self, asked: Sequence[ReportedQuestion]) -> dict[str, list[ReportedQuestion]]:
         topics: dict[str, list[ReportedQuestion]] = {}
         seen = SeenBy(self.index, self.places.viewers, self.documents)
         for each in asked:
             vector = await seen.embed_question(each.question)
             near = await asyncio.to_thread(seen.search, each.question, limit=1, vector=vector)
             topics.setdefault(near[0].title if near else "", []).append(each)
-        found = [Topic(document=title, asked=tuple(each)) for title, each in topics.items()]
-        return sorted(found, key=lambda topic: -len(topic.asked))
+        return dict(sorted(topics.items(), key=lambda topic: -len(topic[1])))
 
     async def _with_complaints(self, asked: ReportedQuestion) -> ReportedQuestion:
         complaints = await self.records.complaints({"turn_id": asked.turn_id})
@@ -194,8 +175,7 @@ class Gathering:
         said = "; ".join(filter(None, (" ".join(complaint["said"].split()) for complaint in complaints)))
         return replace(asked, reasons=tuple(reasons), said=said)
 
-    async def _stale(self, records: Iterable[Record], viewers: Viewers, today: date) -> list[StaleDocument]:
-        """Return the old documents that verified answers cited, the most cited first."""
+    async def _stale(self, records: Iterable[Record], viewers: Viewers, today: date) -> list[tuple[Source, int]]:
         oldest = (today - STALE_AFTER).isoformat()
         cited: Counter[tuple[str, str, str]] = Counter()
         sources: dict[tuple[str, str, str], Source] = {}
@@ -206,9 +186,9 @@ class Gathering:
                 sources[document] = source
         visible = await visible_sources(self.index, list(sources.values()), viewers)
         return [
-            StaleDocument(title=title, url=url, updated_at=updated_at, citations=count)
-            for (title, url, updated_at), count in cited.most_common()
-            if sources[title, url, updated_at] in visible
+            (replace(sources[document], title=document[0], url=document[1]), count)
+            for document, count in cited.most_common()
+            if sources[document] in visible
         ]
 
 

@@ -123,7 +123,6 @@ class SlackDirectory(CachedDirectory):
             return is_shared_outside(await self._read_channel(team, channel))
 
     async def _read_channel(self, team: str, channel: str) -> Mapping[str, Any]:
-        """Read the ``channel`` object, and cache the parts that are used."""
         reply = await self.calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
         async with self.redis.pipeline(transaction=False) as pipe:

@@ -104,7 +104,6 @@ class Attachments:
         return tuple(replace(file, opening=number >= len(own)) for number, file in enumerate(read))
 
     async def _look_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Find that message and the first one of its thread; empty if the place cannot be read."""
         try:
             return await self.reader.find_message(place, ts)
         except DeliveryFailed as failure:

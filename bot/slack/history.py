@@ -205,7 +205,6 @@ def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -
 def _find_posts(
     messages: Iterable[Mapping[str, Any]], own: BotIdentity, question_ts: str, streamed: StreamedMessage
 ) -> list[Posted]:
-    """Find Orion's posts for a question among these messages, and its notices, in order of parts, then of time."""
     posts = (_as_post(message, question_ts, streamed) for message in messages if is_own(message, own))
     return sorted(filter(None, posts), key=lambda posted: (posted.part, sort_key(posted.ts)))
 

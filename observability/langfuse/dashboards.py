@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,7 +37,6 @@ class DashboardsError(Exception):
 
 
 def _widget(chart: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chart in the API's form, limited to people's questions in Slack."""
     measure, agg = chart["metric"].split()
     named = {"column": "name", "type": "stringOptions", "operator": "any of", "value": chart["names"]}
     return {
@@ -52,21 +50,15 @@ def _widget(chart: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True, kw_only=True)
-class Dashboard:
-    """The charts that were added, those that were there before, and the dashboard's address."""
+def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> tuple[list[str], str]:
+    """Make the dashboard with all its charts, or the missing ones. Return their titles, and the dashboard's address.
 
-    added: list[str] = field(default_factory=list)
-    present: list[str] = field(default_factory=list)
-    url: str = ""
-
-
-def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> Dashboard:
-    """Make the dashboard with all its charts, or the missing ones. Raises ``DashboardsError``."""
+    Raises ``DashboardsError``.
+    """
     auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
     options = client_options(base) | {"timeout": timeout_s}
     with _explain_errors(base), httpx.Client(base_url=base, auth=auth, **options) as client:
-        made = Dashboard()
+        added: list[str] = []
         board = next((board for board in _list(client, "dashboards") if board["name"] == NAME), None)
         board = board or _request(client, "POST", "dashboards", _ABOUT)
         tiles = board["definition"]["widgets"]
@@ -77,17 +69,14 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
             wanted = _widget(chart)
             # A chart is identified by its name: one that its owner changed stays as it is.
             widget = known.get(wanted["name"]) or _request(client, "POST", "dashboard-widgets", wanted)["id"]
-            if widget in placed:
-                made.present.append(chart["title"])
-            else:
-                row, column = divmod(len(made.added), 2)  # without a position, all tiles are in the left half
+            if widget not in placed:
+                row, column = divmod(len(added), 2)  # without a position, all tiles are in the left half
                 at = {"x": column * _WIDTH, "y": bottom + row * _HEIGHT, "width": _WIDTH, "height": _HEIGHT}
                 tile = {"type": "widget", "widgetId": widget, **at}
                 _request(client, "POST", f"dashboards/{board['id']}/placements", tile)
-                made.added.append(chart["title"])
+                added.append(chart["title"])
         projects = client.get(f"{_API}/projects").raise_for_status().json()
-        made.url = f"{base}/project/{projects['data'][0]['id']}/dashboards/{board['id']}"
-        return made
+        return added, f"{base}/project/{projects['data'][0]['id']}/dashboards/{board['id']}"
 
 
 def _list(client: httpx.Client, path: str) -> Iterator[Any]:

@@ -141,7 +141,6 @@ async def read_dataset(tracer: Tracer, name: str) -> list[Any]:
 
 
 def _run_experiment(tracer: Tracer, experiment: Experiment) -> str:
-    """Return the address of the run. Raises the API's errors."""
     from langfuse import Evaluation  # noqa: PLC0415 (the client has loaded it by now)
 
     client, dataset = tracer.client, experiment.dataset

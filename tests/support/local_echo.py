@@ -29,7 +29,7 @@ def idle() -> WorkspaceState:
 
 def call(workspace: WorkspaceState, method: str, **arguments: Any) -> dict[str, Any]:
     """A Web API method as the server runs it once the token was accepted."""
-    return METHODS[method].answer(Call(workspace, arguments))
+    return METHODS[method][0](Call(workspace, arguments))
 
 
 def refusal(workspace: WorkspaceState, method: str, **arguments: Any) -> str:

@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from aiohttp import web
@@ -102,22 +101,17 @@ class Call:
 Answer = Callable[[Call], Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A Web API method. Any of ``scopes`` is enough; Slack itself requires the one for the kind of channel."""
+class Methods(dict[str, tuple[Answer, tuple[str, ...]]]):
+    """Web API methods by name, with their scopes, any of which is enough. Calling it returns the decorator of one.
 
-    answer: Answer
-    scopes: tuple[str, ...]
-
-
-class Methods(dict[str, Method]):
-    """Web API methods by name. Calling it returns the decorator that adds one."""
+    Slack itself requires the scope for the kind of channel.
+    """
 
     def __call__(self, name: str, *scopes: str) -> Callable[[Answer], Answer]:
         """Add the decorated function as the method ``name``."""
 
         def add(answer: Answer) -> Answer:
-            self[name] = Method(answer, scopes)
+            self[name] = answer, scopes
             return answer
 
         return add

@@ -66,7 +66,6 @@ def _list(call: Call) -> Json:
 
 @methods("users.conversations", *LISTING)
 def _user_conversations(call: Call) -> Json:
-    """Channels that the app and the user share."""
     both = {call.workspace.roster.member(call.text("user") or BOT_USER).id, BOT_USER}
     return _page_of_channels(call, [one for one in call.workspace.roster.channels.values() if both <= one.members])
 

@@ -53,7 +53,7 @@ async def _answer(workspace: WorkspaceState, request: web.Request, call: ApiCall
     _authorize(workspace, method, bearer or asked.text("token"))  # Slack also accepts a token as an argument
     workspace.rates.charge(method, asked.text("channel"))
     try:
-        answer = METHODS[method].answer(asked)
+        answer = METHODS[method][0](asked)
     except (KeyError, ValueError):  # an argument in another form
         raise ApiError(error="invalid_arguments") from None
     # only now, so that the effect stays, as with a real broken connection
@@ -63,7 +63,6 @@ async def _answer(workspace: WorkspaceState, request: web.Request, call: ApiCall
 
 
 async def _strike(workspace: WorkspaceState, fault: CallFault, request: web.Request) -> None:
-    """Apply a fault before the call has any effect."""
     if fault.error:
         raise fault.error
     if fault.kind == "reset":
@@ -82,7 +81,7 @@ def _authorize(workspace: WorkspaceState, method: str, token: str) -> None:
         raise ApiError(error="invalid_auth")
     if (token == workspace.app_token) != (method == "apps.connections.open"):
         raise ApiError(error="not_allowed_token_type")
-    needed, granted = METHODS[method].scopes, workspace.scopes
+    needed, granted = METHODS[method][1], workspace.scopes
     if needed and not set(needed) & set(granted):
         raise ApiError(error="missing_scope", extra={"needed": needed[0], "provided": ",".join(granted)})
 

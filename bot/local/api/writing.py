@@ -70,7 +70,6 @@ def _post_reply(call: Call, message: LocalMessage) -> Json:
 
 @methods("chat.update", SCOPE)
 def _update(call: Call) -> Json:
-    """Update one of the app's own messages; omitted fields stay as they were."""
     message = call.own_message("cant_update_message")
     if message.streaming and call.workspace.log.now() < message.stream_ends:
         raise ApiError(error="streaming_state_conflict")  # not tested either

@@ -209,7 +209,6 @@ def _edit(people: PersonActions, body: Json) -> None:
 
 
 def _own(people: PersonActions, body: Json) -> tuple[str, str]:
-    """Channel and ``ts`` of a message, if it is this person's."""
     message = people.workspace.log.get(body["channel"], body["ts"])
     if message is None or message.user != body["user"]:
         raise ApiError(error="cant_update_message")

@@ -319,14 +319,13 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
     async with open_client("", api_url=slack.api_url) as client:
         installations = Installations(redis, Seal([KEY]))
         oauth = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
-        yield Replica(workspaces=InstalledWorkspaces(installations, oauth, Bots()), installations=installations)
+        yield Replica(workspaces=InstalledWorkspaces(installations, oauth, make_bot), installations=installations)
 
 
-class Bots:
-    def open(self, client: AsyncWebClient) -> TeamBot:
-        workspace = SlackWorkspace(SlackCalls(client, patience_s=0.1))
-        people = SlackDirectory(workspace, Redis())
-        return TeamBot(delivery=Delivery(workspace), people=people, handler=UnusedHandler())
+def make_bot(client: AsyncWebClient) -> TeamBot:
+    workspace = SlackWorkspace(SlackCalls(client, patience_s=0.1))
+    people = SlackDirectory(workspace, Redis())
+    return TeamBot(delivery=Delivery(workspace), people=people, handler=UnusedHandler())
 
 
 def incoming(thread: str) -> tuple[Claimed, Lease]:
@@ -446,7 +445,7 @@ async def test_wrong_settings_are_refused_with_what_to_do(
 ) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", **wrong)
     with pytest.raises(WrongUse, match=says) as failure:
-        async with open_slack(settings, redis_client, Bots(), prefix="orion"):
+        async with open_slack(settings, redis_client, make_bot, prefix="orion"):
             raise AssertionError
     assert "short" not in str(failure.value)
 
@@ -455,7 +454,7 @@ async def test_orion_starts_while_redis_is_down(tmp_path: Path) -> None:
     async with Redis(port=1, retry=Retry(NoBackoff(), 0)) as redis:
         settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
         with capture_logs() as lines:
-            async with open_slack(settings, redis, Bots(), prefix="orion") as slack:
+            async with open_slack(settings, redis, make_bot, prefix="orion") as slack:
                 assert slack.installing is not None
         assert [line["event"] for line in lines] == ["installations_not_looked_at"]
 
@@ -464,11 +463,11 @@ async def test_a_wrong_key_is_refused_even_before_a_workspace_installs_orion(
     redis_client: Redis, tmp_path: Path
 ) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
-    async with open_slack(settings, redis_client, Bots(), prefix="orion"):
+    async with open_slack(settings, redis_client, make_bot, prefix="orion"):
         pass
     other = settings.model_copy(update={"encryption_keys": SecretStr(Fernet.generate_key().decode())})
     with pytest.raises(WrongUse, match="ORION_ENCRYPTION_KEYS"):
-        async with open_slack(other, redis_client, Bots(), prefix="orion"):
+        async with open_slack(other, redis_client, make_bot, prefix="orion"):
             raise AssertionError
 
 
