@@ -39,7 +39,8 @@ class AttemptJudge:
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = tuple(dict.fromkeys(filter(self._may_be_asked, claims_to_judge(verdict))))
-            if claims or (is_answer and await self._may_be_no_answer(verdict)):
+            is_any_open = any(claim.supported == "open" for claim in claims)
+            if is_any_open or (is_answer and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
         record = self.progress.judge_record
         keys = [key for key in map(claim_key, verdict.claims) if key in record.claims]

@@ -64,7 +64,7 @@ async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, re
         events = setting.workspace.workspace.deliveries.log
         await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
         await wait_until(lambda: quiet(setting), "the edit is done with")
-        assert len(server.requests) == 7
+        assert len(server.requests) == 5
         assert [text_of(one) for one in answers(setting.workspace, ts, ts)] == [text_of(first)]
         place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
         history = (await ThreadStore(setting.orion.redis).load(place)).history
@@ -170,7 +170,7 @@ async def test_stop_while_no_worker_runs_still_applies_after_the_restart(
             await wait_until(lambda: done(front, restarted), "the question is done with")
         said = [text[:7] for text in shown_in(front, ts)]
         assert (len(said), said == ["Stopped"]) == {"stop": (1, True), "edit": (1, False), "delete": (0, False)}[change]
-        assert len(server.requests) == {"stop": 2, "edit": 8, "delete": 2}[change]
+        assert len(server.requests) == {"stop": 2, "edit": 6, "delete": 2}[change]
 
 
 async def test_deleting_a_question_deletes_all_messages_of_its_answer(tmp_path: Path, redis_url: str) -> None:

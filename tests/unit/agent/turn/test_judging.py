@@ -142,7 +142,7 @@ async def test_a_row_is_judged_with_the_header_that_the_answer_gives_it() -> Non
     assert "claim 1, cites [1]:\n| Sender     | Most\n| A key each | 120 [1]\n" in request["messages"][1]["content"]
 
 
-async def test_quotations_are_judged_too_and_pass_unless_they_are_about_something_else() -> None:
+async def test_quotations_under_a_heading_pass_unless_they_are_about_something_else() -> None:
     elsewhere = f"## For users\n\n- {SURE}"
     for judgement, outcome in ((FAILURES["nonsense"], Answered), (verdicts("It is about keys."), Failed)):
         told = await turn([answers(elsewhere)] * 3, [judgement])
@@ -151,7 +151,8 @@ async def test_quotations_are_judged_too_and_pass_unless_they_are_about_somethin
         assert "The answer:\n| *For users*\n| \n| • Each key" in request["messages"][1]["content"]
 
 
-async def test_without_a_judge_no_call_is_made() -> None:
+async def test_without_open_claims_or_a_judge_no_call_is_made() -> None:
+    assert (await turn([answers(SURE)], [])).judge_requests == []
     told = await turn([answers(SURE, DOUBTFUL)], [], judged=False)
     assert isinstance(told.outcome, Answered)
     assert (told.outcome.answer.violations, told.outcome.answer.rules_only) == ((), True)
@@ -235,8 +236,8 @@ async def test_a_judge_that_omits_claims_or_fails_is_logged_without_a_text() -> 
 
 
 async def test_decisions_leave_enough_calls_for_the_judge() -> None:
-    told = await turn([answers(SURE)], [verdicts(None)], budget=Budget(model_calls=6))
-    assert told.server.phases() == ["write", "judge"]
+    told = await turn([answers(SURE)], [], budget=Budget(model_calls=6))
+    assert told.server.phases() == ["write"]
 
 
 WRONG = "Each key may send 950 requests a minute [1]."
