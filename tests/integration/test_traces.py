@@ -48,7 +48,8 @@ def drafts() -> Callable[[Mapping[str, Any]], Scripted]:
 
 
 def verdict(_: Mapping[str, Any]) -> Scripted:
-    return says(json.dumps({"verdicts": [{"claim": 1, "lines": ["1.1"], "supported": True}], "reply": "answered"}))
+    said = [{"claim": number, "lines": ["1.1"], "supported": True} for number in (1, 2)]
+    return says(json.dumps({"verdicts": said, "reply": "answered"}))
 
 
 async def trace_turn(*, send_content: bool) -> LangfuseReceiver:
