@@ -1,7 +1,4 @@
-"""Counters of turns in Redis, one hash per UTC day, kept for 400 days. A process writes what it counted once a second.
-
-The pass rate is answered out of answered, partial and failed verification; refused is shown separately.
-"""
+"""Counters of turns in Redis, one hash per UTC day, kept for 400 days. A process writes them once a second."""
 
 from __future__ import annotations
 
@@ -64,12 +61,6 @@ class VerifierFigures:
     false_rejects: int
     measured: str = ""
     files: str = ""
-
-    @property
-    def rates(self) -> dict[str, float]:
-        """Shares of false accepts and false rejects; 0 if there were no texts."""
-        accepts, rejects = _share(self.false_accepts, self.should_fail), _share(self.false_rejects, self.should_pass)
-        return {"false_accept_rate": accepts or 0.0, "false_reject_rate": rejects or 0.0}
 
     def __str__(self) -> str:
         accepts, rejects = _share(self.false_accepts, self.should_fail), _share(self.false_rejects, self.should_pass)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import structlog
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from observability.stats import LATENCY_MS, TARGET, Summary, Tally, percent
 
-_BARS: Final = "▁▂▃▄▅▆▇█"
 _MILLION: Final = 1_000_000
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +34,16 @@ class Price:
 Prices = Mapping[str, Price]
 
 
-def read_prices(path: Path) -> Prices:
-    """Read a TOML file with a table for each model: ``input``, ``output``, optionally ``cached_input``.
-
-    Raises ``OSError``, and ``ValueError`` for a file of another form.
-    """
+def read_prices(home: Path) -> Prices:
+    """Read ``prices.toml``, with a ``Price`` for each model; none if there is no such file, or it cannot be used."""
+    path = home / "prices.toml"
     try:
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        read = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return {model: Price(**{name: float(price) for name, price in each.items()}) for model, each in read.items()}
-    except (TypeError, AttributeError) as error:
-        message = 'each model needs a table, such as ["gpt-5-mini"] with input = 0.25 and output = 2.0'
-        raise ValueError(message) from error
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        remedy = 'each model needs a table, such as ["gpt-5-mini"] with input = 0.25 and output = 2.0'
+        log.warning("prices_not_read", file=str(path), reason=str(error), remedy=remedy)
+        return {}
 
 
 def cost(tally: Tally, prices: Prices) -> float | None:
@@ -52,22 +52,12 @@ def cost(tally: Tally, prices: Prices) -> float | None:
     return sum(known) if known else None
 
 
-def sparkline(summary: Summary) -> str:
-    """Draw the pass rate of each day as a bar from 0 to 1, or as a dot if nothing was judged."""
-    # Eight steps from 0 to 1, not from the worst day to the best: a dip of one point must not look like a collapse.
-    rates = [tally.pass_rate for tally in summary.days.values()]
-    return "".join("·" if rate is None else _BARS[min(7, int(rate * 8))] for rate in rates)
-
-
 def stats_table(summary: Summary, *, of: str = "", prices: Prices | None = None) -> Table:
-    """Return the figures of each day as a table of 80 columns; ``of`` names their owner.
-
-    The last column is cost if a price is known, else tokens.
-    """
+    """Return the figures of each day of ``of`` as a table of 80 columns, the last one cost if a price is known."""
     rules = ", ".join(f"{rule} {count}" for rule, count in summary.group("rule").items()) or "none"
     attempts = ", ".join(f"{n}: {count}" for n, count in sorted(summary.group("attempts").items())) or "none"
     verifier = summary.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
-    title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
+    title = f"Pass rate {percent(summary.pass_rate)} (target {percent(TARGET)})"
     priced = cost(summary, prices or {}) is not None
     # No padding: ten columns fit into a terminal of 80.
     table = Table(

@@ -6,7 +6,6 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -124,27 +123,20 @@ def _describe_letter(letter: DeadLetter) -> str:
 def stats(
     days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
     local: output.LocalOption = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
-    ] = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
+    """Pass rate, attempts, reasons, latency, tokens and, with prices.toml in ORION_HOME, cost of the last days."""
     from bot.settings import load_settings
     from observability.stats import Stats
     from observability.stats_table import cost, read_prices, stats_table
 
-    path = prices or load_settings().home / "prices.toml"
-    try:
-        known = read_prices(path) if prices or path.exists() else {}
-    except (OSError, ValueError) as error:
-        raise WrongUse(why=f"{path} cannot be read as prices: {getattr(error, 'strerror', None) or error}.") from None
+    prices = read_prices(load_settings().home)
     summary = output.with_redis(lambda redis, prefix: Stats(redis, prefix=prefix).read(days), local)
     of = "workspaces served" if local is None else f"local workspace on port {local}"
     if as_json:
-        output.print_json({"of": of, **summary.to_json(), "cost": cost(summary, known)})
+        output.print_json({"of": of, **summary.to_json(), "cost": cost(summary, prices)})
     else:
-        output.print_table(stats_table(summary, of=of, prices=known))
+        output.print_table(stats_table(summary, of=of, prices=prices))
 
 
 @app.command()
@@ -183,9 +175,10 @@ def report(local: output.LocalOption = None) -> None:
 
 async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | None) -> Report:
     from bot.documents.open import corpus_of, open_index
-    from bot.reports.report import Gathering, prices_in
+    from bot.reports.report import Gathering
     from bot.stores.turn_records import TurnRecords
     from observability.stats import Stats
+    from observability.stats_table import read_prices
 
     async with AsyncExitStack() as stack:
         corpus = replace(corpus_of(settings), roots=(), sources=())  # the state after the last sync
@@ -193,7 +186,7 @@ async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | Non
         places = await _places(stack, settings, redis, prefix, port)
         gathering = Gathering(
             records=TurnRecords(redis, prefix=prefix), stats=Stats(redis, prefix=prefix), index=index, places=places,
-            prices=prices_in(settings.home), answers=settings.answers,
+            prices=read_prices(settings.home), answers=settings.answers,
         )  # fmt: skip
         return await gathering.report(datetime.now(UTC) + timedelta(days=1))
 

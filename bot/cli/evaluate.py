@@ -55,8 +55,6 @@ def verifier(
 
 
 async def _keep(redis: Redis, prefix: str, reports: Sequence[Report]) -> None:
-    from bot.settings import load_settings
-    from bot.turn.observer import open_tracer
     from observability.stats import Stats, VerifierFigures
 
     counted = ("should_pass", "should_fail", "false_accepts", "false_rejects")
@@ -66,9 +64,6 @@ async def _keep(redis: Redis, prefix: str, reports: Sequence[Report]) -> None:
         files=", ".join(str(report["file"]) for report in reports),
     )
     await Stats(redis, prefix=prefix).save_verifier(figures)
-    tracer = open_tracer(load_settings())
-    await tracer.verifier(**figures.rates)
-    await tracer.aclose()
 
 
 @app.command()
@@ -110,12 +105,7 @@ def answers(
     if asked.pushed:
         output.note(asked.pushed)
     if report:
-        try:
-            report.write_text(report_page(asked), encoding="utf-8", newline="\n")  # identical bytes on every system
-        except OSError as error:
-            raise WrongUse(
-                why=f"{report} cannot be written: {error.strerror}. Name another file for --report."
-            ) from None
+        report.write_text(report_page(asked), encoding="utf-8", newline="\n")  # identical bytes on every system
         output.note(f"{report}: every question with its answer. Keep it where the documents' text may be.")
 
 

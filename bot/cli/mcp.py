@@ -26,7 +26,6 @@ from pydantic import AnyHttpUrl
 from redis.exceptions import RedisError
 
 from agent.actions import ToolCall
-from agent.model.protocol import Judge, JudgeContext, Opinion
 from agent.texts.catalogue import say
 from agent.thread.conversation import Question, ThreadKey, viewers_of
 from agent.thread.state import ThreadState
@@ -111,8 +110,7 @@ class McpAgent:
     async def verify(self, user: str, draft: Draft) -> dict[str, Any]:
         """Return the verdict on a text, with the judge's opinion if one is configured. Raises ``ToolError``."""
         async with self._admit(user, draft.text) as (_, _, counter):
-            judge = self.engine.judge
-            return verdict_json(await verdict_on(draft, judge and CountedJudge(judge.name, judge, counter)))
+            return verdict_json(await verdict_on(draft, self.engine.judge, counter.add))
 
     @asynccontextmanager
     async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, TurnTokens]]:
@@ -162,21 +160,6 @@ class McpAgent:
         refusal = await find_refusal(Visit(team=team, user=user), access, people)
         # A token outlives its owner's account, which is not looked up for people who are allowed by name.
         return refusal or ("user_refused" if (await people.find_person(team, user)).deactivated else "")
-
-
-@dataclass(frozen=True, slots=True)
-class CountedJudge:
-    """A judge that counts its tokens."""
-
-    name: str
-    counted: Judge
-    counter: TurnTokens
-
-    async def judge(self, context: JudgeContext) -> Opinion:
-        """Judge, and count the tokens."""
-        opinion = await self.counted.judge(context)
-        self.counter.add(opinion.usage.tokens)
-        return opinion
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +244,7 @@ def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = Non
 
 @asynccontextmanager
 async def serve_over_http(server: MCPServer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
-    """Serve until the block ends and yield the bound port. The SDK's own way to serve keeps idle connections for ever.
-
-    A request is answered whole: the server keeps no session that could send anything later.
-    """
+    """Serve until the block ends and yield the bound port. The SDK's own way to serve keeps idle connections."""
     app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
 

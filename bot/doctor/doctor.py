@@ -5,13 +5,11 @@ nothing.
 """
 
 import asyncio
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent.thread.conversation import NOBODY
-from agent.tools.builtin.git import repositories, repository_fault
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import MAX_ALL_TOOLS
 from bot.doctor import checks, model_checks
@@ -88,28 +86,6 @@ def _settings(wrong: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem(f"{name} is not a setting of Orion", remedy)
 
 
-async def _check_git(settings: Settings, within_s: float) -> Finding:
-    wrong = []
-    for repository in repositories(settings.git) if settings.git else ():
-        try:
-            async with asyncio.timeout(within_s):
-                wrong += [f"{repository.folder}: {fault}"] if (fault := await repository_fault(repository)) else []
-        except TimeoutError:
-            wrong.append(f"{repository.folder}: git did not answer within {within_s:.0f} s")
-    if wrong:
-        remedy = "Name folders that are Git repositories in ORION_GIT, and see that Orion may read them."
-        return Problem("; ".join(wrong), remedy)
-    count = len(settings.git)
-    return f"git_log and git_show read {count} repositor{'y' if count == 1 else 'ies'}" if count else ""
-
-
-async def _check_files(settings: Settings, _: float) -> Finding:
-    if wrong := [str(root) for root in settings.files if not (root.is_dir() and os.access(root, os.R_OK | os.X_OK))]:
-        remedy = "Name folders that exist and that Orion may read in ORION_FILES."
-        return Problem(f"cannot be read: {', '.join(wrong)}", remedy)
-    return f"file_read reads below {', '.join(map(str, settings.files))}" if settings.files else ""
-
-
 async def _check_web_search(settings: Settings, within_s: float) -> Finding:
     if not settings.searxng_url:
         return ""
@@ -165,8 +141,6 @@ def _names(label: str, names: Sequence[str]) -> str:
 
 
 TOOL_CHECKS: Final = (
-    CheckLine("Git", _check_git),
-    CheckLine("Files", _check_files),
     CheckLine("Web search", _check_web_search),
     CheckLine("MCP", _check_mcp),
 )

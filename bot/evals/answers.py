@@ -1,7 +1,4 @@
-"""Asks the whole agent labelled questions, and counts the expected answers and refusals.
-
-Rows of one thread are one conversation, in order. An answer must contain the expected text as a reader sees it.
-"""
+"""Asks the whole agent labelled questions, and counts the expected answers and refusals."""
 
 import html
 import re

@@ -1,11 +1,8 @@
-"""Verdicts with a judge's opinion (`orion verify --judge`), on a stream of rows (`--jsonl`), and on labelled texts.
-
-In a stream one bad row never stops the others. On labelled texts the verifier's own mistakes are counted.
-"""
+"""Verdicts with a judge's opinion (`orion verify --judge`), on a stream of rows (`--jsonl`), and on labelled texts."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -50,8 +47,10 @@ class LabelledText(Row, TextRow):
 _TEXT_ROW: Final = TypeAdapter(TextRow)
 
 
-async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
-    """Return the verdict. A judge decides every claim that the rules leave open."""
+async def verdict_on(
+    draft: Draft, judge: Judge | None = None, count_tokens: Callable[[int], None] = lambda _: None
+) -> Verdict:
+    """Return the verdict. A judge decides every claim that the rules leave open; ``count_tokens`` gets its tokens."""
     if judge is None or not draft.sources:  # without sources there is nothing to judge
         return await asyncio.to_thread(check, draft)
     verdict = await asyncio.to_thread(check, replace(draft, has_judge=True))
@@ -61,6 +60,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     context = JudgeContext(question=draft.question, answer=verdict.text, claims=claims, sources=draft.sources)
     try:
         opinion = await judge.judge(context)
+        count_tokens(opinion.usage.tokens)
     except ModelError as failure:
         log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
         opinion = Opinion()  # a judge that did not answer confirms nothing: open claims fail

@@ -112,10 +112,7 @@ class Seal:
 
 
 class Installations:
-    """The installations of all workspaces. Every method raises ``RedisError`` if Redis is down.
-
-    Those that read one raise ``UnreadableInstallation``.
-    """
+    """The installations of all workspaces. Raises ``RedisError``, and ``UnreadableInstallation`` where one is read."""
 
     def __init__(self, redis: Redis, seal: Seal, *, prefix: str = "orion") -> None:
         self._redis = redis

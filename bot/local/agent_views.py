@@ -1,8 +1,7 @@
 """An agent app's own views: statuses, sessions, suggested prompts, modals and App Home.
 
-A status disappears after two minutes, with the app's next message in its thread, when it is set to an empty text, or
-when the session stops processing. As in Slack, setting a status makes the session ``processing``, and an empty status
-makes it ``active``.
+A status disappears after two minutes, with the app's next message in its thread, or when the session stops processing.
+As in Slack, a status makes the session ``processing``, and an empty one ``active``.
 """
 
 import asyncio

@@ -97,10 +97,7 @@ def document_html(text: str, suffix: str) -> str:
 
 
 def safe_html(source: str) -> str:
-    """Return the document's body with permitted elements only.
-
-    An image becomes its description, because pages load nothing.
-    """
+    """Return the body with permitted elements only. An image becomes its description, because pages load nothing."""
     clean = nh3.clean(
         source, clean_content_tags=_DROPPED_WHOLE, attributes=_ATTRIBUTES, url_schemes={"http", "https", "mailto"}
     )

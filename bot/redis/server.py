@@ -133,10 +133,7 @@ class EmbeddedServer:
         raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
 
     async def revive(self) -> None:
-        """Restart the server if it died (killed, out of memory). Its files contain all confirmed data.
-
-        Raises redis' own ``ConnectionError`` if that fails, so that callers wait it out like an outage.
-        """
+        """Restart the server if it died. Raises redis' own ``ConnectionError`` if that fails, as in an outage."""
         if self._is_stopped():
             free = shutil.disk_usage(self._directory).free
             full = free < MIN_FREE_BYTES or any(sign in self._log_tail(20) for sign in DISK_TROUBLE)

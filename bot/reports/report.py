@@ -25,7 +25,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import UNANSWERED, TurnRecords, sources_of
 from bot.turn.job import visible_sources
 from observability.stats import Stats, Tally
-from observability.stats_table import Prices, cost, read_prices
+from observability.stats_table import Prices, cost
 from verification.types import Source
 
 WEEK: Final = timedelta(days=7)
@@ -190,16 +190,6 @@ class Gathering:
             for document, count in cited.most_common()
             if sources[document] in visible
         ]
-
-
-def prices_in(home: Path) -> Prices:
-    """Return the prices in ``prices.toml``; none if there is no such file, or if it cannot be used."""
-    path = home / "prices.toml"
-    try:
-        return read_prices(path) if path.exists() else {}
-    except (OSError, ValueError) as error:
-        log.warning("prices_not_read", reason=str(error))
-        return {}
 
 
 def _is_of(record: Record, team: str) -> bool:

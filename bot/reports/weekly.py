@@ -19,11 +19,12 @@ from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.queue.claim import LeaseLost
 from bot.reports.blocks import report_blocks, report_title
-from bot.reports.report import WEEK, Gathering, Places, prices_in
+from bot.reports.report import WEEK, Gathering, Places
 from bot.settings import Settings
 from bot.slack.hand_off_place import HandOffPlace, find_fault
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.observer import Observers
+from observability.stats_table import read_prices
 
 log = structlog.get_logger()
 
@@ -112,7 +113,7 @@ class WeeklyReports:
         gathering = Gathering(
             records=self.observers.records, stats=self.observers.stats_of(team), index=self.index,
             places=Places(viewers=viewers, people=team_bot.people),
-            prices=prices_in(self.settings.home), answers=answers, documents=channel.documents,
+            prices=read_prices(self.settings.home), answers=answers, documents=channel.documents,
         )  # fmt: skip
         report = await gathering.report(due)
         blocks = report_blocks(report, delivery.today(), language, can_save=answers is not None)

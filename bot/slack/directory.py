@@ -69,7 +69,7 @@ class CachedDirectory:
 
     async def cached_person(self, team: str, user: str) -> Person | None:
         """Return what is cached. Slack is not asked."""
-        return parse_person(await self.redis.get(self.key("person", team, user)))
+        return parse_record(Person, await self.redis.get(self.key("person", team, user)), complete=True)
 
     async def cached_language(self, team: str, user: str) -> str | None:
         """Return the language in which this person uses Slack, if it is cached."""
@@ -198,11 +198,6 @@ async def find_channel(calls: SlackCalls, name: str) -> str:
     raise DeliveryFailed(reason="channel_not_found", permanent=True)
 
 
-def parse_person(stored: bytes | str | None) -> Person | None:
-    """Return a cached person; None, so that Slack is asked again, if another version stored it in another form."""
-    return parse_record(Person, stored, complete=True)
-
-
 def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Person:
     """Read the ``user`` object of ``users.info``. Members of sister workspaces of our ``enterprise`` are ours."""
     home, teams = string(user, "team_id"), mapping(user, "enterprise_user").get("teams")
@@ -244,10 +239,7 @@ def channel_label(channel: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True, eq=False)
 class Memberships:
-    """Looks up one workspace's people.
-
-    The ``index`` and the ``audiences`` of MCP servers show whether anything needs more than ids of people.
-    """
+    """Looks up one workspace's people, if the ``index`` or an MCP server's audience needs more than their ids."""
 
     people: SlackDirectory
     index: KnowledgeIndex

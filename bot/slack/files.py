@@ -117,10 +117,8 @@ class Attachments:
         try:
             # In channels shared between organisations, and for a transcript, which comes after the message.
             if string(shared, "file_access") == "check_file_info" or _own_kind(shared):
-                known = (
-                    mapping(await self.reader.workspace.calls.read("files.info", file=string(shared, "id")), "file")
-                    or shared
-                )
+                reply = await self.reader.workspace.calls.read("files.info", file=string(shared, "id"))
+                known = mapping(reply, "file") or shared
             document, chunks = await self._fetch_document(known, left)
         except (FileUnavailable, DeliveryFailed) as failure:
             trouble: FileTrouble = "away"
@@ -228,10 +226,7 @@ def _transcript_begin(known: Mapping[str, Any]) -> bytes:
 
 
 def _name_by_type(known: Mapping[str, Any]) -> str:
-    """Return a name whose suffix selects the reader, by Slack's type first. Without a known suffix the content decides.
-
-    Raises ``FileUnavailable`` for an unsupported type.
-    """
+    """Return a name whose suffix selects the reader, by Slack's type first. Raises ``FileUnavailable``."""
     name, kind, mode = _name(known), string(known, "mimetype"), string(known, "mode")
     if mode in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
         raise FileUnavailable(trouble="away")

@@ -40,10 +40,7 @@ class SlackSearch:
     _known_until: float = field(default=0.0, init=False)
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
-        """Return the tool for a question with an action token.
-
-        Return none unless the workspace granted the search (checked now and then), and none during an outage.
-        """
+        """Return the tool for a question; none unless the workspace granted the search, and none in an outage."""
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.calls.client, GRANT_TIMEOUT_S)

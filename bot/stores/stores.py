@@ -12,13 +12,13 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
-from agent.json_data import parse_number
+from agent.json_data import parse_number, parse_record
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, StateFenced, ThreadStore, read_row
 from bot.queue.claim import Claimed, LeaseLost
 from bot.queue.queue import Mailbox
-from bot.slack.directory import CachedDirectory, Person, parse_person
+from bot.slack.directory import CachedDirectory, Person
 from bot.slack.history import sort_key
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
 from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, Records, read_pause
@@ -310,7 +310,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str, message_i
     used, *found = replies if budgeted else [None, *replies]
     values = dict(zip(keys, found, strict=True))
     state, schema = read_row(stores.threads.key(thread), row)
-    person = parse_person(values["person"])
+    person = parse_record(Person, values["person"], complete=True)
     for name, read in (("person", person), ("outbox", read_entry(values["outbox"]))):
         if values[name] and read is None:
             log.warning("damaged_value_ignored", key=keys[name])

@@ -106,10 +106,7 @@ def span_exporter(connection: Connection) -> OTLPSpanExporter:
 
 
 class _TurnIds(RandomIdGenerator):
-    """Span ids, random except for a turn's root.
-
-    The root's ids are derived from the turn: when another worker repeats a turn, its root replaces the first one.
-    """
+    """Random ids, except for a turn's root: when another worker repeats a turn, its root replaces the first one."""
 
     root_of = ""  # the id of the trace whose root starts next
 
@@ -157,10 +154,7 @@ class Client(Langfuse):
 
     @contextmanager
     def root_of(self, trace_id: str, **attributes: Any) -> Iterator[None]:
-        """Propagate ``attributes`` to the observations of a trace; the first one started inside is its root.
-
-        Code inside must not await.
-        """
+        """Propagate ``attributes`` to a trace. The first observation inside is its root. Do not await inside."""
         with propagate_attributes(**attributes):
             self._ids.root_of = trace_id
             try:

@@ -8,7 +8,7 @@ class Connection:
     """A Langfuse server and one project's keys. ``sample_rate`` is the share of turns that are traced.
 
     ``environment`` keeps evaluations and terminals apart from people's questions in Slack. ``annotation_queue`` is the
-    name or id of the queue for disliked answers; empty: none. A request has at most ``flush_at`` spans or scores: 50
+    id of the queue for disliked answers; empty: none. A request has at most ``flush_at`` spans or scores: 50
     with long prompts are half a megabyte, and proxies often allow one.
     """
 

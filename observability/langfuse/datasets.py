@@ -19,7 +19,6 @@ log = structlog.get_logger()
 
 # Questions with disliked answers, and with corrected ones, which `orion eval answers langfuse:NAME` asks again.
 CORRECTIONS: Final = "orion-corrections"
-_PAGE: Final = 100
 PUSH_TIMEOUT_S: Final = 60.0  # a host that refuses connections fails much sooner
 TO_BE_REFUSED: Final = "to be refused"
 
@@ -38,7 +37,7 @@ def _send_correction(tracer: Tracer, client: Any, trace_id: str, question: str, 
     try:
         if not answer and (queue := tracer.connection.annotation_queue):
             item = {"object_id": trace_id, "object_type": "TRACE"}
-            client.api.annotation_queues.create_queue_item(_queue_id(client, queue), **item)
+            client.api.annotation_queues.create_queue_item(queue, **item)
         if not tracer.send_content:  # without texts there is nothing to correct or ask again
             return
         right = tracer.text(answer) or None
@@ -50,20 +49,8 @@ def _send_correction(tracer: Tracer, client: Any, trace_id: str, question: str, 
             dataset_name=CORRECTIONS, id=f"{CORRECTIONS}:{trace_id}", input=tracer.text(question),
             expected_output=right, metadata={"kind": "corrected" if right else "disliked"}, source_trace_id=trace_id,
         )  # fmt: skip
-    except (*API_ERRORS, LookupError) as error:
+    except API_ERRORS as error:
         log.warning("correction_not_sent", error_type=type(error).__name__, reason=str(error)[:200])
-
-
-def _queue_id(client: Any, named: str) -> str:
-    """Return the id of the annotation queue with this name or id. Raises ``LookupError`` if it is missing."""
-    page, pages = 1, 1
-    while page <= pages:
-        listed = client.api.annotation_queues.list_queues(page=page, limit=_PAGE)
-        if queue := next((each for each in listed.data if named in {each.name, each.id}), None):
-            return str(queue.id)
-        page, pages = page + 1, listed.meta.total_pages
-    message = f"LANGFUSE_ANNOTATION_QUEUE: there is no queue {named}"
-    raise LookupError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,10 +42,7 @@ _TRACE_ID: Final = re.compile("(?!0{32})[0-9a-f]{32}")
 
 
 def trace_id_of(turn_id: str) -> str:
-    """Return the id of a turn's trace. It is derived from the turn, so that a click days later finds the trace.
-
-    A turn id that is a valid trace id is used as it is, so that log, record and trace share one id.
-    """
+    """Return the id of a turn's trace: the turn's own, which log and record share, if it is a valid one."""
     return turn_id if _TRACE_ID.fullmatch(turn_id) else hash_id(turn_id)[:32]
 
 
@@ -201,10 +198,7 @@ class TurnTrace:
 
     @log_exceptions
     def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
-        """End the turn and all open observations in it. Only the first call counts.
-
-        ``verify_pass`` stays unset if no draft was checked.
-        """
+        """End the turn and all open observations in it. Only the first call counts."""
         root, self._root = self._root, None
         if root is None:
             return
@@ -285,10 +279,7 @@ def hash_id(text: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class Tracer:
-    """Sends to Langfuse through its SDK, which is loaded when the first turn needs it. Without keys, a no-op.
-
-    ``version`` is that of the prompts; ``known`` matches the configured secrets.
-    """
+    """Sends to Langfuse. ``version`` is that of the prompts; ``known`` matches the configured secrets."""
 
     connection: Connection
     _: KW_ONLY
@@ -329,10 +320,7 @@ class Tracer:
     async def feedback(
         self, turn_id: str, *, user: str, good: bool, reasons: Sequence[str] = (), comment: str = ""
     ) -> None:
-        """Score an answer as a person rated it. Their second click replaces the first.
-
-        ``comment`` is sent only if texts may be sent.
-        """
+        """Score an answer as a person rated it. Their second click replaces the first."""
         await self.connect()
         trace_id, person = trace_id_of(turn_id), hash_id(user)[:16]
         text = ": ".join(filter(None, (", ".join(reasons), comment if self.send_content else "")))
@@ -340,13 +328,6 @@ class Tracer:
             name="user_feedback", value=float(good), data_type="BOOLEAN", trace_id=trace_id,
             score_id=score_id(trace_id, "user_feedback", person), comment=redact(text, known=self.known) or None,
         )  # fmt: skip
-
-    async def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
-        """Score the verifier itself, as measured on labelled texts, in a separate session."""
-        await self.connect()
-        rates = {"verifier_false_accept_rate": false_accept_rate, "verifier_false_reject_rate": false_reject_rate}
-        for name, rate in rates.items():
-            self._score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
 
     async def aclose(self, *, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
         """Send the remaining data within ``timeout_s``. Data that a failing host did not accept by then is dropped."""

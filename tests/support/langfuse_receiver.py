@@ -91,7 +91,6 @@ class LangfuseReceiver(LoopServer):
             web.post("/api/public/dataset-items", self._item),
             web.get("/api/public/v2/datasets/{name}", self._dataset_of),
             web.get("/api/public/dataset-items", self._items_of),
-            web.get("/api/public/annotation-queues", self._queues),
             web.post("/api/public/annotation-queues/{queue}/items", self._add_to_queue),
             web.get("/api/public/projects", self._projects),
             web.get("/api/public/health", self._health),
@@ -144,12 +143,10 @@ class LangfuseReceiver(LoopServer):
         about = {"datasetId": "dataset-1", "status": "ACTIVE", "mediaReferences": [], "projectId": "p1", **_TIMES}
         return web.json_response({"data": [{**item, **about} for item in latest.values()], "meta": _ONE_PAGE})
 
-    async def _queues(self, _: web.Request) -> web.Response:
-        queue = {"id": "queue-1", "name": "To review", "scoreConfigIds": [], **_TIMES}
-        return web.json_response({"data": [queue], "meta": _ONE_PAGE})
-
     async def _add_to_queue(self, request: web.Request) -> web.Response:
-        about = {"id": "item-1", "queueId": request.match_info["queue"], "status": "PENDING"}
+        if request.match_info["queue"] != "queue-1":
+            return web.json_response({"message": "Annotation queue not found"}, status=404)
+        about = {"id": "item-1", "queueId": "queue-1", "status": "PENDING"}
         return await self._store(request, self.queued, about)
 
     async def _store(self, request: web.Request, where: list[dict[str, Any]], about: dict[str, Any]) -> web.Response:

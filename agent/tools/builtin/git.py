@@ -135,15 +135,6 @@ class GitShowTool(_GitTool):
         return ToolResult(content=shown.line + note, sources=(source,))
 
 
-async def repository_fault(repository: Repository) -> str:
-    """Return an empty text if git can read the repository, otherwise the problem."""
-    try:
-        await _run_git(repository, "rev-parse", ["--git-dir"], "", "")
-    except GitFailed as failure:
-        return str(failure)
-    return ""
-
-
 def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
     for name in ("since", "until"):
         if value := arguments.get(name, "").strip():

@@ -18,11 +18,7 @@ MAX_PAGE_ITEMS: Final = 1_000  # entries per page of results, even if ``limit`` 
 
 
 class Call:
-    """A call of a method. Values from a query or form are strings, others JSON values.
-
-    A missing argument or an unknown object raises ``ApiError`` with Slack's name for it. A wrong number or time stamp
-    raises ``ValueError``.
-    """
+    """A call of a method. Raises ``ApiError`` with Slack's name for a fault, and ``ValueError`` for a wrong number."""
 
     def __init__(self, workspace: WorkspaceState, values: Mapping[str, Any]) -> None:
         self.workspace = workspace
@@ -102,10 +98,7 @@ Answer = Callable[[Call], Json]
 
 
 class Methods(dict[str, tuple[Answer, tuple[str, ...]]]):
-    """Web API methods by name, with their scopes, any of which is enough. Calling it returns the decorator of one.
-
-    Slack itself requires the scope for the kind of channel.
-    """
+    """Web API methods by name, with their scopes, any of which is enough. Calling it returns the decorator of one."""
 
     def __call__(self, name: str, *scopes: str) -> Callable[[Answer], Answer]:
         """Add the decorated function as the method ``name``."""

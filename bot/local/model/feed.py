@@ -1,7 +1,4 @@
-"""Numbered updates of the workspace, for the page's sockets and for tests.
-
-A watcher that returns with the last number it saw misses nothing, or has to reload.
-"""
+"""Numbered updates of the workspace, for the page's sockets and for tests."""
 
 import asyncio
 import secrets

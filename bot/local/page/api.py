@@ -1,7 +1,4 @@
-"""The page's own API under ``/ui``: its content, a person's actions, and a socket with all changes.
-
-``user`` is the person. The server blocks pages from other sites.
-"""
+"""The page's own API under ``/ui``: its content, a person's actions, and a socket with all changes."""
 
 import asyncio
 import base64

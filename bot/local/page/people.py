@@ -13,11 +13,7 @@ from bot.local.workspace import StoredFile, WorkspaceState
 
 
 class PersonActions:
-    """Actions of everyone except the app. Channels are given by id or name.
-
-    An unknown object raises ``ApiError``; a click or view that the app does not acknowledge in time raises
-    ``NotAcknowledged``.
-    """
+    """Actions of everyone except the app. Raise ``ApiError`` for an unknown object, or ``NotAcknowledged``."""
 
     def __init__(self, workspace: WorkspaceState) -> None:
         self.workspace = workspace

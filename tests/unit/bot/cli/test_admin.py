@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from agent.thread.conversation import ThreadKey
 from bot.cli.output import local_prefix
 from bot.queue.queue import Mailbox
+from bot.settings import load_settings
 from bot.slack.message import Incoming
 from bot.stores.turn_records import TurnRecords
 from observability.langfuse.tracing import hash_id
@@ -165,10 +166,9 @@ def test_figures_come_from_the_serving_orion_or_a_local_workspace(terminal: Term
 def test_the_cost_is_computed_from_a_price_file(terminal: Terminal, redis_url: str) -> None:
     record_turns(redis_url, 1, tokens={"m": (1_000_000, 0, 0)})
     assert terminal.orion("stats", "--json").json["cost"] is None
-    prices = terminal.write("p.toml", "[m]\ninput = 3\noutput = 1\n")
-    assert terminal.orion("stats", "--json", "--prices", prices).json["cost"] == 3.0
-    assert "$3.00" in terminal.orion("stats", "--prices", prices).out
-    assert terminal.orion("stats", "--prices", terminal.write("q.toml", "m = 3")).code == 2
+    (load_settings().home / "prices.toml").write_text("[m]\ninput = 3\noutput = 1\n")
+    assert terminal.orion("stats", "--json").json["cost"] == 3.0
+    assert "$3.00" in terminal.orion("stats").out
 
 
 def test_verifier_errors_are_recorded_on_request(terminal: Terminal, redis_url: str) -> None:

@@ -80,7 +80,6 @@ def test_an_unreachable_langfuse_is_reported_and_the_report_is_still_written(ter
         (["answers", "good.jsonl", "--docs", "nowhere"], "nowhere is not a folder"),
         (["answers", "good.jsonl", "--docs", "docs", "--report", "good.jsonl"], "cannot be written at the same time"),
         (["answers", "good.jsonl", "--docs", "docs", "--report", "docs"], "docs cannot be written"),
-        (["answers", "good.jsonl", "--docs", "docs", "--report", "/dev/full"], "No space left"),
         (["retrieval", "bad.jsonl"], "bad.jsonl is not JSON"),
         (["retrieval", "nowhere"], "nowhere"),
         (["verifier", "docs"], "docs"),

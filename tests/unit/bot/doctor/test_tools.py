@@ -1,8 +1,6 @@
 """`orion doctor` names each configured tool and whether it answers."""
 
-import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,17 +31,12 @@ async def test_unconfigured_tools_are_not_mentioned(tmp_path: Path) -> None:
 
 
 async def test_each_working_tool_is_listed(tmp_path: Path) -> None:
-    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
     async with LocalSearxNG() as engine, over_http() as url:
         shop = {"url": url, "allow": ["stock", "many"], "audience": "public"}
         path = config(tmp_path, shop=shop, none={"url": url, "allow": ["x"]}, nobody={"url": url, "allow": ["stock"]})
-        found = await checks(
-            settings_in(tmp_path, "", git=(tmp_path,), files=(tmp_path,), searxng_url=engine.url, mcp_config=path)
-        )
+        found = await checks(settings_in(tmp_path, "", searxng_url=engine.url, mcp_config=path))
     rest = "sleep, hang, die, process, table, grow"
     assert {name: (check.ok, check.detail) for name, check in found.items()} == {
-        "Git": (True, "git_log and git_show read 1 repository"),
-        "Files": (True, f"file_read reads below {tmp_path}"),
         "Web search": (True, f"web_search: {engine.url} answers"),
         "MCP shop": (True, f"answers: shop_many, shop_stock; left out: {rest}"),
         "MCP none": (False, f"answers, but offers no tool; left out: stock, many, {rest}"),
@@ -57,15 +50,12 @@ async def test_each_failing_tool_is_listed_with_a_remedy(tmp_path: Path) -> None
         mute={"command": sys.executable, "args": [str(bad_mcp_server.__file__), "mute"], "env": {"TOKEN": "hush"}},
         away={"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer hush"}},
     )
-    gone = tmp_path / "gone"
     async with LocalSearxNG(status=403) as engine:
-        found = await checks(
-            settings_in(tmp_path, "", git=(tmp_path,), files=(gone,), searxng_url=engine.url, mcp_config=path), 1
-        )
+        found = await checks(settings_in(tmp_path, "", searxng_url=engine.url, mcp_config=path), 1)
         engine.hangs = True
         late = await checks(settings_in(tmp_path, "", searxng_url=engine.url), 0.2)
     assert {name: check.ok for name, check in found.items()} == dict.fromkeys(
-        ("Git", "Files", "Web search", "MCP mute", "MCP away"), False
+        ("Web search", "MCP mute", "MCP away"), False
     )
     assert "settings.yml" in found["Web search"].remedy
     assert late["Web search"].detail == "did not answer within 0 s"

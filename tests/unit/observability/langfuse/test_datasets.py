@@ -145,7 +145,7 @@ async def judge_turn(
 
 async def test_the_first_dislike_is_queued_and_a_saved_answer_is_the_corrected_output(redis_client: Redis) -> None:
     async with LangfuseReceiver() as receiver:
-        await judge_turn(redis_client, receiver, items=2, answer="It is 14 weeks.", queue="To review")
+        await judge_turn(redis_client, receiver, items=2, answer="It is 14 weeks.", queue="queue-1")
     assert [(item["objectId"], item["objectType"]) for item in receiver.queued] == [(TRACE, "TRACE")]
     (corrected,) = [score for score in receiver.scores if score["dataType"] == "CORRECTION"]
     assert (corrected["name"], corrected["value"], corrected["traceId"]) == ("output", "It is 14 weeks.", TRACE)
@@ -169,7 +169,7 @@ async def test_missing_queue_is_named_in_the_log(redis_client: Redis) -> None:
             logged = lambda: any(line["event"] == "correction_not_sent" for line in logs)  # noqa: E731
             await judge_turn(redis_client, receiver, sent=logged, queue="Gone")
     (line,) = [line for line in logs if line["event"] == "correction_not_sent"]
-    assert line["reason"] == "LANGFUSE_ANNOTATION_QUEUE: there is no queue Gone"
+    assert "status_code: 404" in line["reason"]
 
 
 async def test_one_command_asks_the_dataset_again(redis_client: Redis, tmp_path: Path) -> None:

@@ -146,14 +146,6 @@ async def test_scores_are_set_only_if_verification_decided(outcome: str, reason:
         assert (types["verify_pass"], types["verify_attempts"]) == ("BOOLEAN", "NUMERIC")
 
 
-async def test_the_verifiers_own_errors_are_scores_of_a_session_of_their_own() -> None:
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        await tracer.verifier(false_accept_rate=0.05, false_reject_rate=0.1)
-    assert [(score["name"], score["value"], score["sessionId"]) for score in receiver.scores] == [
-        ("verifier_false_accept_rate", 0.05, "verifier"), ("verifier_false_reject_rate", 0.1, "verifier"),
-    ]  # fmt: skip
-
-
 async def test_only_the_first_end_of_a_turn_counts() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = await turn_of(tracer)
