@@ -36,7 +36,7 @@ class Source:
     ``id`` is the n of ``[n]``. ``url`` is empty when there is nothing to link to. ``origin`` names its kind
     (``document``, ``thread``, ``file``, ``tool:<name>``). ``updated_at`` is an ISO 8601 date or timestamp, or empty.
     ``audience`` is ``public`` or a comma-separated list of the channel and user ids that may see it. ``sections`` are
-    the offset and the link of each section of the text, if it has several.
+    the offset, the link and the title of each section of the text, if it has several.
     """
 
     id: int
@@ -46,7 +46,7 @@ class Source:
     origin: str = "document"
     updated_at: str = ""
     audience: str = "public"
-    sections: tuple[tuple[int, str], ...] = ()
+    sections: tuple[tuple[int, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

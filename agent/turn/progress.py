@@ -151,33 +151,37 @@ class Progress:
         if not may_see(source.audience, viewers_of(self.question)):
             log.warning("source_withheld", thread=str(self.question.thread), origin=source.origin)
             return
-        text = self._unlisted_text(source)
-        if not text:
+        if not (unlisted := self._without_listed(source)).text:
             return
         if len(self.sources) >= MAX_SOURCES:
             self.left_out += 1
             return
-        self.sources.append(replace(source, text=text, id=len(self.sources) + 1))
+        self.sources.append(replace(unlisted, id=len(self.sources) + 1))
 
-    def _unlisted_text(self, source: Source) -> str:
-        """Return the text with references to the sources that have parts of it; empty if they have all of it."""
+    def _without_listed(self, source: Source) -> Source:
+        """Return the source with references to the sources that have parts of it; without text if they have it all."""
         page = urldefrag(source.url).url  # the fragment points to the passage that a search found
-        document, text, references = source.title.partition(PATH)[0], source.text, {""}
+        document, references = source.title.partition(PATH)[0], {""}
+        text, sections = source.text, source.sections
         for known in self.sources:
             if urldefrag(known.url).url != page:
                 continue
             if known.text == source.text:
-                return ""
+                return replace(source, text="")
             if known.origin == source.origin == "document" and known.title.partition(PATH)[0] == document:
                 if _lines_pattern(source.text).search(known.text):
-                    return ""
+                    return replace(source, text="")
                 if part := _lines_pattern(known.text).search(text):
                     references.add(reference := f"[{known.title}: see above]")
                     text = text[: part.start()] + reference + text[part.end() :]
+                    start, less = part.start(), len(part[0]) - len(reference)
+                    sections = tuple(
+                        (at if at <= start else max(start, at - less), url, title) for at, url, title in sections
+                    )
         is_listed = text != source.text and all(
             line.startswith("#") or line in references for line in text.splitlines()
         )
-        return "" if is_listed else text
+        return replace(source, text="" if is_listed else text, sections=sections)
 
     def add_thread_messages(self) -> None:
         """Add the messages between people in the thread as a source."""

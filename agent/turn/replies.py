@@ -1,6 +1,7 @@
 """Turns outcomes into words: a verified answer ready to be shown, or one of Orion's own messages."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Literal, TypeVar
@@ -10,8 +11,12 @@ from agent.outcome import Failed, OutOfBudget, Refused
 from agent.texts.catalogue import join_names, own_message, texts
 from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE, NO_DOCUMENTS
 from agent.turn.progress import Progress
+from verification.evidence.verbatim import is_quoted, text_as_read
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split_chunks
+from verification.markup.lines import CITATION, at_section, source_lines
+from verification.markup.links import is_absolute, quote_url
+from verification.markup.scanner import Edit, apply_edits, segments
 from verification.rules.injection import safe_title
 from verification.rules.references import Order, citation_order, renumber
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
@@ -45,10 +50,18 @@ def to_answer(
     order = citation_order(verdict.text, progress.sources)
     text = renumber(verdict.text, order)
     cited = {source.id: source for source in progress.sources}
-    sources = tuple(replace(cited[old], id=new) for old, new in order.items())
+    claims = tuple(
+        replace(
+            _shift(claim, verdict.text, order),
+            cited=tuple(order[n] for n in claim.cited if n in order),
+            lines=tuple((order[n], line) for n, line in claim.lines if n in order),
+        )
+        for claim in verdict.claims
+    )
+    sources = tuple(_at_named_section(replace(cited[old], id=new), claims) for old, new in order.items())
     return Answer(
         text=text,
-        chunks=split_chunks(text, sources),
+        chunks=split_chunks(_link_sections(text, sources, claims), sources),
         sources=sources,
         verified=True,
         rules_only=any(claim.supported == "open" for claim in verdict.claims),
@@ -56,16 +69,38 @@ def to_answer(
         attempts=attempts,
         repairs=verdict.repairs,
         violations=tuple(_shift(violation, verdict.text, order) for violation in verdict.violations),
-        claims=tuple(
-            replace(
-                _shift(claim, verdict.text, order),
-                cited=tuple(order[n] for n in claim.cited if n in order),
-                lines=tuple((order[n], line) for n, line in claim.lines if n in order),
-            )
-            for claim in verdict.claims
-        ),
+        claims=claims,
         label=" ".join(filter(None, (progress.say(label) if label else "", note))),
     )
+
+
+def _at_named_section(source: Source, claims: Sequence[Claim]) -> Source:
+    """Return the source with the link and the title of the section of most lines that the claims name, or repeat."""
+    if not source.sections:
+        return source
+    named = [line for claim in claims for number, line in claim.lines if number == source.id]
+    if not named:
+        quotes = [
+            text_as_read(each.text) for each in claims if each.settled_by == "quotation" and source.id in each.cited
+        ]
+        lines = [*enumerate(map(text_as_read, source_lines(source)))]
+        named = [line for quote in quotes for line, text in lines if is_quoted(quote, [text], exactly=False)]
+    sections = Counter(at_section(source, line) for line in named)
+    titles = {url: title for _, url, title in source.sections}
+    return max(sections, key=sections.__getitem__, default=replace(source, title=titles.get(source.url, source.title)))
+
+
+def _link_sections(text: str, sources: Sequence[Source], claims: Sequence[Claim]) -> str:
+    """Return the text with a link in place of each citation of a claim that names another section of its source."""
+    edits: list[Edit] = []
+    by_number = {str(source.id): source for source in sources if is_absolute(source.url)}
+    for part in (each for each in segments(text) if each.kind == "text"):
+        for found in CITATION.finditer(text, part.start, part.end):
+            source = by_number.get(found[1])
+            around = [claim for claim in claims if claim.start <= found.start() < claim.end]
+            if source and (url := _at_named_section(source, around).url) != source.url:
+                edits.append(Edit(found.start(), found.end(), f"<{quote_url(url)}|{found[0]}>"))
+    return apply_edits(text, edits)
 
 
 def _shift(item: Located, text: str, order: Order) -> Located:

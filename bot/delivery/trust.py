@@ -135,11 +135,15 @@ def _check_line(claim: Mapping[str, Any], sources: Mapping[int, Source], today: 
     passages = objects(claim, "passages")
     named = [passage.get("source") for passage in passages] or claim.get("cited")
     numbers = dict.fromkeys(n for n in (named if isinstance(named, list) else ()) if isinstance(n, int))
-    links = {n: string(each, "url") for each in reversed(passages) if isinstance(n := each.get("source"), int)}
-    lines = (
-        source_line(replace(source, url=links.get(number) or source.url), today, language)
+    first = {n: each for each in reversed(passages) if isinstance(n := each.get("source"), int)}
+    named = (
+        (source, string(first.get(number), "url"), string(first.get(number), "title"))
         for number in numbers
         if (source := sources.get(number))
+    )
+    lines = (
+        source_line(replace(source, url=url or source.url, title=title or source.title), today, language)
+        for source, url, title in named
     )
     checker = string(claim, "settled_by")
     checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)

@@ -1,11 +1,11 @@
 """The passages behind a claim: what "Why trust this?" shows of the lines that its verdict names."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import islice, zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice, zip_longest
 from typing import Final, NamedTuple
 
+from verification.evidence.passages import analyse
 from verification.evidence.verbatim import (
     Span,
     is_quoted,
@@ -16,7 +16,7 @@ from verification.evidence.verbatim import (
     without_citations,
 )
 from verification.judgement import Line
-from verification.markup.lines import is_delimiter, source_lines, split_cells, strip_marks
+from verification.markup.lines import at_section, is_delimiter, source_lines, split_cells, strip_marks
 from verification.markup.scanner import segments
 from verification.types import Claim, Source
 
@@ -29,13 +29,15 @@ _PAIRED: Final = re.compile(r"\*\*|(?<!\w)__(?=\w)|(?<=\S)__(?!\w)")
 _FACT: Final = re.compile(r"(?:^|; )([^;:\n]{1,80}): (.*?)(?=; [^;:\n]{1,80}: |$)")
 _BLANKS: Final = re.compile(r"(?<=\S)[ \t]{2,}")
 _MAX_QUOTED_LINES: Final = 4  # a quotation may run over a few wrapped lines
-_ITEM: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]")
+_ITEM: Final = re.compile(r"([ \t]*)(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
 _ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
-_LEAD: Final = re.compile(r"\s*(\*\*|__).+\1\s*|.*[:：][\s*_]*")
+_COLON: Final = re.compile(r"[:：][\s*_]*\Z")
+_LEAD: Final = re.compile(rf"\s*(\*\*|__).+\1\s*|#{{1,6}}\s.*|.*{_COLON.pattern}")
+_MAX_BELOW: Final = 4  # lines of a list or table that are shown for the line above it
 
 
 class NamedPassage(NamedTuple):
-    """Lines of a source, the spans of words that they share with the claim (``marks`` in records), and their link.
+    """Lines of a source, the spans of words that they share with the claim (``marks`` in records), and their section.
 
     ``is_cut``: there was no room for everything that the verdict names.
     """
@@ -44,13 +46,14 @@ class NamedPassage(NamedTuple):
     text: str
     highlights: tuple[Span, ...]
     url: str = ""
+    title: str = ""
     is_cut: bool = False
 
 
 def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     """Return the passages behind a claim, at most ``MAX_PASSAGES``.
 
-    A table row comes with the table's head, and a list item with the line that introduces the list.
+    A table row comes with the table's head, and rows and list items come with the line that introduces them.
     """
     pages = {source.id: source_lines(source) for source in sources}
     said = without_citations(claim.text)  # a part of the chunk that Slack gets
@@ -63,88 +66,139 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
         for number in claim.cited:
             places = [{(number, line) for line in lines} for lines in _quoted_lines(words, pages.get(number, ()), most)]
             lines |= next((each for each in places if not each.isdisjoint(claim.lines)), places[0] if places else set())
-    known = sorted({(source, line) for source, line in lines if 0 <= line < len(pages.get(source, ()))})
-    heads = {(source, line): _head_of(pages[source], line) or _lead_of(pages[source], line) for source, line in known}
-    shown_above = {(source, head) for (source, _), head in heads.items() if head}
-    runs: list[list[Line]] = []
-    for source, line in known:
-        text, head = pages[source][line], heads[source, line]
-        if is_delimiter(text) or not shown_above.isdisjoint({(source, text), (source, line)}):
+    runs: list[tuple[int, int, list[int]]] = []  # each with its source and the line that introduces all of it
+    for number, line in sorted(set(lines)):
+        page = pages.get(number, ())
+        if not 0 <= line < len(page) or is_delimiter(page[line]):
             continue
-        before = runs[-1][-1] if runs else (-1, 0)
-        above = heads.get(before, 0)
-        is_next = before[1] == line - 1 and line > 1 and not isinstance(head or above, str)
-        if source == before[0] and ((head and head == above) or is_next):
-            runs[-1].append((source, line))
+        first = (*_lines_above(page, line), line)[0]
+        if runs and runs[-1][0] == number and (first == runs[-1][1] or _continues(page, runs[-1][2][-1], line)):
+            runs[-1][2].append(line)
         else:
-            runs.append([(source, line)])
+            runs.append((number, first, [line]))
     by_id = {source.id: source for source in sources}
-    shown = [
-        _passage(words, named, run, pages[run[0][0]], heads[run[0]])._replace(url=_link_to(by_id[run[0][0]], run[0][1]))
-        for run in runs[:MAX_PASSAGES]
-    ]
+    shown = [_passage(words, named, by_id[number], run) for number, _, run in runs[:MAX_PASSAGES]]
     return [*shown[:-1], shown[-1]._replace(is_cut=True)] if len(runs) > MAX_PASSAGES else shown
 
 
-def _link_to(source: Source, line: int) -> str:
-    """Return the link to the section that a line is in."""
-    before = (replace(source, text=source.text[:offset]) for offset, _ in source.sections)
-    links = [url for part, (_, url) in zip(before, source.sections, strict=True) if len(source_lines(part)) <= line]
-    return links[-1] if links else source.url
+def _continues(page: Sequence[str], before: int, line: int) -> bool:
+    return before == line - 1 > 0 and not (_head_of(page, before) or _head_of(page, line))
 
 
-def _head_of(page: Sequence[str], line: int) -> str:
-    """Return the head of the table that a line is a row of, or "". Parts of a long table follow each other."""
+def _head_of(page: Sequence[str], line: int) -> int:
+    """Return the number of the head of the table that a line is in, or 0. Parts of a long table follow each other."""
+    if "|" in page[line] and any(map(is_delimiter, page[line + 1 : line + 2])):
+        return line
     above = line
     while above > 1 and "|" in page[above] and not is_delimiter(page[above]):
         above -= 1
-    is_row = 1 < above < line and is_delimiter(page[above]) and not any(map(is_delimiter, page[line + 1 : line + 2]))
-    return page[above - 1] if is_row else ""
+    return above - 1 if 1 < above < line and is_delimiter(page[above]) else 0
 
 
-def _lead_of(page: Sequence[str], line: int) -> int:
-    """Return the number of the line, bold or ending with a colon, above the list that a line is an item of, or 0."""
+def _list_above(page: Sequence[str], line: int) -> tuple[int, list[int]]:
+    """Return the line above a list that introduces it, or 0, and the list's items down to this one, if it is one."""
     if not (item := _ITEM.match(page[line])):
-        return 0
+        return 0, []
+    items = [line]
     for number in range(line - 1, 0, -1):
-        above = page[number]
-        if len(above) - len(above.lstrip()) >= len(item[1]) + (not _ITEM.match(above)):  # of the same list
-            continue
-        return number if _LEAD.fullmatch(above) else 0
-    return 0
+        other = _ITEM.match(above := page[number])
+        indent, is_lead = len(above) - len(above.lstrip()), bool(_LEAD.fullmatch(above))
+        if other and indent == len(item[1]) and (bool(other[2]) == bool(item[2]) or not is_lead):
+            items.insert(0, number)
+        elif indent <= len(item[1]):
+            return number * is_lead, items
+    return 0, items
 
 
-def _passage(
-    words: str, named: Sequence[str], run: Sequence[Line], page: Sequence[str], head: str | int
-) -> NamedPassage:
+def _lines_above(page: Sequence[str], line: int) -> tuple[int, ...]:
+    """Return the lines without which a row or an item says little: what introduces it, and the head of its table."""
+    head = _head_of(page, line)
+    lead = _list_above(page, line)[0]
+    if head > 1 and _LEAD.fullmatch(page[head - 1]):
+        lead = head - 1
+    return (*(_lines_above(page, lead) if lead else ()), *filter(None, (lead, head if head < line else 0)))
+
+
+def _lines_below(page: Sequence[str], line: int) -> Iterator[int]:
+    """Yield the rows and items that a line introduces."""
+    for number in range(line + 1, len(page)):
+        if line in _lines_above(page, number):
+            yield number
+        elif not (is_delimiter(page[number]) or (page[number][0].isspace() and not _ITEM.match(page[number]))):
+            return
+
+
+def _with_context(page: Sequence[str], run: Sequence[int]) -> tuple[list[int], bool]:
+    """Return the lines to show for a run, and whether the last is followed by more of its list.
+
+    Of a line that introduces a list, the first items are shown, and for a single sentence the line above, too.
+    """
+    shown = {*run, *chain.from_iterable(_lines_above(page, line) for line in run)}
+    below = [*islice(_lines_below(page, run[-1]), _MAX_BELOW + 1)] if _COLON.search(page[run[-1]]) else []
+    above = run[0] - 1
+    if below and len(shown) == 1 and above > 0 and len(analyse(page[run[0]]).spans) == 1:
+        shown |= {above} if not (page[above].startswith("#") or "|" in page[above]) else set()
+    return sorted({*shown, *below[:_MAX_BELOW]}), len(below) > _MAX_BELOW
+
+
+def _passage(words: str, named: Sequence[str], source: Source, run: Sequence[int]) -> NamedPassage:
     """Return the lines as a page shows them, rows with their head; a long row has its columns' names in it instead.
 
-    A list item comes after the line whose number is ``head``. A link that the claim names is shown with its address.
+    A link that the claim names is shown with its address.
     """
-    lead = [page[head]] if isinstance(head, int) and head else []
-    text = "\n".join((*lead, *(page[line] for _, line in run)))
-    for address in named:
-        text = text.replace(f"]({address})", f"]({address}) ({address})")
-    lines = text.split("\n")
-    if isinstance(head, str):
-        columns, *rows = ([_cell_as_read(cell) for cell in split_cells(line)] for line in (head, *lines))
-        text = "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, *rows))
-        facts = [list(zip_longest(columns, cells, fillvalue="")) for cells in rows]
-    else:
-        text = _as_read(text)
-        facts = [[(name, _cell_as_read(cell)) for name, cell in _FACT.findall(line)] for line in lines]
+    page = source_lines(source)
+    lines, has_more = _with_context(page, run)
+    parts: list[str] = []
+    is_cut = False
+    for head, numbers in groupby(lines, lambda line: _head_of(page, line)):
+        if head:
+            columns, *rows = ([_cell_as_read(cell) for cell in split_cells(page[line])] for line in numbers)
+            text = "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, *rows))
+            facts = [list(zip_longest(columns, cells, fillvalue="")) for cells in rows or [columns]]
+        else:
+            text = "\n".join(_text_lines(page, [*numbers], lines))
+            for address in named:
+                text = text.replace(f"]({address})", f"]({address}) ({address})")
+            facts = [[(name, _cell_as_read(cell)) for name, cell in _FACT.findall(line)] for line in text.split("\n")]
+            text = _as_read(text)
+        shorter = _shorten(words, text, facts)
+        is_cut |= shorter != text
+        parts.append(shorter)
+    text = "\n".join([*parts, *(["…"] if has_more else [])])
+    section = at_section(source, run[0])
+    return NamedPassage(source.id, text, shared_words(words, text), section.url, section.title, is_cut=is_cut)
+
+
+def _text_lines(page: Sequence[str], numbers: Sequence[int], shown: Sequence[int]) -> Iterator[str]:
+    """Yield lines with their items counted as Markdown counts them. "…" replaces steps that are left out."""
+    for line in numbers:
+        item, items = _ITEM.match(page[line]), _list_above(page, line)[1]
+        if not item:
+            yield page[line].rstrip()
+        elif not item[2]:
+            yield page[line] if len(shown) > 1 else page[line][item.end() :]
+        else:
+            if line > shown[0] and len(items) > 1 and items[-2] not in shown:
+                yield "…"
+            first = _ITEM.match(page[items[0]])
+            is_counted = first and all(page[each].startswith(first[0]) for each in items)
+            number = int(item[2]) + len(items) - 1 if is_counted else int(item[2])
+            yield f"{item[1]}{number}{page[line][item.end(2) :]}"
+
+
+def _shorten(words: str, text: str, facts: Sequence[Sequence[tuple[str, str]]]) -> str:
     has_columns = all(len(row) > 1 for row in facts)
     limit = min(_MAX_ROW * len(facts), MAX_PASSAGE) if has_columns else MAX_PASSAGE
-    if is_cut := len(text) > limit:
-        parts = text.split("\n")
-        room = limit // min(len(facts if has_columns else parts), _MAX_CUT_LINES)
-        shorter = (
-            (shorten_row(words, row, room) for row in facts)
-            if has_columns
-            else (shorten_text(words, part, room) for part in parts)
-        )
-        text = "\n".join(islice(shorter, _MAX_CUT_LINES))
-    return NamedPassage(run[0][0], text, shared_words(words, text), is_cut=is_cut)
+    if len(text) <= limit:
+        return text
+    parts = text.split("\n")
+    room = limit // min(len(facts if has_columns else parts), _MAX_CUT_LINES)
+    shorter = (
+        (shorten_row(words, row, room) for row in facts)
+        if has_columns
+        else (shorten_text(words, part, room) for part in parts)
+    )
+    return "\n".join(islice(shorter, _MAX_CUT_LINES))
 
 
 def _as_read(text: str) -> str:
@@ -193,8 +247,8 @@ def _wrapped_places(parts: Sequence[str], page: Sequence[str], most: int) -> lis
 
 
 def _is_row_in_words(words: str, page: Sequence[str], line: int) -> bool:
-    if "|" not in page[line] or not (head := _head_of(page, line)):
+    if "|" not in page[line] or not 0 < (head := _head_of(page, line)) < line:
         return False
-    pairs = zip(split_cells(head), split_cells(page[line]), strict=False)
+    pairs = zip(split_cells(page[head]), split_cells(page[line]), strict=False)
     facts = text_as_read("; ".join(f"{name}: {cell}" for name, cell in pairs if cell))
     return is_quoted(words, [facts], exactly=False)

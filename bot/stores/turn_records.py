@@ -23,7 +23,8 @@ from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only, without
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification
 from bot.stores.passages import passages_of
 from verification.evidence.verbatim import without_citations
-from verification.types import Answer, Repair, Source, Violation
+from verification.markup.lines import split_cells
+from verification.types import Answer, Claim, Repair, Source, Violation
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
@@ -114,17 +115,25 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
     """Return each claim of a verified answer with the passages from its verdict, and who checked it."""
     return [
         {
-            "text": without_citations(claim.text),
+            "text": _text_of(claim),
             "cited": list(claim.cited),
             "passages": [
-                {"source": n, "text": text, "marks": spans, "url": url, "is_cut": is_cut}
-                for n, text, spans, url, is_cut in passages_of(claim, answer.sources)
+                {"source": n, "text": text, "marks": spans, "url": url, "title": title, "is_cut": is_cut}
+                for n, text, spans, url, title, is_cut in passages_of(claim, answer.sources)
             ],
             "settled_by": claim.settled_by,
             "is_absent": claim.absent,
         }
         for claim in (answer.claims if answer.verified else ())
     ]
+
+
+def _text_of(claim: Claim) -> str:
+    """Return the claim without citations, the cells of a row after the names of their columns."""
+    text, names = without_citations(claim.text), split_cells(claim.head)
+    if not claim.head or len(cells := split_cells(text)) != len(names):
+        return text
+    return " · ".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True) if cell)
 
 
 def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Final, Literal, NamedTuple
 
@@ -264,6 +265,13 @@ def source_lines(source: Source) -> tuple[str, ...]:
             paragraphs[-1].append((line, words))
     title = " ".join(f"{source.title}{dated}".split())
     return (title, *chain.from_iterable(map(_unwrap, paragraphs)))
+
+
+def at_section(source: Source, line: int) -> Source:
+    """The source with the link and the title of the section that a line is in."""
+    above = (source_lines(replace(source, text=source.text[:offset])) for offset, *_ in source.sections)
+    names = [(url, title) for lines, (_, url, title) in zip(above, source.sections, strict=True) if len(lines) <= line]
+    return replace(source, url=names[-1][0], title=names[-1][1]) if names else source
 
 
 def _unwrap(paragraph: Sequence[tuple[str, str]]) -> list[str]:

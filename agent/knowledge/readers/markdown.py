@@ -9,7 +9,15 @@ from typing import Final
 
 from agent.knowledge.readers.document import Content, ReadLimits, clean, part_note_marks, refusing_damage, whole
 from agent.knowledge.readers.html import NEVER_SHOWN, fragment_to_markdown, is_hidden
-from agent.knowledge.readers.text import CODE, TEMPLATE_CODE, apply_raised_tags, decode, outside_code, replace_closed
+from agent.knowledge.readers.text import (
+    CODE,
+    TEMPLATE_CODE,
+    apply_raised_tags,
+    decode,
+    outside_code,
+    part_words,
+    replace_closed,
+)
 
 MAX_FIELDS: Final = 100  # maximum characters of front matter
 MAX_OUTPUT_CHARS: Final = 2_000  # maximum characters of one output of a notebook's cell
@@ -85,7 +93,10 @@ _INLINE_TAGS: Final = "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|p
 _HTML_TAGS: Final = (
     (re.compile(r"<summary\b[^<>]*>([^<>]*)</summary>", re.IGNORECASE), r" **\1** "),
     (re.compile(r"<a\s[^<>]*?\bhref=[\"']([^\"'<>\s]+)[\"'][^<>]*>([^<>\[\]\n]+)</a>", re.IGNORECASE), r"[\2](\1)"),
-    (re.compile(r"<img\s[^<>]*?\balt=[\"']([^\"'<>]*)[\"'][^<>]*>", re.IGNORECASE), r"\1"),
+    (
+        re.compile(r"<img\s[^<>]*?\balt=[\"']([^\"'<>]*)[\"'][^<>]*>", re.IGNORECASE),
+        lambda found: part_words(found, found[1]),
+    ),
     (re.compile(rf"</?(?:{_BLOCK_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE), " "),
     (re.compile(rf"</?(?:{_INLINE_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE), ""),
 )
@@ -220,7 +231,8 @@ def _with_notes(text: str) -> str:
 
 
 def _bold(words: str) -> str:
-    return f"**{words[:1].upper()}{words[1:].lower() if words.isupper() else words[1:]}**" if words else ""
+    """Return a bold line with the line break that two blanks are (CommonMark, 6.7)."""
+    return f"**{words[:1].upper()}{words[1:].lower() if words.isupper() else words[1:]}**  " if words else ""
 
 
 def _fields_in(front: str) -> dict[str, str]:

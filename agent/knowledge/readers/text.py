@@ -145,6 +145,13 @@ _ABSOLUTE: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\\?\[?(\d{1,4})\\?\]?")
 
 
+def part_words(found: re.Match[str], words: str) -> str:
+    """Return the words that replace an image, with a blank between them and the words or the image beside it."""
+    before, after = found.string[: found.start()][-1:], found.string[found.end() :][:1]
+    left, right = before.isalnum() or before in {")", "]", ">"}, after.isalnum()
+    return f"{' ' * left}{words}{' ' * right}" if words else ""
+
+
 def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
     """Make all links of a document absolute. ``url`` is its own address, empty if it has none."""
     if document.form != "markdown":
@@ -162,13 +169,13 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
             return label if number else found[0]
         target = target.strip("<>").replace(" ", "%20")
         if found["image"] or not target or not label.strip():  # its target was template code, which was removed above
-            return label
+            return part_words(found, label)
         absolute = target if _ABSOLUTE.match(target) else urljoin(url, target) if url else ""
         return f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label
 
     def change(prose: str) -> str:
         prose = _DEFINITION.sub(lambda found: "\n" * found[0].count("\n"), prose)
-        prose = _WIKI_LINK.sub(r"\g<label>", _IMAGE.sub(r"\1", prose))
+        prose = _WIKI_LINK.sub(r"\g<label>", _IMAGE.sub(lambda found: part_words(found, found[1]), prose))
         return _LINK.sub(replace_link, prose)
 
     parts = tuple(replace(part, text=outside_code(part.text, change, in_labels=True)) for part in document.parts)

@@ -208,13 +208,13 @@ class Stretch:
         return "\n\n".join(texts[1:])
 
     @property
-    def sections(self) -> tuple[tuple[int, str], ...]:
-        """The offsets in the text at which the link of the passages changes, and the links."""
-        starts, text, at = list[tuple[int, str]](), self.text, 0
+    def sections(self) -> tuple[tuple[int, str, str], ...]:
+        """The offsets in the text at which the link of the passages changes, the links, and the titles there."""
+        starts, text, at = list[tuple[int, str, str]](), self.text, 0
         for link, (first, *_) in groupby(self.passages, key=lambda passage: passage.url):
             if (found := text.find(first.text, at)) >= 0:  # not a part of the table above
                 at = found
-                starts.append((at, link))
+                starts.append((at, link, Stretch(passages=(first,), hit=first).title))
         return tuple(starts) if len(starts) > 1 else ()
 
 

@@ -102,7 +102,7 @@ class SearchTool(_KnowledgeTool):
         return ToolResult(
             content="\n".join(lines) or "No passage has any of these words.",
             sources=tuple(
-                replace(_source(each.title, each.text, each.passages[0]), sections=each.sections) for each in stretches
+                replace(_source(each.title, each.text, each.hit), sections=each.sections) for each in stretches
             ),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
             documents_so_far=so_far,

@@ -39,6 +39,7 @@ from agent.turn.mission import (
 )
 from agent.turn.progress import MAX_THREAD_CHARS, Progress
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question, take_turn
+from verification.markup.lines import at_section, source_lines
 from verification.markup.links import links
 from verification.types import Draft, Source
 
@@ -342,13 +343,23 @@ def test_a_document_is_listed_without_the_parts_that_are_listed_already() -> Non
     whole = f"# Doc\n\n## A\nOne [a](x).\n\n- 1.5\n- two\n\n\n## B\n\nThree.\n\n{second}\n"
     piece = Source(id=0, title="Doc › A", url="https://x.example/d#a", text=first)
     pieces = (piece, replace(piece, title="Doc › C", url="https://x.example/d#c", text=second))
-    document = replace(piece, title="Doc", url="https://x.example/d", text=whole)
+    sections = tuple((whole.index(f"## {name}"), f"https://x.example/d#{name.lower()}", name) for name in "ABC")
+    document = replace(piece, title="Doc", url="https://x.example/d", text=whole, sections=sections)
     rest = "# Doc\n\n[Doc › A: see above]\n\n\n## B\n\nThree.\n\n[Doc › C: see above]\n"
     progress = progress_with([], [])
     for number, found in enumerate((pieces, (document,), (document,), (replace(piece, text="- two"), pieces[1]))):
         progress.add_result(ToolResult(sources=found))
         assert progress.results[-1].found_nothing_new is (number > 1)
     assert [source.text for source in progress.sources] == [first, second, rest]
+    moved = progress.sources[2]
+    assert [at_section(moved, line).title for line in range(len(source_lines(moved)))] == [
+        "Doc",
+        "Doc",
+        "A",
+        "B",
+        "B",
+        "C",
+    ]
     progress.add_source(replace(document, title="Other", url="https://x.example/o", text="- two"))
     progress.add_source(replace(piece, text="- 1"))  # a part of a line is another text
     assert [source.text for source in progress.sources[3:]] == ["- two", "- 1"]

@@ -1,5 +1,6 @@
 """A message without an answer names the nearest documents, and quotes nothing of them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +90,55 @@ async def test_a_passing_answer_says_which_place_could_not_be_searched(place: st
     assert isinstance(outcome, Answered)
     assert outcome.answer.verified
     assert outcome.answer.label == f"I couldn't search {name}, so something from there may be missing."
+
+
+HOTEL = "# Hotel\n\n## Wifi\n\nWifi is free.\n\n## Laundry\n\nLaundry costs 5 euros.\n\nShirts cost 2 euros."
+SECTIONS = tuple((HOTEL.index(f"## {name}"), f"{HOST}/hotel#{name}", f"Hotel › {name}") for name in ("Wifi", "Laundry"))
+
+
+@dataclass(frozen=True)
+class NamesLines:
+    """A judge that names these lines for the claims."""
+
+    lines: tuple[int, ...]
+    name: str = "judge"
+
+    async def judge(self, context: JudgeContext) -> Opinion:  # noqa: ARG002 - names the same for any
+        named = {n: Judgement(supported=True, lines=((1, line),)) for n, line in enumerate(self.lines, 1)}
+        return Opinion(judgements=named)
+
+
+@pytest.mark.parametrize(
+    ("draft", "named", "section", "links"),
+    [
+        ("Doing the laundry is 5 euros [1].", (5,), "Laundry", ["Laundry"]),
+        ("Guests surf for free [1].", (3,), "Wifi", ["Wifi"]),
+        (
+            "Guests surf for free [1]. A shirt is 2 euros [1]. A wash is 5 euros [1].",
+            (3, 6, 5),
+            "Laundry",
+            ["Wifi"] + ["Laundry"] * 2,
+        ),
+        (
+            "- Guests surf for free [1]\n- A wash is 5 euros [1]\n- A shirt is 2 euros [1]",
+            (3, 5, 6),
+            "Laundry",
+            ["Wifi"] + ["Laundry"] * 2,
+        ),
+        ("Wifi is free [1].", (), "Wifi", ["Wifi"]),  # a quotation
+    ],
+)
+async def test_citations_and_footer_link_to_the_section_that_the_verdict_names(
+    draft: str, named: tuple[int, ...], section: str, links: list[str]
+) -> None:
+    hotel = Source(id=0, title="Hotel", url=SECTIONS[1][1], text=HOTEL, sections=SECTIONS)
+    judge = NamesLines(named) if named else None
+    model = ScriptedModel([f"<answer>{draft}</answer>"])
+    outcome, _ = await take_turn(model, "What is free and what costs?", tools=[PassageTool(hotel)], judge=judge)
+    assert isinstance(outcome, Answered), outcome
+    (source,) = outcome.answer.sources
+    assert (source.url, source.title) == (f"{HOST}/hotel#{section}", f"Hotel › {section}")
+    assert re.findall(r"#(\w+)\|\[1\]>", "".join(outcome.answer.chunks)) == links
 
 
 class FindsNoAnswer:

@@ -69,9 +69,15 @@ def test_each_claim_is_shown_with_its_passage_and_marked_words() -> None:
     assert texts(checked) == [
         "<https://x.example/r|[1] Rate limits> · 1 day ago · Checked a second time by the language model"
     ]
-    linked = {**CLAIM, "passages": [{**passage("Six.")[0], "url": f"https://x.example/r#{part}"} for part in "ab"]}
+    linked = {
+        **CLAIM,
+        "passages": [
+            {**passage("Six.")[0], "url": f"https://x.example/r#{part}", "title": f"Rate limits › {part}"}
+            for part in "ab"
+        ],
+    }
     link = texts(trust_modal({**RECORD, "claims": [linked]}, TODAY)["blocks"][2])[0]
-    assert link.startswith("<https://x.example/r#a|[1] Rate limits>")
+    assert link.startswith("<https://x.example/r#a|[1] Rate limits › a>")
     assert texts(origin) == [
         "It took 2 drafts until every check passed. · Model: gpt &amp; co · ID for an admin: turn-7-and-m"
     ]

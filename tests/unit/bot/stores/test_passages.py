@@ -44,6 +44,7 @@ def test_a_table_row_is_shown_with_its_header() -> None:
     assert [passage.text[start:end] for start, end in passage.highlights] == ["Pro", "9"]
 
 
+HEAD = "| Plan | Requests | Price |\n"
 STEPS = (
     f"Steps:\n1. Ask your lead. {'It is polite. ' * 30}Or skip it.\n2. Write. {'Say when. ' * 40}No reason is needed."
 )
@@ -58,16 +59,34 @@ FRIENDS = "We pay.\nYou can refer:\n* friends\n\n  of staff\n* guests\n* staff\n
         (FRIENDS, [2, 3, 6], ["You can refer:\n* friends\n* staff"]),
         (FRIENDS, [3, 4], ["You can refer:\n* friends\n  of staff"]),
         (FRIENDS, [3, 5, 8], ["You can refer:\n* friends\n* guests", "Not:\n* contractors"]),
-        (FRIENDS, [2], ["You can refer:"]),
+        (FRIENDS, [2], ["We pay.\nYou can refer:\n* friends\n* guests\n* staff"]),
+        ("## Who\n\nWe pay:\n1. a\n1. b\n1. c\n1. d\n1. e", [2], ["We pay:\n1. a\n2. b\n3. c\n4. d\n…"]),
+        ("We pay:\n1. a\n1. b\n   - x\n1. c\n1. d\n1. e", [2, 6, 7], ["We pay:\n1. a\n…\n4. d\n5. e"]),
+        ("We pay:\n\n1) a\n2) b\n4) c", [4], ["We pay:\n…\n4) c"]),
+        (
+            "To ask:\n1. Go\n2. Assign to:\n   - Ann: law\n   - Bo: rest",
+            [5],
+            ["To ask:\n…\n2. Assign to:\n   - Bo: rest"],
+        ),
+        ("To ask:\n1. Go.\n\nThen you set:\n- time\n- place", [3], ["1. Go.\nThen you set:\n- time\n- place"]),
+        ("It is new. It is good. You set:\n- time", [1], ["It is new. It is good. You set:\n- time"]),
+        ("4. **Ways:**\n* cash\n5. **Never:**\n* gifts\n* part", [4, 5], ["5. Never:\n* gifts\n* part"]),
+        ("# Staff\n\n### To report\n\n- Write.\n- Call.", [4], ["To report\n- Call."]),
+        (f"You pay:\n\n{TABLE[TABLE.index('|') :]}", [5], [f"You pay:\n{HEAD}| Pro | 600 | 9 |"]),
+        (f"You pay:\n\n{TABLE[TABLE.index('|') :]}", [1], [f"You pay:\n{HEAD}| Free | 60 | 0 |\n| Pro | 600 | 9 |"]),
         (FRIENDS, [9], ["More text."]),
         ("You can refer:\n- friends\n  - from school\n- staff", [4], ["You can refer:\n- staff"]),
-        ("You can refer:\n1. friends of:\n   1. staff\n   2. guests", [4], ["1. friends of:\n   2. guests"]),
-        ("We pay a bonus.\n- friends\n- former staff", [3], ["- former staff"]),
+        (
+            "You can refer:\n1. friends of:\n   1. staff\n   2. guests",
+            [4],
+            ["You can refer:\n1. friends of:\n…\n   2. guests"],
+        ),
+        ("We pay a bonus.\n- friends\n- former staff", [3], ["former staff"]),
         ("**Who is paid**\n\n- friends\n- staff", [3], ["Who is paid\n- staff"]),
         (STEPS, [2, 3], [STEPS]),
     ],
 )
-def test_list_items_are_shown_once_after_the_line_that_introduces_their_list(
+def test_items_and_rows_are_shown_once_after_the_line_that_introduces_them(
     text: str, named: list[int], shown: list[str]
 ) -> None:
     one = claim("They count [1].", cited=(1,), lines=tuple((1, line) for line in named))
@@ -77,11 +96,11 @@ def test_list_items_are_shown_once_after_the_line_that_introduces_their_list(
 def test_a_passage_links_to_its_section() -> None:
     text, sections = (
         "## Wifi\n\nFree.\n\n## Laundry\n\nPaid.",
-        ((0, "https://x.example/p#a"), (16, "https://x.example/p#b")),
+        ((0, "https://x.example/p#a", "Hotels › Wifi"), (16, "https://x.example/p#b", "Hotels › Laundry")),
     )
     page = Source(id=1, title="Hotels", url="https://x.example/p", text=text, sections=sections)
     one = claim("It counts [1].", cited=(1,), lines=((1, 2), (1, 4)))
-    assert [passage.url for passage in passages_of(one, (page,))] == [url for _, url in sections]
+    assert [(each.url, each.title) for each in passages_of(one, (page,))] == [section[1:] for section in sections]
     assert passages_of(one, (replace(page, sections=()),))[0].url == page.url
 
 
@@ -98,7 +117,6 @@ LISTED = (
 
 
 WRITER = f"Writer (L1): Writes single pages.{' Asks a colleague for help.' * 9}"
-HEAD = "| Plan | Requests | Price |\n"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +125,12 @@ HEAD = "| Plan | Requests | Price |\n"
         (TABLE, (2, 3, 5), "Pro costs 9", f"{HEAD}| Pro | 600 | 9 |"),  # the head and its rule are named too
         (f"{TABLE}| Team | 90 | 3 |", (4, 6), "90 > 60", f"{HEAD}| Free | 60 | 0 |\n| Team | 90 | 3 |"),
         (TABLE, (2,), "It has a price", HEAD.strip()),
-        (LISTED, (4, 5), "Above £500 Bo decides", "| Gift | Who |\n| >£500 | Ann Bo |\n\n2. Say no first, a*b*c."),
+        (
+            LISTED,
+            (4, 5),
+            "Above £500 Bo decides",
+            "1. Gifts:\n| Gift | Who |\n| >£500 | Ann Bo |\n\n2. Say no first, a*b*c.",
+        ),
         (LEVELS, (3,), "A writer (L1) writes pages", f"Scope · {WRITER} · …"),
         (
             LEVELS,
@@ -202,7 +225,7 @@ def test_a_passage_is_shown_as_on_its_page_and_cut_between_words() -> None:
     text += "The list of all regions in which a key may be used is long, so it comes in\ntwo parts that need time."
     page = Source(id=2, title="Keys", text=text)
     quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 3),))
-    assert [one.text for one in passages_of(quoted, (page,))] == ["- Ask Ann first."]
+    assert [one.text for one in passages_of(quoted, (page,))] == ["Ask Ann first."]
     menu = claim("Choose <https://x.example/s|Settings> &gt; Keys [2].", settled_by="quotation")
     steps = replace(page, text="1. Choose [Settings](https://x.example/s) > Keys.")
     assert [one.text for one in passages_of(menu, (steps,))] == ["1. Choose Settings > Keys."]
@@ -245,11 +268,17 @@ def test_every_passage_is_one_that_the_verdict_names(
     pages = {source.id: source_lines(source) for source in sources}
     one = replace(claim(words, cited=(1,), settled_by=settled_by), lines=tuple(lines))
     named = {(number, pages[number][line]) for number, line in lines if 0 <= line < len(pages.get(number, ()))}
+    introduced = {  # a line that introduces a list or table comes with its first lines and the line above it
+        (number, text)
+        for number, line in lines
+        if (number, "They get:") in named and pages[number][line : line + 1] == ("They get:",)
+        for text in pages[number][max(line - 1, 0) : line + 7]
+    }
     found = passages_of(one, sources)
     assert len(found) <= MAX_PASSAGES
     for passage in found:
         for part in passage.text.strip("…").split("\n"):
-            is_named = any(part in line for number, line in named if number == passage.source)
+            is_named = any(part in line for number, line in named | introduced if number == passage.source)
             is_head = part in {"| Plan | Requests | Price |", "They get:"}
             is_quoted = settled_by == "quotation" and part in "\n".join(pages[1])
             assert is_quoted or (settled_by in {"judge", "quotation"} and (is_named or is_head))

@@ -29,12 +29,12 @@ from bot.stores.stores import (
     ThreadModes,
     read_facts,
 )
-from bot.stores.turn_records import OutboxEntry, Recorder, TurnRecords, read_entry
+from bot.stores.turn_records import OutboxEntry, Recorder, TurnRecords, claims_json, read_entry
 from tests.support.fakes import LIMITS, question
 from tests.support.local_slack import local_slack
 from tests.support.redis_contents import everything
 from tests.support.services import workspaces_of
-from verification.types import Answer, Repair, Source, Verdict, Violation
+from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 
 BEGAN = 1_795_000_000.0
 OLD = ThreadKey(team="T1", channel="C1", thread_ts="1794999999.000100")
@@ -208,6 +208,22 @@ def test_a_record_keeps_only_the_link_of_a_slack_search_result() -> None:
     record = record_turn("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
     assert record["attempts"][0]["violations"] == [{**asdict(VERDICT.violations[0]), "detail": "", "remedy": ""}]
     assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "text"),
+    [
+        ("| Key | Action |", "| J | Next `item` [1] |", "Key: J · Action: Next `item`"),
+        ("Key | Action", "J | Next [1]", "Key: J · Action: Next"),
+        ("|  | Action |", "| J |  |", "J"),
+        ("| Key | Action |", "| J |", "| J |"),
+        ("", "J | Next [1].", "J | Next."),
+    ],
+)
+def test_a_row_that_is_a_claim_is_recorded_with_the_names_of_its_columns(head: str, row: str, text: str) -> None:
+    claim = Claim(text=row, start=0, end=len(row), cited=(1,), head=head)
+    answer = Answer(text=row, chunks=(row,), sources=(LIMITS,), verified=True, attempts=1, claims=(claim,))
+    assert [each["text"] for each in claims_json(answer)] == [text]
 
 
 async def test_records_are_kept_and_expire(redis_client: Redis) -> None:

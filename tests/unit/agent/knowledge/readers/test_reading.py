@@ -296,6 +296,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("<details>\n<summary>How long?</summary>\n\n90 days.\n\n</details>", "**How long?**\n90 days."),
         ('Press <kbd>Ctrl</kbd>, <a href="https://x.example">see</a> <img src="x" alt="the plan">',
          "Press Ctrl, [see](https://x.example) the plan"),
+        ('Full<img src="x" alt="Power"><img src="y" alt="Disk">', "Full Power Disk"),
         ("```html\n<ul><li>x</li></ul>\n```\n`<td>`", "```html\n<ul><li>x</li></ul>\n```\n`<td>`"),
         ("a < b, List<T> and <table>", "a < b, List<T> and <table>"),
         ("<table>\nnever closed", "<table>\nnever closed"),
@@ -310,7 +311,7 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("```\n!!! note\n    x\n:::note\n```", "```\n!!! note\n    x\n:::note\n```"),
         ("Title\n===\n\n    code", "Title\n===\n    code"),
     ],
-    ids=range(22),
+    ids=range(23),
 )  # fmt: skip
 def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
     lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())
@@ -445,6 +446,11 @@ def resolve(text: str, url: str = BASE) -> str:
         ("[a](https://other.example/a_(b))", "[a](https://other.example/a_(b))"),
         ("See [the guide][g] and [g].\n\n[g]: guide.md 'G'\n", None),
         ("![A diagram](img/d.png) shows it", "A diagram shows it"),
+        ("| 8 | ![Power A](a.svg)![Disk B](b.svg 'B') |", "| 8 | Power A Disk B |"),
+        (
+            "Click![Save](s.png)now, ![c][s]![d][s]. (![e](s.png)) x![](s.png)y\n\n[s]: s.png",
+            "Click Save now, c d. (e) xy\n\n",
+        ),
         ("[run](javascript:alert(1))", "run"),
         ("[the card]() has a template's tag as its target", "the card has a template's tag as its target"),
         ("`[a](b.md)` is code", "`[a](b.md)` is code"),

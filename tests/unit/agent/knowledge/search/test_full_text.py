@@ -59,11 +59,11 @@ def test_a_short_page_is_returned_whole_with_its_headings(find: Find) -> None:
     (page,), left_out = find("enterprise requests", PLANS)
     assert (page.title, left_out) == ("Plans", ())
     assert page.text == PLANS.strip()
-    starts = [(page.text[offset:].split("\n")[0], link) for offset, link in page.sections]
+    starts = [(page.text[offset:].split("\n")[0], link, title) for offset, link, title in page.sections]
     assert starts == [
-        ("# Plans", "https://docs.example/0.md#plans"),
-        ("### Limits", "https://docs.example/0.md#limits"),
-        ("### Limits", "https://docs.example/0.md#limits-1"),
+        ("# Plans", "https://docs.example/0.md#plans", "Plans"),
+        ("### Limits", "https://docs.example/0.md#limits", "Plans › Starter › Limits"),
+        ("### Limits", "https://docs.example/0.md#limits-1", "Plans › Enterprise › Limits"),
     ]
 
 

@@ -28,10 +28,13 @@ async def test_search_returns_one_source_per_run_of_lines(tools: dict[str, Tool]
             Source(
                 id=0,
                 title="Alpha",
-                url="https://docs.example/a.md#alpha",
+                url="https://docs.example/a.md#lunch",
                 text="# Alpha\n\nLast updated: 2026-01-02\n\n## Lunch\n\nThe canteen opens at noon.",
                 updated_at="2026-01-02",
-                sections=((0, "https://docs.example/a.md#alpha"), (35, "https://docs.example/a.md#lunch")),
+                sections=(
+                    (0, "https://docs.example/a.md#alpha", "Alpha"),
+                    (35, "https://docs.example/a.md#lunch", "Alpha › Lunch"),
+                ),
             ),
         ),
     )
