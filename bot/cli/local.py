@@ -65,7 +65,7 @@ class LocalOrion:
         state, port = self.workspace.workspace, urlsplit(self.workspace.url).port or 0
         settings = settings_for(self.settings, self.workspace).model_copy(
             update={
-                "streams": True,  # the page has a switch to hide them
+                "streams": True,
                 "handoff": self.settings.handoff or "#help",
                 "admins": self.settings.admins | {ADMIN},
             }

@@ -1,15 +1,13 @@
-"""Faults for the next calls and events, set by a test or by a visitor on the page."""
+"""Faults for the next calls and events, set by a test."""
 
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partialmethod
-from typing import Final, Literal
+from typing import Literal
 
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import Json
-
-STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +84,3 @@ class Faults:
             if waiting := self._by_method.get(name):
                 return waiting.popleft()
         return None
-
-    def switches(self) -> list[Json]:
-        """The faults that the page offers; one with ``once`` is never on afterwards."""
-        busy = {"name": "rate_limit", "label": "Slack is busy (429)", "tells": "Slack refuses the next three posts."}
-        none = {"name": "no_streams", "label": "No streams", "tells": "The workspace has no streaming methods."}
-        lacks_streams = self.missing.issuperset(STREAM_METHODS)
-        return [busy | {"once": True, "on": False}, none | {"once": False, "on": lacks_streams}]
-
-    def switch(self, name: str, *, on: bool) -> None:
-        """Turn a fault of the page on or off. Raises ``ApiError`` for an unknown name."""
-        if name == "rate_limit":
-            self.rate_limit("chat.postMessage", times=3)  # few enough that the answer comes within seconds
-        elif name == "no_streams":
-            (self.missing.update if on else self.missing.difference_update)(STREAM_METHODS)
-        else:
-            raise ApiError(error="unknown_fault")

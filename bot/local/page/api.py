@@ -53,7 +53,6 @@ class PageApi:
                 "team": workspace.name,
                 "me": me,
                 "people": [one.id for one in members if not one.is_bot],
-                "faults": workspace.faults.switches(),
                 "bot": BOT_USER,
                 "members": [
                     {name: getattr(one, name) for name in ("id", "name", "title", "is_bot")} for one in members
@@ -224,11 +223,6 @@ async def _submit(people: PersonActions, body: Json) -> Json:
     return {"errors": await people.submit(body["view_id"], body.get("values") or {}, body["user"])}
 
 
-def _fault(people: PersonActions, body: Json) -> Json:
-    people.workspace.faults.switch(str(body["name"]), on=bool(body.get("on")))
-    return {"faults": people.workspace.faults.switches()}
-
-
 ACTIONS: Final[dict[str, Action]] = {
     "post": _post,
     "edit": _edit,
@@ -243,5 +237,4 @@ ACTIONS: Final[dict[str, Action]] = {
     "stop": lambda people, body: people.stop_session(body["channel"], body["thread_ts"], body["user"]),
     "open_home": lambda people, body: people.open_home(body["user"], str(body["tab"])),
     "upload": _upload,
-    "fault": _fault,
 }

@@ -6,7 +6,7 @@ import { renderRecord } from "./inspector.js";
 import { follows, renderMessage, renderStatus, spoken, turnSteps } from "./messages.js";
 import { forgetViews, openView, viewClosed, watchModal } from "./modal.js";
 import { act, get, Live } from "./net.js";
-import { drawFaults, drawWho, watchTry } from "./try.js";
+import { drawWho, watchTry } from "./try.js";
 
 const ROTATE_MS = 2600;
 const NARROW = matchMedia("(max-width: 1000px)");
@@ -578,7 +578,6 @@ async function start({ focus = true } = {}) {
   byId("team-name").textContent = state.boot.team;
   byId("team-mark").textContent = state.boot.team[0];
   drawWho(state.boot);
-  drawFaults(state.boot.faults);
   live.start(state.boot.run, state.boot.seq);
   const wanted = target();
   const first = state.boot.channels.find((one) => one.user === state.boot.bot) ?? state.boot.channels[0];

@@ -1,13 +1,12 @@
-// What a visitor tries out: being another person, making something fail, a tour of five steps.
-import { byId, el, refill, seen, toast } from "./dom.js";
-import { act, as } from "./net.js";
+// What a visitor tries out: being another person, a tour of four steps.
+import { byId, el, seen } from "./dom.js";
+import { as } from "./net.js";
 
 const STEPS = [
   ["Ask", "Write a question, or press one that is offered. Orion answers from the documents only."],
   ["Open the source", "Every statement has a number. Press it: the document opens at that passage."],
   ["Why trust this?", "Under each answer you can see every statement next to the words that support it."],
   ["Ask in a channel", "Open #help and write @Orion with a question. In the thread, go on without the mention."],
-  ["Make something fail", "Under “Try things out” Slack gets busy or loses its streams. Your question is still answered."],
 ];
 
 export function drawWho(boot) {
@@ -17,23 +16,6 @@ export function drawWho(boot) {
     return el("option", { value: id, selected: id === boot.me ? "selected" : null }, one.name);
   }));
   select.value = boot.me;
-}
-
-export function drawFaults(faults) {
-  const nodes = faults.map((one) => (one.once
-    ? el("button", { type: "button", class: "ghost", title: one.tells, onclick: () => turn(one, true) }, one.label)
-    : el("label", { class: "choice", title: one.tells }, el("input", { type: "checkbox", checked: one.on ? "checked" : null, onchange: (event) => turn(one, event.target.checked) }), el("span", {}, one.label))));
-  refill(byId("faults"), ...nodes);
-}
-
-async function turn(fault, on) {
-  try {
-    const { faults } = await act("fault", { name: fault.name, on });
-    if (!fault.once) drawFaults(faults);
-    toast(on ? fault.tells : `${fault.label}: off.`);
-  } catch (failure) {
-    toast(failure.message);
-  }
 }
 
 function show(step) {

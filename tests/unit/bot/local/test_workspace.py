@@ -9,7 +9,6 @@ import aiohttp
 import pytest
 
 from agent.knowledge.index.sqlite import SqliteIndex
-from bot.local.model.errors import ApiError
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import load, save
@@ -63,20 +62,6 @@ async def test_a_person_can_be_chosen_and_shares_a_file() -> None:
             boot = await answer.json()
         assert boot["me"] == "U0GUEST"
         assert CHAT not in {channel["id"] for channel in boot["channels"]}
-
-
-def test_faults_are_switched_on_and_off() -> None:
-    faults = idle().faults
-    for on in (True, False):
-        faults.switch("no_streams", on=on)
-        assert ("chat.startStream" in faults.missing, [one["on"] for one in faults.switches()]) == (on, [False, on])
-    faults.switch("rate_limit", on=True)
-    fault = faults.take("chat.postMessage")
-    assert fault is not None
-    assert fault.error is not None
-    assert fault.error.status == 429
-    with pytest.raises(ApiError, match="unknown_fault"):
-        faults.switch("gravity", on=False)
 
 
 DEEP = '{"a":' * 100_000
