@@ -1,7 +1,7 @@
-"""Vocabulary of the control channel: everything that a model may decide in one step.
+"""The actions: everything that a model may decide in one step. Its output for that is the *control* output.
 
 Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_step``, ``complete``, ``no_reply``. Any
-other function is a real tool. This channel never contains the text of an answer.
+other function is a real tool. A decision never contains the text of an answer.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """The table of rules, and the one path from a draft to a verdict.
 
-Repair comes first, then links and citations are normalised, and the rules check the exact chunks that Slack would get.
+Repair comes first, also of links and citations. Then each claim is checked against its sources (``claim_supported``),
+and the other rules check the text and the exact chunks that Slack would get.
 ``check`` never raises on bad input: if a rule, or a step before the rules, crashes, the draft has an error.
 """
 
@@ -54,7 +55,10 @@ RULES: Final[Mapping[RuleName, Callable[[Reading], Iterator[Violation]]]] = {
     "addresses_question": addresses_question,
     "coherent": coherent,
 }
-"""All rules except ``claim_supported``, which also changes the claims. ``mrkdwn`` means the three form rules."""
+"""All rules except ``claim_supported``, which also changes the claims.
+
+``mrkdwn`` also reports ``no_markdown_bold`` and ``no_blockquotes``.
+"""
 
 
 @dataclass(slots=True)
@@ -142,20 +146,20 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     """Check the claims against the sources, and correct wrong citations if that gives a better verdict."""
     exempt = draft.own_words or draft.unsourced or not draft.sources  # they are sent with a label that says so
     basis = None if exempt else wall.around("claim_supported", read_basis, draft, text)
-    reading, findings = _build_reading(draft, text, basis, wall)
+    reading, violations = _build_reading(draft, text, basis, wall)
     # A judge finds the right source more reliably than a count of shared words.
     if basis is None or not draft.repair or draft.has_judge:
-        return reading, findings, ()
-    ids, doubts = {source.id for source in draft.sources}, _doubtful_claims(reading, findings)
+        return reading, violations, ()
+    ids, doubts = {source.id for source in draft.sources}, _doubtful_claims(reading, violations)
     movable = [each for each in doubts if each.cited and ids.issuperset(each.cited)]
     moved, repairs = wall.around("claim_supported", fix_citations, basis, text, movable) or (text, ())
     if repairs:
-        other, other_findings = _build_reading(draft, moved, basis, wall)
-        other_doubts = _doubtful_claims(other, other_findings)
+        other, other_violations = _build_reading(draft, moved, basis, wall)
+        other_doubts = _doubtful_claims(other, other_violations)
         # Otherwise citations moved to pages with the same numbers.
-        if (_count_errors(other_findings), len(other_doubts)) < (_count_errors(findings), len(doubts)):
-            return other, other_findings, repairs
-    return reading, findings, ()
+        if (_count_errors(other_violations), len(other_doubts)) < (_count_errors(violations), len(doubts)):
+            return other, other_violations, repairs
+    return reading, violations, ()
 
 
 def _count_errors(violations: Violations) -> int:
@@ -163,7 +167,7 @@ def _count_errors(violations: Violations) -> int:
 
 
 def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
-    """Return claims with a finding against them, or with few words in common with their sources."""
+    """Return claims with a violation, or with few words in common with their sources."""
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 

@@ -114,7 +114,7 @@ def check_claims(basis: Basis, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, 
 
 
 def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
-    """Settle one claim and collect its violations. Nothing can refute a quotation."""
+    """Settle one claim and collect its violations. No rule refutes a quotation, but a judge may."""
     cited = tuple(number for number in claim.cited if number in basis.sources)
     if not cited:  # it stays open: another rule reports the missing citation
         return replace(claim, score=0.0), []

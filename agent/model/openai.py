@@ -20,7 +20,7 @@ from agent.json_data import mapping, objects, string
 from agent.model.chat_reply import Reply, draft_of, json_objects
 from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Timeouts, was_cut
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
-from agent.model.prompts import ChatMessage, control_messages, judge_messages, write_messages
+from agent.model.prompts import ChatMessage, decide_messages, judge_messages, write_messages
 from agent.model.protocol import (
     DecideContext,
     Decision,
@@ -232,7 +232,7 @@ class OpenAIModel(ChatServer):
         """Return one action, by function calling if the server has it, else by a JSON object."""
         before, known = Usage(), self.learned[self.model]
         if not known.json_only:
-            body = self._decide_body(control_messages(context, as_json=False))
+            body = self._decide_body(decide_messages(context, as_json=False))
             body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
             try:
                 reply, before = await self.reply(body)
@@ -248,7 +248,7 @@ class OpenAIModel(ChatServer):
                     action = _read_action(reply)
                     known.json_only = True
                     return Decision(action=action, usage=before, call=self.call(body))
-        body = self._decide_body(control_messages(context, as_json=True))
+        body = self._decide_body(decide_messages(context, as_json=True))
         body["response_format"] = JSON_OBJECT
         reply, usage = await self.reply(body)
         known.json_only = True

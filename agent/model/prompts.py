@@ -73,7 +73,7 @@ def private_texts() -> tuple[str, ...]:
     return tuple(map(prompt_text, _PRIVATE))
 
 
-def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
+def decide_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
     """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
     question, talk = context.question, _latest(context.history, MAX_DECIDE_MESSAGES)
     if not question.addressed:

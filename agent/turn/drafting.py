@@ -65,7 +65,7 @@ class Attempt:
 
 
 async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
-    """Write up to ``budget.attempts`` drafts. A ``summary`` of the control channel counts as the first."""
+    """Write up to ``budget.attempts`` drafts. The ``summary`` of the action ``complete`` counts as the first."""
     attempts: list[Attempt] = []
     requests: list[WriteContext] = []
     for number in range(1, progress.budget.attempts + 1):
@@ -74,7 +74,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
             return await _end_without_pass(progress, attempts)
         request = _next_request(progress, attempts, requests)
         text = given or await _write_draft(progress, number, request)
-        attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=bool(given))
+        attempt = None if says_not_found(text) else await _verify(progress, number, text, is_summary=bool(given))
         # The draft only says that the sources have no answer, and cites none. To name the closest documents helps more.
         if attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text)):
             return await _end_without_pass(progress, attempts, declined=True)
@@ -115,7 +115,7 @@ def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[Wri
     return context
 
 
-def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
+def shown_answer(progress: Progress, attempts: int = 1) -> Partial | None:
     """Return the part that people already see as the answer, or None if they see nothing."""
     if progress.live.shown is None:
         return None
@@ -149,15 +149,15 @@ async def _read_attempt(progress: Progress, number: int, context: WriteContext) 
     return reader.draft if says_not_found(reader.draft) else live.full_text(reader.draft)
 
 
-async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
-    """Check a draft. The judge is asked if a ``summary`` states anything, even without sources."""
+async def _verify(progress: Progress, number: int, text: str, *, is_summary: bool = False) -> Attempt:
+    """Check a draft. The judge is asked if a summary states anything, even without sources."""
     draft = progress.draft(text)
-    if summary and progress.judge and not draft.own_words:
+    if is_summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)
     ruled = await asyncio.to_thread(check_draft, draft) if len(text) > SHORT_CHARS else check_draft(draft)
     judge = AttemptJudge(progress, draft, number)
     verdict = await judge.examine(ruled, is_answer=True) if draft.has_judge else ruled
-    verdict = await judge.accept_small_talk(verdict) if summary else verdict
+    verdict = await judge.accept_small_talk(verdict) if is_summary else verdict
     log.info(
         "attempt_verified",
         thread=str(progress.question.thread),
@@ -177,7 +177,7 @@ async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) 
     if DOCUMENTS in progress.places_away and not progress.sources:  # the draft is not at fault
         return knowledge_failure(progress)
     salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)
-    partial = partial_answer(progress, attempts)
+    partial = shown_answer(progress, attempts)
     beginning = partial.answer.text.rstrip() if partial else ""
     # The text that people already see must be the beginning of the sent answer.
     if partial and not (salvaged and salvaged.passed and salvaged.text.startswith(beginning)):
@@ -188,10 +188,13 @@ async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) 
 
 
 def _outcome_of(
-    progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, partial: bool = False
+    progress: Progress, attempt: Attempt, verdict: Verdict, attempts: int, *, partial: bool = False
 ) -> TurnOutcome:
-    """Return the outcome of an answer that passed. Without a source or an answer it is not marked as verified."""
-    draft, claims = best.draft, bool(best.verdict.claims)
+    """Return the outcome of a ``verdict`` that passed: the attempt's own or that of its verified part (``partial``).
+
+    Without a source or an answer it is not marked as verified.
+    """
+    draft, claims = attempt.draft, bool(attempt.verdict.claims)
     away = away_note(progress)
     if verdict.no_answer:
         is_final = DOCUMENTS not in progress.places_away and progress.documents_so_far is None
@@ -207,7 +210,7 @@ def _outcome_of(
     own: Label | None = "own_words" if draft.own_words and (claims or partial) else None
     if not partial:
         return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own, note=away))
-    note = away if own else missing_note(progress, best.verdict)
+    note = away if own else missing_note(progress, attempt.verdict)
     return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial", note=note))
 
 

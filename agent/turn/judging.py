@@ -32,7 +32,10 @@ class AttemptJudge:
     number: int
 
     async def examine(self, verdict: Verdict, *, is_answer: bool = False) -> Verdict:
-        """Return the verdict with the judge's opinion. Only an answer as a whole (``is_answer``) may prove empty."""
+        """Return the verdict with the judge's opinion, unchanged without a judge.
+
+        Only an answer as a whole (``is_answer``) may prove empty.
+        """
         if self.progress.judge is None or not self.draft.has_judge:
             return verdict
         # Of drafts that fail a rule, one that lacks only citations is judged: it may say that there is no answer.
@@ -60,7 +63,7 @@ class AttemptJudge:
         return replace(verdict, passed=True, claims=(), violations=tuple(set(verdict.violations) - set(verdict.errors)))
 
     async def salvage(self, verdict: Verdict) -> Verdict | None:
-        """Return the verified part of a failed attempt, checked by the judge too, or None if it is not an answer."""
+        """Return the verified part of a failed attempt (also checked by a judge, if any), or None without an answer."""
         language = self.progress.question.reply_language or detect_language(self.draft.text)
         left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
         for _ in range(MAX_CUTS):

@@ -36,7 +36,7 @@ from agent.thread.state import (
 )
 from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, guard_listener
-from agent.turn.drafting import discard_early_draft, partial_answer, speculative_draft, write_answer
+from agent.turn.drafting import discard_early_draft, shown_answer, speculative_draft, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage, check_draft
 from agent.turn.mission import change_plan, collect_findings, emit_plan, ensure_plan, meet_message, resume_findings
@@ -91,12 +91,12 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     except TimeoutError:
         if not deadline.expired():  # a time-out from elsewhere: a bug, not the end of the turn's time
             raise
-        outcome = partial_answer(progress) or budget_notice(progress, "deadline")
+        outcome = shown_answer(progress) or budget_notice(progress, "deadline")
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
         outcome = model_failure(progress, error)
         if error.kind not in RETRYABLE:
-            outcome = partial_answer(progress) or outcome
+            outcome = shown_answer(progress) or outcome
     task = asyncio.current_task()
     if task is not None and task.cancelling():  # a library swallowed the cancellation: it must not become an answer
         raise asyncio.CancelledError

@@ -93,8 +93,8 @@ class CatchUp:
                 await lock.release()
 
     async def _absence_s(self, now: float) -> float:
-        heard_at = parse_number(await self.stores.redis.get(self.heartbeat_key))
-        return now - heard_at if heard_at else 0.0
+        listened_at = parse_number(await self.stores.redis.get(self.heartbeat_key))
+        return now - listened_at if listened_at else 0.0
 
     async def _note_heartbeat(self, now: float) -> None:
         await self.stores.redis.set(self.heartbeat_key, now, ex=HEARTBEAT_TTL_S)

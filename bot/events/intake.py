@@ -260,7 +260,7 @@ class Intake:
     access: Access
     workspaces: Workspaces
     admins: frozenset[str] = frozenset()
-    _twins: set[tuple[str, str]] = field(default_factory=set)
+    _twins: set[tuple[str, str]] = field(default_factory=set)  # channels that send two events for each mention
 
     async def store_or_carry_out(self, incoming: Incoming) -> bool:
         """Store the message, or carry out a stop or an order. Return whether it was new. Raises ``RedisError``."""

@@ -1,7 +1,7 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
-While Redis is down ``on_error`` answers 500, and Slack resends the event for about six minutes. Later
-``bot.events.catch_up`` looks for lost messages.
+While Redis is down there is no ack (``on_error``), and Slack resends the event for about six minutes. Later
+``bot.events.catch_up`` looks for lost messages in the threads that were used last.
 """
 
 import re
@@ -110,7 +110,7 @@ class Listeners:
             self.saving.offer(read_click(self.services, body, context))
 
     async def store_event(self, body: Body, own: BotIdentity) -> None:
-        """Store the message of an event, including one that was looked up. Return when it is durable, or raise."""
+        """Store the message of an event, or of one that ``CatchUp`` looked up. Return when it is durable, or raise."""
         try:
             incoming = parse_event(body, own, self.services.access)
             if incoming.addressed == "overheard":
@@ -284,7 +284,10 @@ class Listeners:
         await ack()
 
     async def on_error(self, error: Exception) -> BoltResponse:
-        """Answer 500 for a listener that failed, so that Slack resends the event. Do not log the error's text."""
+        """Withhold the ack after an error in a listener or in authorising the event, so that Slack resends it.
+
+        Over HTTP Slack gets the 500, in Socket Mode nothing. The error's text is not logged.
+        """
         cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
         log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")

@@ -32,7 +32,7 @@ class Visit:
     user: str
     channel: str = ""  # empty for App Home
     through_app: bool = False
-    channel_checked: bool = False  # the event itself said that the channel is not shared
+    vouched: bool = False  # see ``Incoming``
     person: Person | None = None  # these two are cached replies from Slack, if there are any
     shared: bool | None = None
     fresh: bool = False  # ask Slack again who the person is
@@ -45,7 +45,7 @@ def visit_of(incoming: Incoming, facts: Facts) -> Visit:
         user=incoming.user,
         channel=incoming.thread.channel,
         through_app=incoming.through_app,
-        channel_checked=incoming.vouched,
+        vouched=incoming.vouched,
         person=facts.person,
         shared=facts.shared,
     )
@@ -98,7 +98,7 @@ def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
 def _needs_channel(visit: Visit, access: Access) -> bool:
     """Return whether it matters if people of other organisations can read the channel."""
     private = not visit.channel or visit.channel.startswith("D")
-    return not (access.allow_external or visit.channel_checked or private)
+    return not (access.allow_external or visit.vouched or private)
 
 
 async def check_access(job: Job, services: TeamServices) -> Ending | None:

@@ -100,6 +100,7 @@ class Ending:
 
 
 OK = Ending(verb="ok")
+"""The message is done, with or without an answer: it leaves its mailbox."""
 
 
 def retry(after_s: float) -> Ending:

@@ -110,7 +110,7 @@ class Waiting(NamedTuple):
 
 
 class Mailbox:
-    """The queue over one Redis. Times are in seconds. Every method raises ``RedisError`` if Redis is down.
+    """The mailboxes of all threads in one Redis. Times are in seconds. Every method raises ``RedisError`` in an outage.
 
     ``per_team`` is how many turns a workspace may have at once across all workers. 0 means no limit.
     """
@@ -131,7 +131,7 @@ class Mailbox:
         self.cancel_channel = f"{prefix}:cancel"  # all workers get cancellations on it
         self._prefix, self._redis = prefix, redis
         self._shards = shards or shards_of(redis)
-        # A beat must be quick: retrying an old beat would delay the next one.
+        # A beat (of all leases) must be quick: retrying an old one would delay the next.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
         names = ("enqueue", "claim", "finish", "mark", "depth", "waiting", "probe", "decide")
         scripts = (load_script(redis, name) for name in names)

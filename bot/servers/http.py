@@ -137,14 +137,14 @@ class SlackEndpoint:
     installing: InstallPages | None = None
 
 
-def build(status: ProcessStatus, intake: SlackEndpoint | None = None) -> web.Application:
+def build(status: ProcessStatus, endpoint: SlackEndpoint | None = None) -> web.Application:
     """Build the web application: three pages, and Slack's endpoint in HTTP mode."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
     application.add_routes(page_routes(status))
-    if intake is not None:
-        application.router.add_post(EVENTS_PATH, partial(_slack_events, intake))
-        if intake.installing is not None:
-            application.add_routes(intake.installing.routes())
+    if endpoint is not None:
+        application.router.add_post(EVENTS_PATH, partial(_slack_events, endpoint))
+        if endpoint.installing is not None:
+            application.add_routes(endpoint.installing.routes())
     return application
 
 
@@ -213,17 +213,17 @@ def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes, cl
         return False
 
 
-async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
+async def _slack_events(endpoint: SlackEndpoint, request: web.Request) -> web.Response:
     try:
         # A client that sends a byte a minute must not keep a connection forever.
-        async with asyncio.timeout(intake.body_s):
+        async with asyncio.timeout(endpoint.body_s):
             body = await request.read()  # 413 above client_max_size
     except TimeoutError:
         return web.Response(status=408)
-    if not has_valid_signature(intake.signing_secret, request.headers, body):
+    if not has_valid_signature(endpoint.signing_secret, request.headers, body):
         stamp, fault = request.headers.get("X-Slack-Request-Timestamp", ""), dict[str, int | str]()
         then = _ClockAt(int(stamp)) if _STAMP.fullmatch(stamp) else None
-        if then and has_valid_signature(intake.signing_secret, request.headers, body, then):  # except for its age
+        if then and has_valid_signature(endpoint.signing_secret, request.headers, body, then):  # except for its age
             fault = {"seconds_off": round(time.time()) - then.stamp, "remedy": SET_CLOCK}
         log.warning("slack_signature_refused", body_length=len(body), **fault)
         return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses
@@ -238,4 +238,4 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     if trouble:
         log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
         return web.Response(status=400)
-    return await to_aiohttp_response(await intake.app.async_dispatch(asked))
+    return await to_aiohttp_response(await endpoint.app.async_dispatch(asked))

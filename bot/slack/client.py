@@ -26,7 +26,7 @@ from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
 REPLY_TIMEOUT_S: Final = 5.0
-_CALL_TIMEOUT_S: Final = 20.0  # for calls without their own limit; ``SlackCalls`` ends a try after 15 s
+_CALL_TIMEOUT_S: Final = 20.0  # for calls without their own limit; ``SlackCalls`` ends a request after 15 s
 _MAX_CONNECTIONS: Final = 1_000  # for all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 REDIRECTS: Final = range(300, 400)
 MAX_REPLY_BYTES: Final = 32_000_000  # far above a page of 999 long messages

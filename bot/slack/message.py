@@ -74,7 +74,7 @@ class Incoming:
     event_ids: tuple[str, ...] = ()  # the keys that identify a second delivery of the same message
     unproven: bool = False  # Redis lost the thread, so Slack must first say whether Orion was addressed there
     refused: str = ""  # why this person gets no answer
-    vouched: bool = False  # True if the event itself said whether its channel is shared
+    vouched: bool = False  # the event said whether its channel is shared; if it is and may not be, see ``refused``
     files: Files = "none"  # an event of a mention may not list them
     attached: tuple[Mapping[str, Any], ...] = ()  # the event's facts about the files
     through_app: bool = False  # posted by an app that is not listed, in the name of ``user``, a person or a bot

@@ -1,6 +1,6 @@
 """Turns a message that passed the gates into a delivered answer.
 
-A question goes this way (``Answering._question``):
+A question goes this way (``Answering._answer_question``):
 1. What an earlier try (another claim of the message) decided is in the outbox: post exactly that.
 2. Else reserve tokens, read the thread and the files, and run the turn under a status, perhaps in a stream.
 3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
@@ -61,7 +61,7 @@ FIRST_STATUS_S: Final = 0.5  # a faster answer needs no status
 
 @dataclass(slots=True, eq=False)
 class Answering:
-    """Answers messages for the worker."""
+    """Answers the messages that passed the gates (``bot.gates.flow.Flow`` calls it)."""
 
     services: TeamServices
 
@@ -120,7 +120,7 @@ class Answering:
     async def _dispatch(self, job: Job) -> Ending:
         kind = job.incoming.kind
         if kind in {"question", "edit", "help"}:  # a bare mention may bring a file
-            return await self._question(job)
+            return await self._answer_question(job)
         if kind == "delete":
             await self._delete_answer(job)
         elif kind in {"mute", "unmute"}:
@@ -152,7 +152,7 @@ class Answering:
             return detect_language(questions[-1])
         return await self.services.people.cached_language(job.place.team, job.incoming.user)
 
-    async def _question(self, job: Job) -> Ending:
+    async def _answer_question(self, job: Job) -> Ending:
         try:
             entry = read_entry(job.facts.outbox)
             if not (entry or job.facts.is_wanted):
@@ -169,7 +169,7 @@ class Answering:
                     if not is_reserved:  # running turns may leave enough of the budget
                         log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
                         return give_back(job.gate_wait_s)
-                    result = await self._begin_turn(job)
+                    result = await self._load_and_run(job)
         except asyncio.CancelledError:
             if not job.lease.stopped:
                 raise
@@ -217,7 +217,7 @@ class Answering:
                 if not failure.permanent:
                     raise
 
-    async def _begin_turn(self, job: Job) -> OutboxEntry | Ending:
+    async def _load_and_run(self, job: Job) -> OutboxEntry | Ending:
         """Load the thread and the files, then run the turn. The status covers both: a file may take a while."""
         remembered = job.facts.state
         state = await self._state_before_edit(job, remembered) if job.incoming.kind == "edit" else remembered
@@ -254,7 +254,7 @@ class Answering:
                 await delete_plan(services, job, job.earlier_stream)
             stream = open_stream(services, job, status) if services.streams else None
             async with send_stream(services, job, stream) if stream else nullcontext():
-                return await self._run_turn(job, question, before_question, status, stream)
+                return await self._run_and_deliver(job, question, before_question, status, stream)
 
     def _status(self, job: Job) -> WorkingStatus:
         """Return the status.
@@ -276,7 +276,7 @@ class Answering:
             title=" ".join(job.incoming.text.split()).translate(_NO_TOKENS) if opens else "",
         )
 
-    async def _run_turn(
+    async def _run_and_deliver(
         self, job: Job, question: Question, state: ThreadState, status: WorkingStatus, stream: AnswerStream | None
     ) -> OutboxEntry | Ending:
         claimed, services, stores = job.claimed, self.services, self.services.stores

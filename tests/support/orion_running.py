@@ -159,8 +159,8 @@ async def running(
         )
         workspace.workspace.turn_record = orion.observers.records.load
         if mode == "http" and part != "worker":
-            intake = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
-            port = await stack.enter_async_context(serve_pages(build(orion, intake)))
+            endpoint = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
+            port = await stack.enter_async_context(serve_pages(build(orion, endpoint)))
             workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(orion.worker.run())] if part != "front" else []

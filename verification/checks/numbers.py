@@ -20,7 +20,7 @@ from verification.values.numbers import ORDINALS, Quantity
 from verification.values.quantity_words import HUNDREDTHS, UNITS, rate_end
 
 _MAX_UNNAMED_COUNT = 5  # for "the two" and "three ways" the source has a list but no number
-_MIN_TOPIC_SHARE = 0.5  # below this, a retry copied an unrelated 400 in place of 900
+_MIN_TOPIC_SHARE = 0.5  # below this, the next draft copied an unrelated 400 in place of 900
 _MAX_SENTENCES = 3
 _YEAR, _HOUR, _MIN_YEAR, _NOON = UNITS["年"], UNITS["h"], 1000, 12
 # A colon divides only between blanks: "10:30" and "Price: 5" are not divisions.

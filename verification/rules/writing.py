@@ -30,7 +30,7 @@ _POLISH = frozenset({"list", "backslash", "code", "line end"})
 _MAY_LEAK = re.compile(r"<(?!https?://)|&lt;|[{◁]|\[/?think", re.IGNORECASE)
 _ESCAPED_TAG = re.compile(rf"&lt;/?(?:{LEAKED_NAME})(?:\s[^<>\n]{{0,200}}?)?&gt;", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
-# A user may ask for JSON in a code block. There only JSON of the control channel is a leak.
+# A user may ask for JSON in a code block. There only JSON of a decision is a leak.
 _MACHINE_JSON = re.compile(
     r"\{\s*\"action\"\s*:\s*\"(?:respond|complete|finish_step|ask_user|use_tool|call_tool)\""
     r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"

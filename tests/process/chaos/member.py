@@ -72,6 +72,6 @@ async def _live(role: Role, settings: Settings) -> None:
                 )
             )
             if role.port is not None:
-                intake = SlackEndpoint(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
-                await stack.enter_async_context(serve_pages(build(orion, intake), port=role.port))
+                endpoint = SlackEndpoint(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
+                await stack.enter_async_context(serve_pages(build(orion, endpoint), port=role.port))
             await run_until_stopped(orion, stopping, work=role.concurrency > 0)

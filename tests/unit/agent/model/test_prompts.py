@@ -7,7 +7,7 @@ from agent.budget import Budget, Usage
 from agent.model.prompts import (
     NOT_FOUND,
     ChatMessage,
-    control_messages,
+    decide_messages,
     private_texts,
     prompt_text,
     prompts_version,
@@ -55,7 +55,7 @@ DECIDE = DecideContext(
 
 def test_text_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
     log = tuple(replace(HISTORY[0], text=f"log {n} " + "line\n" * 8_000) for n in range(200))
-    decide = control_messages(replace(DECIDE, history=log), as_json=False)[1]["content"]
+    decide = decide_messages(replace(DECIDE, history=log), as_json=False)[1]["content"]
     write = write_messages(replace(WRITE, history=log))[1]["content"]
     assert len(decide) < 60_000
     assert len(write) < 30_000
@@ -99,7 +99,7 @@ def test_what_people_said_to_each_other_is_not_sent_twice() -> None:
     thread = Source(id=3, title="Earlier in this thread", text="U9: line 0", origin="thread")
     asked = ThreadMessage(role="user", text="And Orion?", user="U9")
     talk = replace(DECIDE, history=(asked, *between), sources=(*SOURCES, thread))
-    user = control_messages(talk, as_json=False)[1]["content"]
+    user = decide_messages(talk, as_json=False)[1]["content"]
     assert (user.count("U9: line 0"), user.count("line 6"), user.count("And Orion?")) == (1, 1, 1)
     assert user.count("Orion: line 1") == 1
 
@@ -130,19 +130,19 @@ def test_citation_numbers_are_removed_from_earlier_answers() -> None:
     asked = ThreadMessage(role="user", text="What does [3] say?", user="U9")
     for messages in (
         write_messages(replace(WRITE, history=(said, asked))),
-        control_messages(replace(DECIDE, history=(said, asked)), as_json=False),
+        decide_messages(replace(DECIDE, history=(said, asked)), as_json=False),
     ):
         assert "Orion: It is 120, as" in messages[1]["content"]
         assert "U9: What does [3] say?" in messages[1]["content"]
 
 
 def test_the_decision_prompt_has_the_plan_the_objection_and_the_budget() -> None:
-    system, user = (message["content"] for message in control_messages(DECIDE, as_json=False))
+    system, user = (message["content"] for message in decide_messages(DECIDE, as_json=False))
     assert "1. [done] look\n2. [open] tell (done when: a number)" in user
     assert "was not carried out: Bad." in user
     assert "Little is left: 2 model calls" in user
     assert "tool_call" not in system + user
-    as_json = control_messages(replace(DECIDE, plan=None, objection="", used=Usage()), as_json=True)
+    as_json = decide_messages(replace(DECIDE, plan=None, objection="", used=Usage()), as_json=True)
     assert '{"name": "search", "description": "Find.", "input": {}}' in as_json[1]["content"]
     assert "Little is left" not in as_json[1]["content"]
 
@@ -150,8 +150,8 @@ def test_the_decision_prompt_has_the_plan_the_objection_and_the_budget() -> None
 def test_the_constant_parts_of_a_prompt_come_first() -> None:
     """Deciding again, writing and mending begin with what was sent before: a provider's cache works on prefixes."""
     more = Source(id=3, title="Later", text="found by a second search")
-    decide = _whole(control_messages(DECIDE, as_json=False))
-    again = _whole(control_messages(replace(DECIDE, sources=(*SOURCES, more)), as_json=False))
+    decide = _whole(decide_messages(DECIDE, as_json=False))
+    again = _whole(decide_messages(replace(DECIDE, sources=(*SOURCES, more)), as_json=False))
     write = _whole(write_messages(WRITE))
     mended = _whole(write_messages(replace(WRITE, feedback="Wrong.", previous_draft="It is 12.")))
     data = decide.index("tools used so far")
@@ -200,7 +200,7 @@ def _common(one: str, other: str) -> int:
 def test_a_message_that_does_not_mention_orion_may_get_no_reply() -> None:
     overheard = replace(DECIDE, question=replace(QUESTION, addressed=False))
     for as_json in (False, True):
-        mentioned, other = (_whole(control_messages(each, as_json=as_json)) for each in (DECIDE, overheard))
+        mentioned, other = (_whole(decide_messages(each, as_json=as_json)) for each in (DECIDE, overheard))
         assert "no_reply" not in mentioned
         assert "last message]\nU9: " in other
         assert "was not carried out: Bad." in other

@@ -98,8 +98,8 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
         settings = settings_for(slack.api_url, home, redis_url, **more)
         corpus = corpus_of(settings, (text_pages(),))
         orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=8, socket=False))
-        intake = SlackEndpoint(app=orion.app, signing_secret=SECRET, installing=orion.installing)
-        port = await stack.enter_async_context(serve(build(orion, intake)))
+        endpoint = SlackEndpoint(app=orion.app, signing_secret=SECRET, installing=orion.installing)
+        port = await stack.enter_async_context(serve(build(orion, endpoint)))
         slack.events_at(f"http://127.0.0.1:{port}/slack/events")
         browser = await stack.enter_async_context(
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a browser takes an address's cookies

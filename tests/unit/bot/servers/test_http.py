@@ -67,9 +67,9 @@ class Shown(ProcessStatus):
 
 
 @asynccontextmanager
-async def front(shown: ProcessStatus, intake: SlackEndpoint | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+async def front(shown: ProcessStatus, endpoint: SlackEndpoint | None = None) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
-        serve(build(shown, intake)) as port,
+        serve(build(shown, endpoint)) as port,
         aiohttp.ClientSession(base_url=f"http://127.0.0.1:{port}") as session,
     ):
         yield session
