@@ -4,7 +4,7 @@ A source's title cannot end its link or start a mention.
 """
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain
@@ -190,7 +190,7 @@ def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:
             lines.append(say("verified", key.language))
     # Orion's own refusal already names the closest documents in its text.
     sources = answer.sources if answer.verified or citations(answer.text) else ()
-    lines += [source_line(source, today, key.language) for source in sources]
+    lines += list_sources(sources, today, key.language)
     return join_lines(lines, MAX_TEXT_LENGTH - _COUNT_ROOM, key.language, _SEPARATOR)
 
 
@@ -227,10 +227,16 @@ def link(url: str, label: str) -> str:
     return f"<{address.replace('&', '&amp;')}|{shown}>"
 
 
-def source_line(source: Source, today: date, language: str | None = None) -> str:
-    """Return ``[n] title · age``, the title a link if the source has an address."""
-    shown = link(source.url, f"[{source.id}] {truncate(safe_title(source), _MAX_TITLE_LENGTH)}")
-    return with_age(shown, source.updated_at, today, language)
+def list_sources(sources: Iterable[Source], today: date, language: str | None = None) -> list[str]:
+    """Return ``[n] title · age`` of each source, a link if it has an address. Two parts of one section share a line."""
+    sections: dict[tuple[str, str, str], list[int]] = {}
+    for source in sources:
+        sections.setdefault((source.url, safe_title(source), source.updated_at), []).append(source.id)
+    lines: list[str] = []
+    for (url, title, updated_at), numbers in sections.items():
+        shown = " ".join(f"[{number}]" for number in numbers)
+        lines.append(with_age(link(url, f"{shown} {truncate(title, _MAX_TITLE_LENGTH)}"), updated_at, today, language))
+    return lines
 
 
 def with_age(shown: str, updated_at: str, today: date, language: str | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from agent.json_data import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say, truncate
-from bot.delivery.blocks import context, dialog, escape, join_lines, plain_text, section, short_id, source_line
+from bot.delivery.blocks import context, dialog, escape, join_lines, list_sources, plain_text, section, short_id
 from bot.delivery.rich_text import Block
 from bot.stores.passages import MAX_PASSAGE, MAX_PASSAGES
 from bot.stores.turn_records import sources_of
@@ -53,8 +53,7 @@ def trust_modal(
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
     if sources and not claims:
-        lines = [source_line(source, today, language) for source in sources.values()]
-        listed = join_lines(lines, _MAX_SECTION_LENGTH, language)
+        listed = join_lines(list_sources(sources.values(), today, language), _MAX_SECTION_LENGTH, language)
         blocks.append(section(f"*{say('trust_sources', language)}*\n{listed}"))
     blocks += [*_removed_sentences(record, language), *_origin(record, language)]
     return dialog("trust_title", blocks, language, close=close)
@@ -136,18 +135,11 @@ def _check_line(claim: Mapping[str, Any], sources: Mapping[int, Source], today: 
     named = [passage.get("source") for passage in passages] or claim.get("cited")
     numbers = dict.fromkeys(n for n in (named if isinstance(named, list) else ()) if isinstance(n, int))
     first = {n: each for each in reversed(passages) if isinstance(n := each.get("source"), int)}
-    named = (
-        (source, string(first.get(number), "url"), string(first.get(number), "title"))
-        for number in numbers
-        if (source := sources.get(number))
-    )
-    lines = (
-        source_line(replace(source, url=url or source.url, title=title or source.title), today, language)
-        for source, url, title in named
-    )
+    sections = {n: {name: each[name] for name in ("url", "title") if string(each, name)} for n, each in first.items()}
+    shown = (replace(sources[number], **sections.get(number, {})) for number in numbers if number in sources)
     checker = string(claim, "settled_by")
     checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)
-    return " · ".join((*lines, checked))
+    return " · ".join((*list_sources(shown, today, language), checked))
 
 
 def _highlighted_parts(passage: str, highlights: object) -> Iterable[tuple[str, bool]]:

@@ -14,7 +14,7 @@ import structlog
 from agent.json_data import mapping, objects, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey, Viewers
-from bot.delivery.blocks import HAND_OFF_ACTION, button, context, escape, join_lines, link, section, source_line
+from bot.delivery.blocks import HAND_OFF_ACTION, button, context, escape, join_lines, link, list_sources, section
 from bot.delivery.dialogs import SAVE_ACTION
 from bot.delivery.rich_text import Block
 from bot.queue.claim import OK, Ending, give_back
@@ -91,7 +91,7 @@ async def _build_post(
     today = services.delivery.today()
     readers = Viewers(team=place.team, channel=place.channel)
     sources = await visible_sources(services.engine.index, sources_of(record), readers)
-    if near := [source_line(source, today, language) for source in sources]:
+    if near := list_sources(sources, today, language):
         blocks.append(context([say("nearest", language), *near], language))
     if place != incoming.thread:  # the channel may be the same one, but readers still look for the thread
         permalink = await services.delivery.reader.permalink(incoming.thread.channel, incoming.ts)

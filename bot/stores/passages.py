@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, zip_longest
+from textwrap import dedent
 from typing import Final, NamedTuple
 
 from verification.evidence.passages import analyse
@@ -156,7 +157,7 @@ def _passage(words: str, named: Sequence[str], source: Source, run: Sequence[int
             text = "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, *rows))
             facts = [list(zip_longest(columns, cells, fillvalue="")) for cells in rows or [columns]]
         else:
-            text = "\n".join(_text_lines(page, [*numbers], lines))
+            text = dedent("\n".join(_text_lines(page, [*numbers], lines)))
             for address in named:
                 text = text.replace(f"]({address})", f"]({address}) ({address})")
             facts = [[(name, _cell_as_read(cell)) for name, cell in _FACT.findall(line)] for line in text.split("\n")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agent.texts.catalogue import age
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, render, source_line
+from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, list_sources, render
 from bot.delivery.rich_text import Block, rich_text
 from bot.local.model.limits import check_blocks, text_length
 from tests.support.local_slack import block_text
@@ -125,7 +125,9 @@ def test_a_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
 
 def test_a_tail_that_does_not_fit_gets_its_own_message() -> None:
     full = tuple("x" * 2_900 for _ in range(4))
-    posts = render_answer(answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
+    posts = render_answer(
+        answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110 + str(n)) for n in range(1, 40)))
+    )
     assert len(posts) == 2
     assert posts[1].blocks[0]["type"] == "context"
     assert posts[1].text.startswith("✓ Verified  ·  [1] ttt")
@@ -166,7 +168,15 @@ def test_an_age_is_shown_in_words(updated_at: str, words: str) -> None:
     ],
 )
 def test_a_title_or_address_cannot_break_out_of_its_markup(url: str, title: str, line: str) -> None:
-    assert source_line(Source(id=1, title=title, url=url), TODAY) == line
+    assert list_sources([Source(id=1, title=title, url=url)], TODAY) == [line]
+
+
+def test_two_parts_of_one_section_share_a_line() -> None:
+    parts = [
+        Source(id=n, title=title, url="https://x.example/p")
+        for n, title in ((1, "Refunds"), (2, "Fees"), (3, "Refunds"))
+    ]
+    assert list_sources(parts, TODAY) == ["<https://x.example/p|[1] [3] Refunds>", "<https://x.example/p|[2] Fees>"]
 
 
 CHUNK = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=2_900).filter(str.strip)
