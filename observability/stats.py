@@ -36,8 +36,8 @@ class TurnFigures:
     """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` says why it failed.
 
     ``errors`` are the numbers of error-level violations per attempt, in order; ``failed_rules`` their rules, once per
-    attempt. ``repaired`` is set if the text that counted had a fault. ``usage`` counts calls and tokens. ``channel``
-    is an id or ``direct``; ``tokens`` are each model's: prompt, cached part of the prompt, completion.
+    attempt. ``repaired`` is set if the text that counted had a fault. ``usage`` counts calls and tokens. ``tokens``
+    are each model's: prompt, cached part of the prompt, completion.
     """
 
     outcome: str  # ``unsourced`` for an answer without sources, such as a greeting
@@ -47,7 +47,6 @@ class TurnFigures:
     repaired: bool = False
     latency_ms: float = 0.0
     usage: Mapping[str, int] = field(default_factory=dict)
-    channel: str = ""
     tokens: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
@@ -129,22 +128,10 @@ class Tally:
         found = {k.removeprefix(f"{prefix}:"): n for k, n in self.counts.items() if k.startswith(f"{prefix}:")}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
-    def channels(self) -> dict[str, Tally]:
-        """Return the number of turns per channel, largest first; ``direct`` is all direct messages."""
-        kinds = {"answered": "outcome:answered", "partial": "outcome:partial", "failed": "failed:verification"}
-        return {
-            channel: Tally(counts={kinds[kind]: self[f"channel_{kind}:{channel}"] for kind in kinds} | {"turns": turns})
-            for channel, turns in self.group("channel").items()
-        }
-
     def models(self) -> dict[str, tuple[int, int, int]]:
         """Return the tokens of each model: prompt, cached part of the prompt, completion."""
         prompts = self.group("tokens_in")
         return {name: (n, self[f"tokens_cached:{name}"], self[f"tokens_out:{name}"]) for name, n in prompts.items()}
-
-    def improvement(self, attempt: int) -> float | None:
-        """Return how many fewer errors attempt ``attempt`` had than the previous one, on average."""
-        return _share(self[f"improved:{attempt}"], self[f"retried:{attempt}"])
 
     def latency_ms(self, quantile: float) -> int | None:
         """Return the upper bound of the quantile's bucket; None without turns or beyond the last bound."""
@@ -164,12 +151,9 @@ class Tally:
             "attempts": self.group("attempts"),
             "failure_reasons": self.group("rule"),
             "failed": self.group("failed"),
-            "improvement": {str(n): self.improvement(n) for n in (2, 3)},
+            "improvement": {str(n): _share(self[f"improved:{n}"], self[f"retried:{n}"]) for n in (2, 3)},
             "latency_ms": {"p50": self.latency_ms(0.5), "p95": self.latency_ms(0.95)},
             "usage": self.group("usage"),
-            "channels": {
-                name: {"turns": tally["turns"], "pass_rate": tally.pass_rate} for name, tally in self.channels().items()
-            },
             "models": {
                 name: dict(zip(("prompt", "cached", "completion"), tokens, strict=True))
                 for name, tokens in self.models().items()
@@ -271,10 +255,6 @@ def increments(turn: TurnFigures) -> dict[str, int]:
     for attempt, (before, after) in enumerate(pairwise(turn.errors), 2):
         counts[f"retried:{attempt}"] += 1
         counts[f"improved:{attempt}"] += before - after
-    if turn.channel:
-        counts[f"channel:{turn.channel}"] += 1
-        kind = "failed" if turn.reason == "verification" else turn.outcome
-        counts[f"channel_{kind}:{turn.channel}"] += kind in {"answered", "partial"} or turn.reason == "verification"
     for model, tokens in turn.tokens.items():
         counts.update({f"tokens_{kind}:{model}": n for kind, n in zip(("in", "cached", "out"), tokens, strict=True)})
     counts.update({f"usage:{name}": turn.usage.get(name, 0) for name in _USED})

@@ -159,7 +159,6 @@ class TurnObserver:
 
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
-        channel = self.question.thread.channel
         name: str = outcome.name
         if name == "answered" and not outcome.answer.sources:
             name = "unsourced"  # for example a greeting: there was nothing to verify
@@ -174,8 +173,6 @@ class TurnObserver:
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
             repaired=any(repair.is_fault for repair in outcome.answer.repairs),
             latency_ms=seconds * 1000,
-            # Direct messages are counted together.
-            channel="direct" if channel.startswith("D") else channel,
             tokens={name: (n.prompt_tokens, n.cached_tokens, n.completion_tokens) for name, n in self._tokens.items()},
             usage=self.recorder.usage,
         )

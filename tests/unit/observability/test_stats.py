@@ -58,7 +58,6 @@ async def test_outcomes_of_turns_are_counted_per_day(redis_client: Redis) -> Non
         "improvement": {"2": 2 / 3, "3": 0.0},
         "latency_ms": {"p50": 1_000, "p95": None},
         "usage": {"prompt_tokens": 100, "completion_tokens": 20, "model_calls": 2},
-        "channels": {},
         "models": {},
     }
     assert summary.answered == 4
@@ -111,20 +110,15 @@ def all_days(summary: Summary, prices: str, folder: Path) -> list[str]:
     return next(cells for line in out.getvalue().splitlines() if (cells := line.split())[:1] == ["all"])
 
 
-async def test_figures_are_given_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
+async def test_figures_are_given_by_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
     stats = Stats(redis_client)
     used = {"m-1": (1_000_000, 400_000, 100_000), "m-2": (10, 0, 5)}
-    stats.count(increments(replace(FIRST, channel="C1", tokens=used)), now=NOON)
-    stats.count(increments(replace(PARTIAL, channel="C1")), now=NOON)
-    stats.count(increments(replace(FAILED, channel="direct")), now=NOON)
-    stats.count(increments(replace(REFUSED, channel="C2")), now=NOON)
+    stats.count(increments(replace(FIRST, tokens=used)), now=NOON)
+    stats.count(increments(PARTIAL), now=NOON)
+    stats.count(increments(FAILED), now=NOON)
+    stats.count(increments(REFUSED), now=NOON)
     summary = await stats.read(1, now=NOON)
     figures = summary.to_json()
-    assert figures["channels"] == {
-        "C1": {"turns": 2, "pass_rate": 0.5},
-        "C2": {"turns": 1, "pass_rate": None},
-        "direct": {"turns": 1, "pass_rate": 0.0},
-    }
     assert figures["failure_reasons"] == {"cites_sources": 3}
     assert figures["models"]["m-1"] == {"prompt": 1_000_000, "cached": 400_000, "completion": 100_000}
     assert (all_days(summary, PRICES, tmp_path)[-1], all_days(summary, "", tmp_path)[-1]) == ("$2.40", "120")
