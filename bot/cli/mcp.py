@@ -7,7 +7,7 @@ public, who see only public documents.
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -162,15 +162,12 @@ class McpAgent:
         return refusal or ("user_refused" if (await people.find_person(team, user)).deactivated else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(dict[str, str]):
     """The callers by the digests of their tokens."""
-
-    users: Mapping[str, str]
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the owner of this token, for the SDK."""
-        user = self.users.get(_digest(token))
+        user = self.get(_digest(token))
         return AccessToken(token=token, client_id=user, scopes=[]) if user else None
 
 

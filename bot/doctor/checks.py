@@ -198,12 +198,9 @@ async def _check_durability(opened: Redis, where: str) -> Finding:
     try:
         # Hosted servers often forbid CONFIG: then there is nothing to report.
         found = await opened.config_get("appendonly", "appendfsync")
-        state = {**await opened.info("replication"), **await opened.info("cluster")}
+        state = await opened.info("cluster")
     except RedisError:
         return f"answers ({where}); its durability cannot be read"
-    if state.get("role") == "slave":
-        remedy = "Name the primary in REDIS_URL, or the Sentinels: redis+sentinel://host:26379/service/0."
-        return Problem(f"answers ({where}), but is a read-only replica", remedy)
     if state.get("cluster_enabled") and not isinstance(opened, RedisCluster):
         remedy = "Write REDIS_URL as redis+cluster://host:port,host:port."
         return Problem(f"answers ({where}), but is one node of a cluster", remedy)

@@ -59,11 +59,6 @@ class AgentThreads:
             self.end_status(thread)
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)
 
-    def suggest(self, channel: str, title: str, prompts: list[Json]) -> None:
-        """Offer prompts in direct messages."""
-        self.prompts[channel] = {"title": title, "prompts": prompts}
-        self.feed.publish("prompts", channel=channel, **self.prompts[channel])
-
     def close(self) -> None:
         """Stop the timers."""
         for _, timer in self.statuses.values():

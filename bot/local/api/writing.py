@@ -217,7 +217,9 @@ def _set_prompts(call: Call) -> Json:
     if not all(prompt.get("title") and prompt.get("message") for prompt in prompts):
         raise invalid(["missing required field: title or message [json-pointer:/prompts]"])
     if "thread_ts" not in call:  # as in Slack: with one, an agent app's call silently does nothing
-        call.workspace.threads.suggest(channel.id, call.text("title"), prompts)
+        offered = {"title": call.text("title"), "prompts": prompts}
+        call.workspace.threads.prompts[channel.id] = offered
+        call.workspace.feed.publish("prompts", channel=channel.id, **offered)
     return {}
 
 
