@@ -49,7 +49,7 @@ from bot.redis.client import plain_cause
 from bot.redis.server import EVICTS_REMEDY, MIN_FREE_BYTES, eviction_policy, missing_command, open_redis
 from bot.reports.weekly import WeeklyReports
 from bot.servers.http import ProcessStatus
-from bot.servers.socket_mode import SocketFront
+from bot.servers.socket_mode import SocketMode
 from bot.settings import Settings
 from bot.slack.client import SlackWorkspace, TokenCheck, build_app
 from bot.slack.directory import Memberships, SlackDirectory
@@ -104,7 +104,7 @@ class Orion(ProcessStatus):
     worker: Worker
     observers: Observers
     app: AsyncApp
-    socket: SocketFront | None
+    socket: SocketMode | None
     catching_up: CatchUp
     disk: DiskProbe
     circuits: Sequence[CircuitBreaker] = ()
@@ -238,13 +238,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         services = team_bots.services(workspaces, worker.cancel, tasks)
         listeners = register(app, services, slack.installing)
         app_token = settings.slack_app_token.get_secret_value()
-        front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
+        socket_mode = SocketMode(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchUp(
-            stores, connection=front, listeners=listeners, workspaces=workspaces, max_age_s=settings.catch_up_s,
+            stores, connection=socket_mode, listeners=listeners, workspaces=workspaces, max_age_s=settings.catch_up_s,
         )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, worker=worker, observers=observers,
-            app=app, socket=front, catching_up=catching_up, pausing=stores.pausing, disk=DiskProbe(settings.home),
+            app=app, socket=socket_mode, catching_up=catching_up, pausing=stores.pausing, disk=DiskProbe(settings.home),
             circuits=team_bots.circuits, reporting=team_bots.reporting(workspaces),
             syncing=team_bots.syncing(at_start=not sync_first),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),

@@ -150,14 +150,14 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     # A judge finds the right source more reliably than a count of shared words.
     if basis is None or not draft.repair or draft.has_judge:
         return reading, violations, ()
-    ids, doubts = {source.id for source in draft.sources}, _doubtful_claims(reading, violations)
-    movable = [each for each in doubts if each.cited and ids.issuperset(each.cited)]
+    ids, suspects = {source.id for source in draft.sources}, _suspect_claims(reading, violations)
+    movable = [each for each in suspects if each.cited and ids.issuperset(each.cited)]
     moved, repairs = wall.around("claim_supported", fix_citations, basis, text, movable) or (text, ())
     if repairs:
         other, other_violations = _build_reading(draft, moved, basis, wall)
-        other_doubts = _doubtful_claims(other, other_violations)
+        other_suspects = _suspect_claims(other, other_violations)
         # Otherwise citations moved to pages with the same numbers.
-        if (_count_errors(other_violations), len(other_doubts)) < (_count_errors(violations), len(doubts)):
+        if (_count_errors(other_violations), len(other_suspects)) < (_count_errors(violations), len(suspects)):
             return other, other_violations, repairs
     return reading, violations, ()
 
@@ -166,7 +166,7 @@ def _count_errors(violations: Violations) -> int:
     return sum(1 for each in violations if each.severity == "error")
 
 
-def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
+def _suspect_claims(reading: Reading, violations: Violations) -> list[Claim]:
     """Return claims with a violation, or with few words in common with their sources."""
     return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 

@@ -148,7 +148,7 @@ def _violation(basis: Basis, claim: Claim, finding: Finding, elsewhere: tuple[in
 
 
 def fix_citations(basis: Basis, text: str, claims: Sequence[Claim]) -> tuple[str, tuple[Repair, ...]]:
-    """Return ``text`` with corrected citations, and their number. ``claims`` are its doubtful claims.
+    """Return ``text`` with corrected citations, and their number. ``claims`` are its suspect claims.
 
     A citation is corrected if exactly one other source of the turn supports the sentence. Only the bracket changes.
     """

@@ -115,12 +115,12 @@ def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[Wri
     return context
 
 
-def shown_answer(progress: Progress, attempts: int = 1) -> Partial | None:
+def shown_answer(progress: Progress, number: int = 1) -> Partial | None:
     """Return the part that people already see as the answer, or None if they see nothing."""
     if progress.live.shown is None:
         return None
     note = missing_note(progress)
-    shown = to_answer(progress, progress.live.shown.verdict, attempts=attempts, label="partial", note=note)
+    shown = to_answer(progress, progress.live.shown.verdict, attempts=number, label="partial", note=note)
     return Partial(answer=shown)
 
 
@@ -172,23 +172,23 @@ async def _verify(progress: Progress, number: int, text: str, *, is_summary: boo
     return Attempt(draft=draft, verdict=verdict, passed_rules=ruled.passed, is_complete=not progress.live.is_cut_short)
 
 
-async def _keep_verified_part(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
-    """Return the verified part of the attempt; without one, say what could not be verified."""
+async def _keep_verified_part(progress: Progress, best: Attempt, number: int) -> TurnOutcome:
+    """Return the verified part of the best of ``number`` attempts; without one, say what could not be verified."""
     if DOCUMENTS in progress.places_away and not progress.sources:  # the draft is not at fault
         return knowledge_failure(progress)
-    salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)
-    partial = shown_answer(progress, attempts)
+    salvaged = await AttemptJudge(progress, best.draft, number).salvage(best.verdict)
+    partial = shown_answer(progress, number)
     beginning = partial.answer.text.rstrip() if partial else ""
     # The text that people already see must be the beginning of the sent answer.
     if partial and not (salvaged and salvaged.passed and salvaged.text.startswith(beginning)):
         return partial
     if salvaged and salvaged.passed:
-        return _outcome_of(progress, best, salvaged, attempts, partial=True)
-    return verification_failure(progress, best.verdict, attempts=attempts)
+        return _outcome_of(progress, best, salvaged, number, partial=True)
+    return verification_failure(progress, best.verdict, attempts=number)
 
 
 def _outcome_of(
-    progress: Progress, attempt: Attempt, verdict: Verdict, attempts: int, *, partial: bool = False
+    progress: Progress, attempt: Attempt, verdict: Verdict, number: int, *, partial: bool = False
 ) -> TurnOutcome:
     """Return the outcome of a ``verdict`` that passed: the attempt's own or that of its verified part (``partial``).
 
@@ -200,22 +200,22 @@ def _outcome_of(
         is_final = DOCUMENTS not in progress.places_away and progress.documents_so_far is None
         if not (is_final or progress.live.shown_draft):
             return refusal(progress, "not_in_sources")
-        text = to_answer(progress, verdict, attempts=attempts, note=away)
+        text = to_answer(progress, verdict, attempts=number, note=away)
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
         if progress.policy.general == "refuse" or DOCUMENTS in progress.places_away:
             return refusal(progress, "no_source")
-        text = to_answer(progress, verdict, attempts=attempts, label="general", note=away)
+        text = to_answer(progress, verdict, attempts=number, label="general", note=away)
         return Unsourced(answer=replace(text, verified=False))
     own: Label | None = "own_words" if draft.own_words and (claims or partial) else None
     if not partial:
-        return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own, note=away))
+        return Answered(answer=to_answer(progress, verdict, attempts=number, label=own, note=away))
     note = away if own else missing_note(progress, attempt.verdict)
-    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial", note=note))
+    return Partial(answer=to_answer(progress, verdict, attempts=number, label=own or "partial", note=note))
 
 
 @asynccontextmanager
-async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
+async def early_draft(progress: Progress) -> AsyncIterator[None]:
     """Begin the first draft if the first search found something to answer from. Leaving the block discards it."""
     # In nine of ten cases the decision is to respond at once, and people waited for two calls in a row (decision 32).
     if not progress.sources or not progress.policy.early_draft or progress.model.quotes_only:

@@ -67,7 +67,7 @@ class Stage(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
+class _LiveAttempt:
     """Progress of one attempt."""
 
     draft: Draft
@@ -95,7 +95,7 @@ class LiveAnswer:
     shown: ShownBlocks | None = None
     state: State = "reading"
     _shown_blocks: list[str] = field(default_factory=list)
-    _reading: _Reading = field(default_factory=lambda: _Reading(draft=Draft(text="")))
+    _attempt: _LiveAttempt = field(default_factory=lambda: _LiveAttempt(draft=Draft(text="")))
     _space: str = ""  # the end of the text so far
     _paragraph_began: bool = False
 
@@ -107,7 +107,7 @@ class LiveAnswer:
     @property
     def is_cut_short(self) -> bool:
         """True if this attempt failed and the model is stopped early."""
-        return self.state in HAS_FAILED and not self._reading.to_end
+        return self.state in HAS_FAILED and not self._attempt.to_end
 
     def _on(self, event: Event) -> None:
         self.state = TRANSITIONS[self.state].get(event, self.state)
@@ -121,7 +121,7 @@ class LiveAnswer:
         self._on("next_attempt")
         before = f"{self.shown_draft.rstrip()}\n\n" if self.shown else ""
         earlier = frozenset(self._shown_blocks)
-        self._reading = _Reading(
+        self._attempt = _LiveAttempt(
             draft=draft, before=before, so_far=before, latest=self.shown, earlier=earlier, to_end=last
         )
         try:
@@ -129,19 +129,19 @@ class LiveAnswer:
                 live = group.create_task(self._show_passed(judge), name="live-answer")
                 try:
                     yield
-                    if latest := self._reading.latest:  # judging the rest need not wait for the running call
+                    if latest := self._attempt.latest:  # judging the rest need not wait for the running call
                         group.create_task(judge.examine(latest.verdict), name="live-answer-end")
                 except asyncio.CancelledError:
                     live.cancel()
                     raise
                 finally:
-                    self._reading.passed.put_nowait(None)  # marks the end: blocks that passed are still shown
+                    self._attempt.passed.put_nowait(None)  # marks the end: blocks that passed are still shown
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
     async def _show_passed(self, judge: AttemptJudge) -> None:
         """Show the blocks that passed, in order. Blocks that arrive during one judge call share the next call."""
-        passed, is_over = self._reading.passed, False
+        passed, is_over = self._attempt.passed, False
         while not is_over:
             entries = [await passed.get()]
             while not passed.empty():
@@ -158,12 +158,12 @@ class LiveAnswer:
         if not verdict.passed:
             # The draft is not to blame for an unconfirmed claim: read it to the end, then cut the claim.
             if self.state in SHOWS_BLOCKS and not only_unconfirmed(verdict):
-                self._reading.failed = shown.draft
+                self._attempt.failed = shown.draft
                 self._on("block_failed")
                 return False
             self._on("showing_ended")
         if self.stage and shown.markdown and self.state in SHOWS_BLOCKS:
-            order = citation_order(verdict.text, self._reading.draft.sources)
+            order = citation_order(verdict.text, self._attempt.draft.sources)
             if not await self.stage.show(renumber(shown.markdown, order), renumber(verdict.text, order)):
                 self._on("showing_ended")
         if self.state not in SHOWS_BLOCKS:
@@ -185,52 +185,52 @@ class LiveAnswer:
     def full_text(self, text: str) -> str:
         """Return the answer to judge: the part shown before this attempt, then the new blocks of ``text``."""
         if self.is_cut_short:
-            return self._reading.failed
+            return self._attempt.failed
         blocks = complete_blocks(text, ended=True)
-        return self._reading.before + "".join(itertools.filterfalse(self._reading.repeats, blocks))
+        return self._attempt.before + "".join(itertools.filterfalse(self._attempt.repeats, blocks))
 
     async def grow(self, text: str, *, ended: bool = False) -> None:
         """Take the new complete blocks of this attempt's ``text``."""
-        reading = self._reading
+        attempt = self._attempt
         if self.state != "reading" or says_not_found(text):
             return
-        for block in complete_blocks(text[reading.position :], ended=ended):
-            reading.position += len(block)
-            if self.state == "reading" and not reading.repeats(block):
+        for block in complete_blocks(text[attempt.position :], ended=ended):
+            attempt.position += len(block)
+            if self.state == "reading" and not attempt.repeats(block):
                 await self._take(block)
-        reading.to_end = reading.to_end or (ended and self.state not in HAS_FAILED)  # nothing is left to cut short
-        if len(text) - reading.position > MAX_EARLY_CHARS:  # do not cut an endless block again for each of its lines
+        attempt.to_end = attempt.to_end or (ended and self.state not in HAS_FAILED)  # nothing is left to cut short
+        if len(text) - attempt.position > MAX_EARLY_CHARS:  # do not cut an endless block again for each of its lines
             self._on("block_unshowable")
 
     async def _take(self, block: str) -> None:
-        reading, blocks = self._reading, [*self._reading.held, block]
+        attempt, blocks = self._attempt, [*self._attempt.held, block]
         piece = "".join(blocks)
-        if len(reading.so_far) + len(piece) > MAX_EARLY_CHARS:
+        if len(attempt.so_far) + len(piece) > MAX_EARLY_CHARS:
             self._on("block_unshowable")
             return
-        shown, verdict = await asyncio.to_thread(check_block, reading.draft, reading.so_far, piece, check_draft)
+        shown, verdict = await asyncio.to_thread(check_block, attempt.draft, attempt.so_far, piece, check_draft)
         if not verdict.passed:
             self._hold(blocks, verdict)
-        elif reading.draft.has_judge and not citations(verdict.text):
-            reading.held = blocks  # it may turn out to say that the sources lack the answer
+        elif attempt.draft.has_judge and not citations(verdict.text):
+            attempt.held = blocks  # it may turn out to say that the sources lack the answer
         # The longer answer must begin with the text shown: a later definition may change it.
-        elif shown is None or not verdict.text.startswith(_text(reading.latest)):
+        elif shown is None or not verdict.text.startswith(_text(attempt.latest)):
             self._on("block_unshowable")
             log.info("block_not_shown_early", length=len(piece))
         else:
-            reading.latest, reading.so_far, reading.held = shown, shown.draft, []
-            reading.passed.put_nowait((tuple(each.strip() for each in blocks), shown))
+            attempt.latest, attempt.so_far, attempt.held = shown, shown.draft, []
+            attempt.passed.put_nowait((tuple(each.strip() for each in blocks), shown))
 
     def _hold(self, blocks: list[str], verdict: Verdict) -> None:
         """Keep blocks that only lack something later text may add; fail the attempt on any other error."""
-        reading = self._reading
-        reading.held = blocks
+        attempt = self._attempt
+        attempt.held = blocks
         if all(each.rule in _MAY_COME for each in verdict.errors):
             return
-        reading.failed = reading.so_far + "".join(blocks)
+        attempt.failed = attempt.so_far + "".join(blocks)
         self._on("block_failed")
         start = min(each.start for each in verdict.errors)
-        if start < len(_text(reading.latest)):
+        if start < len(_text(attempt.latest)):
             # The fault began in an earlier block, for example an order spread over several: that block must not stay.
             self._on("showing_ended")
         if start < len(_text(self.shown)):

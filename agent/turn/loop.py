@@ -36,7 +36,7 @@ from agent.thread.state import (
 )
 from agent.tools.builtin.knowledge import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, guard_listener
-from agent.turn.drafting import discard_early_draft, shown_answer, speculative_draft, write_answer
+from agent.turn.drafting import discard_early_draft, early_draft, shown_answer, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage, check_draft
 from agent.turn.mission import change_plan, collect_findings, emit_plan, ensure_plan, meet_message, resume_findings
@@ -125,7 +125,7 @@ async def _work(progress: Progress) -> TurnOutcome:
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
     for source in (*attached, *(source for source in progress.state.sources if source.origin not in _READ_AGAIN)):
         progress.add_source(source)
-    async with speculative_draft(progress):
+    async with early_draft(progress):
         outcome: TurnOutcome | None = None
         while outcome is None:
             await emit_plan(progress)

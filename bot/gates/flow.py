@@ -111,10 +111,10 @@ def is_emoji(text: str) -> bool:
 
 
 async def check_late_question(job: Job, services: TeamServices) -> Ending | None:
-    """End a question that is old or waited long, as from a restored backup, if the thread or Slack has an answer."""
+    """End a question that came late or waited long, as after an outage or from a backup, if it has an answer."""
     incoming, waited_s = job.incoming, job.claimed.waited_s  # a shortcut has no event_ts
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
-    if not incoming.event_ts or max(late_s, waited_s) < AGED_S or job.claimed.tries > 1 or job.waiting_since:
+    if not incoming.event_ts or max(late_s, waited_s) < AGED_S or job.claimed.tries > 1 or job.failed_since:
         return None
     # The thread's history proves nothing: the turn of a later question may have read this one from Slack.
     is_answered = incoming.ts in job.facts.state.posted

@@ -187,9 +187,9 @@ class Mailbox:
     ) -> bool:
         """Store a message. Return False if any of ``event_ids`` was seen in the last 24 h, so it is already stored.
 
-        In either case all of ``event_ids`` count as seen afterwards. ``slack_ts`` puts the message before later
-        ones. No worker claims it for ``hold_s``, unless a ``fuller`` event about the same message arrives: its
-        body then replaces the stored one.
+        In either case all of ``event_ids`` count as seen afterwards. After an error the message may be stored too.
+        ``slack_ts`` puts the message before later ones. No worker claims it for ``hold_s``, unless a ``fuller`` event
+        about the same message arrives: its body then replaces the stored one.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is not a duplicate
         # Half an emoji in a cut text has no UTF-8 form. If it were refused, Slack would send it again and again.

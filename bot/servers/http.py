@@ -105,7 +105,7 @@ class LimitedProtocol(asyncio.Protocol):
 
 
 class ProcessStatus:
-    """Content of the pages; empty here. A pause or a failing service fails no check, as questions are stored."""
+    """Content of the pages; empty here. A pause or an open circuit fails no check, as questions are stored."""
 
     async def checks(self) -> Mapping[str, bool]:
         """Check what must be up before questions can be answered."""

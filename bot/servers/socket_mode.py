@@ -39,12 +39,15 @@ class PacedClient(SocketModeClient):
 
     wss_uri: str | None = None
 
-    def __init__(self, front: "SocketFront") -> None:
+    def __init__(self, socket_mode: "SocketMode") -> None:
         super().__init__(
-            front.app_token, logger=library_logger(), web_client=front.app.client, ping_interval=front.ping_interval_s
+            socket_mode.app_token,
+            logger=library_logger(),
+            web_client=socket_mode.app.client,
+            ping_interval=socket_mode.ping_interval_s,
         )
         self.closing = asyncio.Event()
-        self._front = front
+        self._socket_mode = socket_mode
         self._ungreeted = 0
         self.greeted: aiohttp.ClientWebSocketResponse | None = None  # the socket on which Slack said hello
         self.socket_mode_request_listeners.append(self._dispatch)
@@ -53,7 +56,7 @@ class PacedClient(SocketModeClient):
     async def issue_new_wss_url(self) -> str:
         """Get a URL as the SDK does, after a pause if due. Raises ``SocketClosingError`` when Orion shuts down."""
         if self._ungreeted:
-            pause_s = min(self._front.first_pause_s * 2.0 ** (self._ungreeted - 1), MAX_PAUSE_S)
+            pause_s = min(self._socket_mode.first_pause_s * 2.0 ** (self._ungreeted - 1), MAX_PAUSE_S)
             log.warning("slack_socket_waits", ungreeted=self._ungreeted, wait_s=round(pause_s, 2))
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads retries only
@@ -82,7 +85,7 @@ class PacedClient(SocketModeClient):
     async def _dispatch(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """Handle one envelope as Bolt's own adapter does. It is acknowledged once all listeners succeeded."""
         began = time()
-        await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
+        await send_async_response(client, request, await run_async_bolt_app(self._socket_mode.app, request), began)
 
     async def _note_greeting(self, message: aiohttp.WSMessage) -> None:
         if '"envelope_id"' in str(message.data):  # an event, which the SDK reads
@@ -98,7 +101,7 @@ class PacedClient(SocketModeClient):
 
 
 @dataclass(slots=True)
-class SocketFront:
+class SocketMode:
     """Receives events over Socket Mode. Times in seconds."""
 
     app: AsyncApp

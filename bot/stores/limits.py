@@ -196,8 +196,8 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
-    """Records in Redis by kind. ``clock`` returns seconds since 1970, like Slack's timestamps.
+class RedisStore:
+    """A store whose records are in Redis, by kind. ``clock`` returns seconds since 1970, like Slack's timestamps.
 
     Every method of a store raises ``RedisError`` if Redis is down.
     """
@@ -211,7 +211,7 @@ class Records:
         return ":".join((self.prefix, kind, *map(str, parts)))
 
 
-class Pausing(Records):
+class Pausing(RedisStore):
     """The pause switch. Kinds: ``paused`` (no TTL: a pause must not end by itself), ``resumed`` (its last end)."""
 
     async def pause(self, reason: str = "") -> Pause:
@@ -246,7 +246,7 @@ def read_pause(stored: bytes | str | None) -> Pause | None:
         return Pause(since=0.0)
 
 
-class Listening(Records):
+class Listening(RedisStore):
     """Channels in which Orion listens. Redis stores ``muted``, ``quiet``, ``working`` and a day's counts of each."""
 
     async def may_speak(self, team: str, channel: str) -> bool:

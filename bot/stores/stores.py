@@ -21,7 +21,7 @@ from bot.queue.queue import Mailbox
 from bot.slack.directory import CachedDirectory, Person
 from bot.slack.history import sort_key
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
-from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, Records, read_pause
+from bot.stores.limits import Budgets, Holder, Limits, Listening, Pause, Pausing, RedisStore, read_pause
 from bot.stores.turn_records import read_entry
 
 STRANGER_TTL_S: Final = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
@@ -40,7 +40,7 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
 }
 
 
-class ThreadModes(Records):
+class ThreadModes(RedisStore):
     """The mode of each thread.
 
     It is unknown, addressed before ("engaged"), or told to keep quiet ("muted"). It is kept as long as the thread's
@@ -113,7 +113,7 @@ class ThreadModes(Records):
         await self.redis.set(self.key("standing_at", thread, ts), thread_mode, ex=LOOKUP_TTL_S)
 
 
-class DirectMessages(Records):
+class DirectMessages(RedisStore):
     """The threads of direct messages with each person (``direct``), by the time of their last message, for a day."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
@@ -138,7 +138,7 @@ class DirectMessages(Records):
         await (self.redis.delete(key) if chat else self.redis.zrem(key, thread.thread_ts))
 
 
-class Served(Records):
+class Served(RedisStore):
     """The latest places (``served``) in which Orion was asked something, by time."""
 
     def record(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
@@ -167,7 +167,7 @@ class Served(Records):
         await self.redis.zrem(self.key("served"), str(thread))
 
 
-class Cancellations(Records):
+class Cancellations(RedisStore):
     """Threads' latest stops (``stop``), deleted messages (``gone``), and which of these were handled (``heard``)."""
 
     async def was_handled(self, incoming: Incoming) -> bool:
@@ -207,7 +207,7 @@ log = structlog.get_logger()
 
 
 class Stores:
-    """``mailbox``: waiting messages; ``threads``: their state; ``thread_modes``: engaged, muted or unknown."""
+    """``mailbox``: waiting messages; ``threads``: their state; ``thread_modes``: whether Orion follows each thread."""
 
     def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits | None = None, *, prefix: str = "orion") -> None:
         self.redis, self.prefix, self.mailbox = redis, prefix, mailbox

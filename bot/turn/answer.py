@@ -262,7 +262,7 @@ class Answering:
         It begins at once for a direct message, whose session needs it, and if the place in the queue may be shown. The
         direct message that opened the thread becomes its title in the person's list of conversations.
         """
-        waited, direct = bool(job.waiting_since), job.place.channel.startswith("D")
+        waited, direct = bool(job.failed_since), job.place.channel.startswith("D")
         is_shown = job.facts.has_notice or job.claimed.waited_s > NOTICE_AGAIN_S
         at_once = direct or job.claimed.tries > 1 or is_shown
         opens = direct and job.place.thread_ts == job.incoming.ts

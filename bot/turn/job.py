@@ -188,7 +188,7 @@ class Job:
     place: ThreadKey = field(init=False)  # the thread of the answer
     addressed: bool = field(init=False)  # by a mention, a direct message, or as an answer to Orion's question
     language: str | None = field(init=False)  # of the channel, else of the message; None for English or if unclear
-    waiting_since: float = field(init=False)  # seconds since 1970 at which a service first failed for it; 0.0: none has
+    failed_since: float = field(init=False)  # seconds since 1970 at which a service first failed for it; 0.0: none has
     earlier_stream: StreamedMessage = field(init=False)  # that an earlier try of the turn began
     may_be_answered: bool = field(
         init=False
@@ -204,7 +204,7 @@ class Job:
         self.addressed = incoming.addressed in ADDRESSES_ORION or answers
         self.language = self.channel_language or detect_language(incoming.text)
         # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
-        self.waiting_since = max(parse_number(since), self.claimed.enqueued_at) if since else 0.0
+        self.failed_since = max(parse_number(since), self.claimed.enqueued_at) if since else 0.0
         if facts.stream_begun is None:
             self.earlier_stream = STREAM_UNKNOWN if is_repeated else NOT_STREAMED
         else:

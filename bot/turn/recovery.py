@@ -47,7 +47,7 @@ def retry_delay_s(job: Job, outcome: Failed, timeouts: TurnTimeouts) -> float | 
     """Return the seconds until the next try, or None for a permanent failure or after the longest wait."""
     if outcome.reason not in RETRYABLE:
         return None
-    waited_s = max(0.0, time.time() - job.waiting_since) if job.waiting_since else 0.0
+    waited_s = max(0.0, time.time() - job.failed_since) if job.failed_since else 0.0
     wait_s = max(timeouts.pause_s(waited_s), outcome.retry_after_s or 0.0)
     return wait_s if waited_s + wait_s <= timeouts.model_s else None
 

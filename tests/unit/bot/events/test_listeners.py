@@ -26,7 +26,7 @@ from bot.events.clicks import Click, Services, as_message, read_click, read_shor
 from bot.events.listeners import register
 from bot.local.model.faults import ApiCall
 from bot.local.model.roster import TEAM_ID
-from bot.servers.socket_mode import SocketFront
+from bot.servers.socket_mode import SocketMode
 from bot.slack.client import build_app
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, Incoming
@@ -87,7 +87,7 @@ class Running:
 
 @asynccontextmanager
 async def over_socket(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
-    front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2)
+    front = SocketMode(app, slack.server.app_token, ping_interval_s=0.2)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(front.run())
         await wait_until(front.ready, "the socket is connected")

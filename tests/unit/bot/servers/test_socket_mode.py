@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from bot.events.listeners import register
 from bot.servers.http import serve
-from bot.servers.socket_mode import SocketFront
+from bot.servers.socket_mode import SocketMode
 from bot.slack.client import SlackWorkspace, build_app, open_client
 from bot.slack.message import Access
 from bot.slack.web_api import SlackCalls
@@ -23,10 +23,10 @@ from tests.support.waiting import wait_until
 
 
 @asynccontextmanager
-async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator[SocketFront]:
+async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator[SocketMode]:
     ledger.gate.set()
     app = build_app(slack.client, slack.workspace.authorize)
-    front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
+    front = SocketMode(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
     async with asyncio.TaskGroup() as group:
         register(app, services(slack, ledger, redis, Access(), tasks=group))
         running = group.create_task(front.run())
@@ -70,7 +70,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
 
 async def test_an_unclosed_socket_does_not_delay_the_shutdown() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
-        front = SocketFront(build_app(client, SlackWorkspace(SlackCalls(client)).authorize), "xapp-1", 0.2, 0.05)
+        front = SocketMode(build_app(client, SlackWorkspace(SlackCalls(client)).authorize), "xapp-1", 0.2, 0.05)
         async with asyncio.TaskGroup() as group:
             running = group.create_task(front.run())
             await wait_until(front.ready, "the socket is connected")
@@ -112,7 +112,7 @@ async def test_orion_waits_for_a_slack_that_refuses_the_first_socket_and_reports
 async def test_waiting_for_a_socket_does_not_delay_the_shutdown(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "internal_error", times=99)
-        front = SocketFront(
+        front = SocketMode(
             build_app(slack.client, slack.workspace.authorize), "xapp-1", ping_interval_s=0.05, first_pause_s=60
         )
         async with asyncio.TaskGroup() as group:

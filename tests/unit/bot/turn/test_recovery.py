@@ -271,9 +271,9 @@ async def test_waiting_for_the_model_begins_with_its_first_failure(tmp_path: Pat
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-2:] == [MODEL_AWAY, DOCUMENTS_AWAY]
         again = replace(job, facts=await read_facts(at.stores, incoming, job.turn_id))
-        assert abs(again.waiting_since - time.time()) < 60
+        assert abs(again.failed_since - time.time()) < 60
         queued = replace(job, claimed=replace(claimed, enqueued_at=time.time() - 7_200))
-        assert (retry_delay_s(queued, DOWN, PATIENT), queued.waiting_since) == (2.0, 0.0), "the queue takes nothing"
+        assert (retry_delay_s(queued, DOWN, PATIENT), queued.failed_since) == (2.0, 0.0), "the queue takes nothing"
         asked = replace(queued, facts=Facts(failed_since=str(time.time() - 90)))
         assert 29 < (retry_delay_s(asked, DOWN, PATIENT) or 0) < 35
         asked = replace(asked, facts=Facts(failed_since=str(time.time() - 179)))
