@@ -30,6 +30,7 @@ _WORDS = r"thinking|think|thoughts?|reasoning|answer"
 _OTHER_TAGS = ("[THINK]", "[/THINK]", "◁think▷", "◁/think▷")  # of Magistral and Kimi
 _TAG = re.compile(rf"(?i:<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>)|{'|'.join(map(re.escape, _OTHER_TAGS))}")
 _SLASH_AND_WORD = re.compile(r"[<\[◁]\s*+(/?)\s*+([A-Za-z])")
+_FIRST_WORD = re.compile(r"\S")
 _GOES_ON = re.compile(r"[ \t]+[a-zà-ÿ\[(]|[.,;:)]")  # a sentence, after the tag that it names
 
 
@@ -142,15 +143,15 @@ def _after_thinking(text: str) -> str:
 
     Some chat templates open the thinking, so that the reply has only its end. A tag that a sentence names is text.
     """
-    begin, opened = 0, False
+    begin, opened, first_word = 0, False, _FIRST_WORD.search(text)
     for tag in _TAG.finditer(text):
         slash, is_answer = _read_tag(tag)
         if is_answer or text[tag.start() - 1 : tag.start()] == "`":
             continue
         if not slash:
-            opened = opened or not text[begin : tag.start()].strip()
+            opened = opened or (first_word is not None and first_word.start() == tag.start())
         elif opened or not _GOES_ON.match(text, tag.end()):
-            begin, opened = tag.end(), False
+            begin, opened, first_word = tag.end(), False, _FIRST_WORD.search(text, tag.end())
     return "" if opened else _TAG.sub(lambda tag: "" if _read_tag(tag)[1] else tag[0], text[begin:])
 
 
