@@ -45,7 +45,8 @@ from verification.types import Draft, Verdict
 log = structlog.get_logger()
 
 MAX_DRAFT_CHARS = 60_000  # five times Slack's message limit: a longer draft will not end
-SHORT_CHARS = 500  # its check takes three milliseconds; a thread would take the processor from the same turns
+# Of a draft and its sources: the check takes some milliseconds; a thread would take the processor from the same turns.
+MAX_CHARS_ON_LOOP = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +155,8 @@ async def _verify(progress: Progress, number: int, text: str, *, is_summary: boo
     draft = progress.draft(text)
     if is_summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)
-    ruled = await asyncio.to_thread(check_draft, draft) if len(text) > SHORT_CHARS else check_draft(draft)
+    size = len(text) + sum(len(source.text) for source in draft.sources)
+    ruled = check_draft(draft) if size <= MAX_CHARS_ON_LOOP else await asyncio.to_thread(check_draft, draft)
     judge = AttemptJudge(progress, draft, number)
     verdict = await judge.examine(ruled, is_answer=True) if draft.has_judge else ruled
     verdict = await judge.accept_small_talk(verdict) if is_summary else verdict
