@@ -112,7 +112,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
 
 async def _work(progress: Progress) -> TurnOutcome:
     if not progress.question.addressed:  # a short request without sources: most such messages are for other people
-        if isinstance(await _decide(progress), NoReply):
+        if isinstance(await _decide(progress, otherwise=NoReply()), NoReply):
             return SILENT
         progress.question = replace(progress.question, addressed=True)
     await meet_message(progress)
@@ -157,23 +157,23 @@ async def _search_first(progress: Progress) -> None:
         await _call_all(progress, tuple(calls))
 
 
-async def _decide(progress: Progress) -> Action:
-    """Return one action. An unusable one is returned to the model once; then Orion answers from what it has."""
+async def _decide(progress: Progress, *, otherwise: Action = Respond()) -> Action:  # noqa: B008 - it is immutable
+    """Return one action. An unusable one is returned to the model once; then it is ``otherwise``: to answer."""
     # Decisions must leave calls for the drafts, and for judging each of them.
     reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
-        return Respond()
+        return otherwise
     objection = ""
     for _ in range(MAX_OBJECTIONS + 1):
         action, objection = await _decide_once(progress, objection)
         if action is not None:
             return action
     log.warning("control_output_malformed", thread=str(progress.question.thread))
-    if progress.state.plan is not None:
+    if progress.state.plan is not None and progress.question.addressed:
         number = next((n for n, step in enumerate(progress.state.plan.steps, 1) if step.status == "open"), 0)
         failed = change_step(progress.state.plan, number, status="failed", result="malformed control output")
         change_plan(progress, failed)
-    return Respond()
+    return otherwise
 
 
 async def _decide_once(progress: Progress, objection: str) -> tuple[Action | None, str]:

@@ -345,6 +345,15 @@ async def test_no_reply_posts_nothing_and_keeps_the_conversation_as_it_was() -> 
     assert story.state == replace(before, history=(*before.history, overheard))
 
 
+async def test_without_a_usable_decision_a_message_among_people_gets_no_reply() -> None:
+    story = Story(ScriptedModel([GOOD], decisions=[ModelError("MalformedControlError", "prose")] * 2))
+    assert await story.ask(NOT_FOR_ORION) == SILENT
+    story = Story(ScriptedModel([GOOD]))
+    story.budget = Budget(model_calls=3)  # all of them are for the drafts
+    assert await story.ask(NOT_FOR_ORION) == SILENT
+    assert story.model.written == []
+
+
 async def test_a_message_for_orion_always_gets_a_reply() -> None:
     story = Story(ScriptedModel([GOOD], decisions=[NoReply(), Respond()]))
     assert isinstance(await story.ask(), Answered)
