@@ -106,7 +106,7 @@ class TurnObserver:
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
-    _writes: bool = False
+    _is_meant: bool = False  # although it does not mention Orion
     _reported: int = 0
     _step: str = ""
     _tokens: dict[str, Usage] = field(default_factory=dict)
@@ -116,7 +116,10 @@ class TurnObserver:
         self.recorder(event)
         trace_event(self.trace, event)
         self._count(event)
-        self._show(event)
+        # Until Orion decides to answer, a message that does not mention it may be meant for other people.
+        if is_meant := self._is_meant or self.question.addressed:
+            self._show(event)
+        self._is_meant = is_meant or _decides_to_answer(event)
 
     @asynccontextmanager
     async def during_delivery(self, outcome: TurnOutcome) -> AsyncIterator[None]:
@@ -216,9 +219,7 @@ class TurnObserver:
     def _show(self, event: TurnEvent) -> None:
         """Show people what Orion does, never what it is about to say."""
         status = self.status
-        self._writes = self._writes or (isinstance(event, ModelStart) and event.phase != "decide")
-        # Until Orion decides to answer, a message that does not mention it may be meant for other people.
-        if status is None or not (self.question.addressed or self._writes):
+        if status is None:
             return
         match event:
             case PlanMoved(steps=steps):
@@ -241,6 +242,14 @@ class TurnObserver:
                 status.show(CHECKING)
             case _:
                 pass
+
+
+def _decides_to_answer(event: TurnEvent) -> bool:
+    match event:
+        case ModelEnd(phase="decide", output={"tool_calls": [{"function": {"name": name}}, *_]}):
+            return bool(name != "no_reply")
+        case _:
+            return False
 
 
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:

@@ -1,5 +1,6 @@
 """The record of a turn: what is counted and traced, and who may see it later."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from agent.actions import Respond, ToolCall, ToolCalls
+from agent.actions import Action, NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import ModelCall, Usage
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import decision_message
@@ -90,6 +91,23 @@ async def test_a_draft_that_begins_with_the_decision_is_not_shown_as_writing(
         listen(ModelStart(phase="write", model="m", attempt=2))
     searching = "is searching the documents…"
     assert shown == [searching, searching, "is writing an answer…", "is correcting the answer…"]
+
+
+@pytest.mark.parametrize(("first", "seen"), [(Respond(), ["is searching the documents…"]), (NoReply(), [])])
+async def test_a_message_among_people_has_a_status_once_orion_decides_to_answer(
+    tmp_path: Path, redis_client: Redis, first: Action, seen: list[str]
+) -> None:
+    settings, shown = settings_in(tmp_path, ""), Statuses()
+    async with (
+        open_engine(settings, corpus_of(settings)) as engine,
+        open_observers(settings, redis_client) as all_,
+        all_.turn(replace(QUESTION, addressed=False), "t3", engine) as listen,
+    ):
+        listen.status = shown  # type: ignore[assignment]  # only its texts matter
+        listen(ModelEnd(phase="decide", output="no object in it", usage=SPENT, error="MalformedControlError"))
+        listen(ModelEnd(phase="decide", output=decision_message(first), usage=SPENT))
+        listen(ToolStart(call=ToolCall(call_id="1", tool="search")))
+    assert shown == seen
 
 
 OPEN, CLOSED = (
