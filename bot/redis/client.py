@@ -287,6 +287,7 @@ class Replication:
     within_s: float = CONFIRM_TIMEOUT_S
     clock: Callable[[], float] = time.monotonic
     _replicas: dict[str, tuple[float, int]] = field(default_factory=dict, init=False)
+    _asking: set[str] = field(default_factory=set, init=False)
 
     async def confirm(self, shard: str) -> None:
         """Wait until a replica, if one is connected, has everything written to this shard. Raises ``NotReplicated``.
@@ -315,10 +316,10 @@ class Replication:
     async def _has_replicas(self, shard: str) -> bool:
         """Return whether the server of this shard has replicas; False if it does not say."""
         counted_at, count = self._replicas.get(shard, (-math.inf, 0))
-        if self.clock() - counted_at > REPLICA_COUNT_TTL_S:
+        is_known = counted_at > -math.inf  # then only one caller asks again: a burst would ask hundreds of times
+        if self.clock() - counted_at > REPLICA_COUNT_TTL_S and not (is_known and shard in self._asking):
             client = self.redis
-            if counted_at > -math.inf:  # only this caller asks again: a burst would ask hundreds of times
-                self._replicas[shard] = self.clock(), count
+            self._asking.add(shard)
             try:
                 where: dict[str, Any] = (
                     {"target_nodes": await client.holder_of(shard)} if isinstance(client, Cluster) else {}
@@ -327,5 +328,7 @@ class Replication:
                 count = int(info.get("connected_slaves", 0))
             except ResponseError:
                 count = 0
+            finally:
+                self._asking.discard(shard)
             self._replicas[shard] = self.clock(), count
         return count > 0

@@ -287,6 +287,30 @@ async def test_a_replica_that_comes_later_is_noticed(redis_client: Redis) -> Non
     assert await redis_client.exists(f"{SHARD}:replicated") == 0  # no replica to wait for: nothing is written
 
 
+async def test_a_caller_that_gives_up_leaves_the_count_to_the_next_one(redis_client: Redis) -> None:
+    now, asked = [100.0], list[str]()
+    replication = Replication(redis_client, clock=lambda: now[0])
+    await replication.confirm(SHARD)
+    info, answers = redis_client.info, asyncio.Event()
+
+    async def slow_info(*sections: str) -> object:
+        asked.append(*sections)
+        await answers.wait()
+        return await info(*sections)
+
+    replication.redis.info = slow_info  # type: ignore[method-assign]
+    now[0] += 2 * REPLICA_COUNT_TTL_S
+    first = asyncio.create_task(replication.confirm(SHARD))
+    await asyncio.sleep(0)
+    await replication.confirm(SHARD)  # it does not ask again meanwhile
+    assert len(asked) == 1
+    first.cancel()
+    await asyncio.wait({first})
+    answers.set()
+    await replication.confirm(SHARD)
+    assert len(asked) == 2
+
+
 async def test_a_server_that_does_not_report_replicas_has_none(pair: Pair) -> None:
     await pair.client.acl_setuser("default", enabled=True, nopass=True, commands=["+@all", "-info"], keys=["*"])
     with pytest.raises(ResponseError):
