@@ -190,10 +190,10 @@ class Stats:
             self._unwritten[f"{prefix}:stats:{day}"].update(amounts)
 
     async def write(self) -> None:
-        """Store what was counted since the last call. If Redis cannot take it, it is lost."""
-        counted, self._unwritten = self._unwritten, defaultdict(Counter)
+        """Store what was counted since the last call. The key that Redis cannot take is lost; the others wait."""
         try:
-            for key, amounts in counted.items():
+            while self._unwritten:
+                key, amounts = self._unwritten.popitem()
                 async with self._redis.pipeline(transaction=True) as pipe:  # so that a day always gets its expiry
                     for name, amount in amounts.items():
                         pipe.hincrby(key, name, amount)

@@ -74,6 +74,15 @@ async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
     assert (await Stats(redis_client).read(1)).turns == 1
 
 
+async def test_a_key_that_redis_cannot_take_loses_only_its_own_figures(redis_client: Redis) -> None:
+    stats = Stats(redis_client)
+    await redis_client.set("orion:T1:stats:2026-05-04", "not a hash")
+    stats.count(increments(FIRST), team="T1", now=NOON)
+    await stats.write()
+    await stats.write()
+    assert (await stats.read(1, now=NOON)).turns == 1
+
+
 async def test_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     stats.count(increments(FIRST), now=NOON)
