@@ -99,7 +99,8 @@ def _claim_block(claim: Mapping[str, Any], language: str | None) -> Iterable[Blo
 
     If the passages are of several sources, each ends with the number of its source.
     """
-    if not (text := _words(string(claim, "text"))):
+    text = _words(string(claim, "text"))
+    if not text or claim.get("is_empty") is True:
         return
     stated = text
     quotes: list[Block] = []
@@ -117,8 +118,6 @@ def _claim_block(claim: Mapping[str, Any], language: str | None) -> Iterable[Blo
             parts = (*_highlighted_parts(passage, highlights), (f"{number}{cut}", False))
             quotes.append({"type": "rich_text_quote", "elements": _rich_words(parts)})
     absent = f"\n{say('trust_absent', language)}" if claim.get("is_absent") is True else ""
-    if not (quotes or absent) and string(claim, "settled_by") == "judge":
-        return  # the judge finds that it states nothing, such as a greeting
     heading: Block = {"type": "rich_text_section", "elements": _rich_words([(stated, True), (absent, False)])}
     yield {"type": "rich_text", "elements": [heading, *quotes]}
 

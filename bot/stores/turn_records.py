@@ -123,6 +123,8 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
             ],
             "settled_by": claim.settled_by,
             "is_absent": claim.absent,
+            # The judge finds that it states nothing, such as a greeting.
+            "is_empty": claim.settled_by == "judge" and not (claim.lines or claim.absent),
         }
         for claim in (answer.claims if answer.verified else ())
     ]

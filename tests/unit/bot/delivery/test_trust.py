@@ -119,13 +119,18 @@ def test_each_passage_is_below_its_own_claim_also_a_quotation() -> None:
 def test_a_cut_passage_and_a_claim_that_no_source_mentions_say_so(language: str) -> None:
     cut = {**CLAIM, "passages": [{**passage("Keys … 600")[0], "is_cut": True}]}
     absent = {**CLAIM, "passages": [], "is_absent": True}
-    greeting = {**CLAIM, "passages": []}
+    greeting = {**CLAIM, "passages": [], "is_empty": True}
     (_, shortened, silent, *rest) = trust_modal({**RECORD, "claims": [cut, greeting, absent]}, TODAY, language)[
         "blocks"
     ]
     assert [block["type"] for block in rest] == ["context", "context"]
     assert texts(shortened)[-1] == f"\n({say('trust_cut', language)})"
     assert texts(silent)[-1] == f"\n{say('trust_absent', language)}"
+
+
+def test_a_claim_whose_passages_a_viewer_may_not_see_is_still_shown() -> None:
+    (_, claim, *_) = trust_modal({**RECORD, "claims": [{**CLAIM, "passages": []}]}, TODAY)["blocks"]
+    assert texts(claim) == ["A key may send 600 requests & more."]
 
 
 def test_a_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
