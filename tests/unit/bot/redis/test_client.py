@@ -287,7 +287,9 @@ async def test_a_replica_that_comes_later_is_noticed(redis_client: Redis) -> Non
     assert await redis_client.exists(f"{SHARD}:replicated") == 0  # no replica to wait for: nothing is written
 
 
-async def test_a_caller_that_gives_up_leaves_the_count_to_the_next_one(redis_client: Redis) -> None:
+async def test_a_caller_that_gives_up_leaves_the_count_to_the_next_one(
+    redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now, asked = [100.0], list[str]()
     replication = Replication(redis_client, clock=lambda: now[0])
     await replication.confirm(SHARD)
@@ -298,7 +300,7 @@ async def test_a_caller_that_gives_up_leaves_the_count_to_the_next_one(redis_cli
         await answers.wait()
         return await info(*sections)
 
-    replication.redis.info = slow_info  # type: ignore[method-assign]
+    monkeypatch.setattr(redis_client, "info", slow_info)
     now[0] += 2 * REPLICA_COUNT_TTL_S
     first = asyncio.create_task(replication.confirm(SHARD))
     await asyncio.sleep(0)
