@@ -302,12 +302,12 @@ async def test_a_caller_that_gives_up_leaves_the_count_to_the_next_one(
 
     monkeypatch.setattr(redis_client, "info", slow_info)
     now[0] += 2 * REPLICA_COUNT_TTL_S
-    first = asyncio.create_task(replication.confirm(SHARD))
-    await asyncio.sleep(0)
-    await replication.confirm(SHARD)  # it does not ask again meanwhile
-    assert len(asked) == 1
-    first.cancel()
-    await asyncio.wait({first})
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(replication.confirm(SHARD))
+        await asyncio.sleep(0)
+        await replication.confirm(SHARD)  # it does not ask again meanwhile
+        assert len(asked) == 1
+        first.cancel()
     answers.set()
     await replication.confirm(SHARD)
     assert len(asked) == 2
