@@ -34,7 +34,7 @@ from bot.documents.open import keep_vectors_current
 from bot.documents.sync import Syncing
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
-from bot.events.clicks import Services
+from bot.events.clicks import ListenerServices
 from bot.events.home import HomePage
 from bot.events.intake import Intake
 from bot.events.listeners import register
@@ -239,9 +239,10 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         listeners = register(app, services, slack.installing)
         app_token = settings.slack_app_token.get_secret_value()
         socket_mode = SocketMode(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
+        can_receive = socket_mode.ready if socket_mode else None
         catching_up = CatchUp(
-            stores, connection=socket_mode, listeners=listeners, workspaces=workspaces, max_age_s=settings.catch_up_s,
-        )  # fmt: skip
+            stores, listeners=listeners, workspaces=workspaces, can_receive=can_receive, max_age_s=settings.catch_up_s
+        )
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, worker=worker, observers=observers,
             app=app, socket=socket_mode, catching_up=catching_up, pausing=stores.pausing, disk=DiskProbe(settings.home),
@@ -316,7 +317,7 @@ class _TeamBots:
             observers=self.observers, index=self.engine.index, channels=self.channels,
         )  # fmt: skip
 
-    def services(self, workspaces: Workspaces, cancel: Cancel, tasks: asyncio.TaskGroup) -> Services:
+    def services(self, workspaces: Workspaces, cancel: Cancel, tasks: asyncio.TaskGroup) -> ListenerServices:
         """Collaborators of the listeners of all workspaces."""
         stores, observers = self.stores, self.observers
         folder = self.settings.answers
@@ -329,7 +330,7 @@ class _TeamBots:
             engine=self.engine, observers=observers, pausing=stores.pausing, admins=self.settings.admins,
             prompts=self.prompts, channels=self.channels, saved_answers=saved,
         )  # fmt: skip
-        return Services(
+        return ListenerServices(
             saved_answers=saved, tasks=tasks, access=self.access, channels=self.channels, workspaces=workspaces,
             thread_modes=stores.thread_modes, listening=stores.listening, admins=self.settings.admins,
             intake=Intake(stores, cancel, self.access, workspaces, self.settings.admins), observers=observers,

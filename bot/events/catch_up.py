@@ -6,10 +6,10 @@ heartbeat is written only after the missed messages are stored.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import LockError, RedisError
@@ -36,13 +36,6 @@ _GONE: Final = frozenset({"channel_not_found", "thread_not_found", "not_in_chann
 log = structlog.get_logger()
 
 
-class SlackConnection(Protocol):
-    """The socket to Slack (``bot.servers.socket_mode``)."""
-
-    async def ready(self) -> bool:
-        """Return whether events can arrive now."""
-
-
 @dataclass(slots=True)
 class CatchUp:
     """Writes the heartbeat, and looks up missed messages."""
@@ -51,7 +44,7 @@ class CatchUp:
     _: KW_ONLY
     listeners: Listeners
     workspaces: Workspaces
-    connection: SlackConnection | None = None  # over HTTP, without one, events can always arrive
+    can_receive: Callable[[], Awaitable[bool]] | None = None  # in Socket Mode; over HTTP events can always arrive
     max_age_s: float = MAX_AGE_S  # how far back it looks; 0 never looks
 
     @property
@@ -73,7 +66,7 @@ class CatchUp:
 
     async def beat(self) -> None:
         """Look up missed messages, unless another replica does, then write the heartbeat."""
-        if self.connection and not await self.connection.ready():
+        if self.can_receive and not await self.can_receive():
             return
         now = time.time()
         if await self._absence_s(now) < MIN_ABSENCE_S:

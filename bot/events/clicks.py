@@ -1,6 +1,6 @@
 """People's actions in Slack other than writing, parsed as a ``Click``: a button, a dialog, a shortcut, an opened page.
 
-Fields missing from a payload are empty, so that no payload raises. ``Services`` are the collaborators of all listeners.
+Fields missing from a payload are empty, so that no payload raises. ``ListenerServices`` are for all listeners.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class ListenerServices:
     """The collaborators of the listeners. Work after an ack runs in ``tasks``."""
 
     access: Access
@@ -61,7 +61,7 @@ class Services:
 class Click:
     """One action of a person."""
 
-    services: Services
+    services: ListenerServices
     body: Body
     team: str  # the workspace that Bolt authorised
     user: str
@@ -127,7 +127,7 @@ ClickHandler = Callable[[Click], Awaitable[Mapping[str, str] | None]]
 """Handles a click. A submitted dialog stays open with the returned texts, by faulty block."""
 
 
-def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Click:
+def read_click(services: ListenerServices, body: Body, context: AsyncBoltContext) -> Click:
     """Read an interaction, or an event of App Home."""
     channel = string(body, "channel", "id") or string(body, "container", "channel_id")
     thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
@@ -140,7 +140,7 @@ def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Cli
     )  # fmt: skip
 
 
-def acknowledge_after(services: Services, handle: ClickHandler) -> Callable[..., Awaitable[None]]:
+def acknowledge_after(services: ListenerServices, handle: ClickHandler) -> Callable[..., Awaitable[None]]:
     """Return a Bolt listener that passes on the click and acknowledges it when ``handle`` is done."""
 
     async def listen(body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:

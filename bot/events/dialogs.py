@@ -20,7 +20,7 @@ from bot.delivery.blocks import button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
 from bot.delivery.dialogs import DOCUMENTS, QUESTION, SaveRequest
 from bot.delivery.rich_text import Block
-from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, Services
+from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, ListenerServices
 from bot.slack.history import is_direct
 from bot.slack.web_api import DeliveryFailed
 
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 class Saving:
     """One method for each kind of event. Without a folder for answers, people are told why nothing is saved."""
 
-    services: Services
+    services: ListenerServices
 
     async def on_save(self, click: Click) -> None:
         """Open the dialog for the shortcut, or for a button whose value is the turn's id and the thread's ts."""
@@ -261,7 +261,7 @@ async def _notify(delivery: Delivery, place: ThreadKey, user: str, text: str) ->
 class ChannelDialogs:
     """One method for each click. Only ``admins`` can change anything."""
 
-    services: Services
+    services: ListenerServices
 
     async def on_edit(self, click: Click) -> None:
         """Open the dialog for a channel, or for one that is chosen there."""

@@ -27,7 +27,7 @@ from bot.events.clicks import (
     Body,
     Click,
     ClickHandler,
-    Services,
+    ListenerServices,
     acknowledge_after,
     as_message,
     read_click,
@@ -52,7 +52,7 @@ _ACKNOWLEDGES_FIRST = "without process_before_response events are acknowledged b
 log = structlog.get_logger()
 
 
-def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> "Listeners":
+def register(app: AsyncApp, services: ListenerServices, installing: InstallPages | None = None) -> "Listeners":
     """Register the listeners. Raises ``ValueError`` for an app that would acknowledge before it stores."""
     if not app.process_before_response:
         raise ValueError(_ACKNOWLEDGES_FIRST)
@@ -100,7 +100,7 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
 class Listeners:
     """One method for each kind of event."""
 
-    services: Services
+    services: ListenerServices
     saving: Saving
 
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:

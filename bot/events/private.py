@@ -12,7 +12,7 @@ from bot.delivery.answer_key import AnswerKey, Badge
 from bot.delivery.blocks import escape, link
 from bot.delivery.delivery import Delivery
 from bot.delivery.trust import QUOTING
-from bot.events.clicks import Click, Services, read_shortcut
+from bot.events.clicks import Click, ListenerServices, read_shortcut
 from bot.events.intake import attached_files
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
@@ -28,7 +28,7 @@ MAX_QUOTED_CHARS: Final = 500
 class PrivateAsking:
     """The shortcut, and the button under its answer."""
 
-    services: Services
+    services: ListenerServices
 
     async def on_ask(self, click: Click) -> None:
         """Ask the message's question in a direct message to the person."""

@@ -302,7 +302,8 @@ class TeamServices:
     async def recheck_later(self, job: Job) -> None:
         """Leave a recheck of this question, once for each try.
 
-        Two workers had it, and the slower one may still post, or Slack may still begin a stream for it.
+        Two workers had it, and the slower one may still post, or Slack may still begin a stream for it. Unlike
+        ``Delivery.recheck_later`` this does not wait for Redis.
         """
         recheck = Recheck(place=job.place, question_ts=job.incoming.ts)
         key = f"recheck:{job.claimed.id}:{job.claimed.fence.token}"

@@ -18,7 +18,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import Document
 from bot.channel_settings import ChannelFile
 from bot.delivery.home import HomeFigures
-from bot.events.clicks import Services
+from bot.events.clicks import ListenerServices
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
 from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
@@ -90,9 +90,9 @@ def services(
     *,
     tasks: asyncio.TaskGroup,
     index: KnowledgeIndex | None = None,
-) -> Services:
+) -> ListenerServices:
     fakes: dict[str, Any] = {"intake": ledger, "observers": ledger, "home": FixedHome()}
-    return Services(
+    return ListenerServices(
         access=access,
         tasks=tasks,
         thread_modes=ThreadModes(redis),

@@ -185,9 +185,8 @@ def stores_over(redis: Redis) -> Stores:
     return Stores(redis, Mailbox(redis))
 
 
-class Deaf:
-    async def ready(self) -> bool:
-        return False
+async def receives_nothing() -> bool:
+    return False
 
 
 NOTHING = cast("Listeners", None)  # there is nothing to take
@@ -220,7 +219,7 @@ async def test_a_deleted_channel_is_forgotten_and_an_outage_of_slack_defers_the_
 
 async def test_only_a_connected_replica_writes_the_heartbeat_and_only_one_catches_up(redis_client: Redis) -> None:
     workspaces = nowhere(DeliveryFailed("", permanent=True))
-    deaf = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces, connection=Deaf())
+    deaf = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces, can_receive=receives_nothing)
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
     second = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces)

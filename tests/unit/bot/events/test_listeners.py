@@ -22,7 +22,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
 from bot.delivery.dialogs import read_complaint
-from bot.events.clicks import Click, Services, as_message, read_click, read_shortcut
+from bot.events.clicks import Click, ListenerServices, as_message, read_click, read_shortcut
 from bot.events.listeners import register
 from bot.local.model.faults import ApiCall
 from bot.local.model.roster import TEAM_ID
@@ -365,7 +365,7 @@ PRESSED: dict[str, Any] = {
 
 
 def click(body: Any) -> Click:
-    return read_click(cast("Services", None), body, AsyncBoltContext({"team_id": "T1"}))
+    return read_click(cast("ListenerServices", None), body, AsyncBoltContext({"team_id": "T1"}))
 
 
 def test_every_click_on_one_answer_is_the_same_message() -> None:
