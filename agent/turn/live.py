@@ -22,7 +22,7 @@ from agent.tasks import background_tasks
 from verification.check import check
 from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.judgement import only_unconfirmed
-from verification.rules.references import citation_order, citations, renumber
+from verification.rules.references import citation_order, citations, link_named_sections, renumber
 from verification.types import Draft, RuleName, Verdict
 
 if TYPE_CHECKING:
@@ -163,8 +163,10 @@ class LiveAnswer:
                 return False
             self._on("showing_ended")
         if self.stage and shown.markdown and self.state in SHOWS_BLOCKS:
-            order = citation_order(verdict.text, self._attempt.draft.sources)
-            if not await self.stage.show(renumber(shown.markdown, order), renumber(verdict.text, order)):
+            sources, before = self._attempt.draft.sources, len(self.shown.verdict.text) if self.shown else 0
+            own = [claim for claim in verdict.claims if claim.end > before]
+            order, markdown = citation_order(verdict.text, sources), link_named_sections(shown.markdown, sources, own)
+            if not await self.stage.show(renumber(markdown, order), renumber(verdict.text, order)):
                 self._on("showing_ended")
         if self.state not in SHOWS_BLOCKS:
             return False

@@ -1,6 +1,5 @@
 """Turns outcomes into words: a verified answer ready to be shown, or one of Orion's own messages."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
@@ -11,14 +10,13 @@ from agent.outcome import Failed, OutOfBudget, Refused
 from agent.texts.catalogue import join_names, own_message, texts
 from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE, NO_DOCUMENTS
 from agent.turn.progress import Progress
-from verification.evidence.verbatim import is_quoted, text_as_read
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split_chunks
-from verification.markup.lines import CITATION, at_section, source_lines
+from verification.markup.lines import CITATION
 from verification.markup.links import is_absolute, quote_url
 from verification.markup.scanner import Edit, apply_edits, segments
 from verification.rules.injection import safe_title
-from verification.rules.references import Order, citation_order, renumber
+from verification.rules.references import Order, at_named_section, citation_order, renumber
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
 Located = TypeVar("Located", Violation, Claim)
@@ -58,7 +56,7 @@ def to_answer(
         )
         for claim in verdict.claims
     )
-    sources = tuple(_at_named_section(replace(cited[old], id=new), claims) for old, new in order.items())
+    sources = tuple(at_named_section(replace(cited[old], id=new), claims) for old, new in order.items())
     return Answer(
         text=text,
         chunks=split_chunks(_link_sections(text, sources, claims), sources),
@@ -74,22 +72,6 @@ def to_answer(
     )
 
 
-def _at_named_section(source: Source, claims: Sequence[Claim]) -> Source:
-    """Return the source with the link and the title of the section of most lines that the claims name, or repeat."""
-    if not source.sections:
-        return source
-    named = [line for claim in claims for number, line in claim.lines if number == source.id]
-    if not named:
-        quotes = [
-            text_as_read(each.text) for each in claims if each.settled_by == "quotation" and source.id in each.cited
-        ]
-        lines = [*enumerate(map(text_as_read, source_lines(source)))]
-        named = [line for quote in quotes for line, text in lines if is_quoted(quote, [text], exactly=False)]
-    sections = Counter(at_section(source, line) for line in named)
-    titles = {url: title for _, url, title in source.sections}
-    return max(sections, key=sections.__getitem__, default=replace(source, title=titles.get(source.url, source.title)))
-
-
 def _link_sections(text: str, sources: Sequence[Source], claims: Sequence[Claim]) -> str:
     """Return the text with a link in place of each citation of a claim that names another section of its source."""
     edits: list[Edit] = []
@@ -98,7 +80,7 @@ def _link_sections(text: str, sources: Sequence[Source], claims: Sequence[Claim]
         for found in CITATION.finditer(text, part.start, part.end):
             source = by_number.get(found[1])
             around = [claim for claim in claims if claim.start <= found.start() < claim.end]
-            if source and (url := _at_named_section(source, around).url) != source.url:
+            if source and (url := at_named_section(source, around).url) != source.url:
                 edits.append(Edit(found.start(), found.end(), f"<{quote_url(url)}|{found[0]}>"))
     return apply_edits(text, edits)
 

@@ -34,6 +34,7 @@ _ITEM: Final = re.compile(r"([ \t]*)(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
 _ADDRESS: Final = re.compile(r"<(https?://[^|>\s]+)")
 _COLON: Final = re.compile(r"[:：][\s*_]*\Z")
 _LEAD: Final = re.compile(rf"\s*(\*\*|__).+\1\s*|#{{1,6}}\s.*|.*{_COLON.pattern}")
+_MAX_ABOVE: Final = 4  # lists and tables inside each other
 _MAX_BELOW: Final = 4  # lines of a list or table that are shown for the line above it
 
 
@@ -113,16 +114,24 @@ def _list_above(page: Sequence[str], line: int) -> tuple[int, list[int]]:
 
 def _lines_above(page: Sequence[str], line: int) -> tuple[int, ...]:
     """Return the lines without which a row or an item says little: what introduces it, and the head of its table."""
-    head = _head_of(page, line)
-    lead = _list_above(page, line)[0]
-    if head > 1 and _LEAD.fullmatch(page[head - 1]):
-        lead = head - 1
-    return (*(_lines_above(page, lead) if lead else ()), *filter(None, (lead, head if head < line else 0)))
+    above: tuple[int, ...] = ()
+    while len(above) < _MAX_ABOVE:
+        head = _head_of(page, line)
+        if not head:
+            line = _list_above(page, line)[0]
+        elif head < line:
+            line = head
+        else:
+            line = (head - 1) * bool(head > 1 and _LEAD.fullmatch(page[head - 1]))
+        if not line:
+            break
+        above = (line, *above)
+    return above
 
 
 def _lines_below(page: Sequence[str], line: int) -> Iterator[int]:
     """Yield the rows and items that a line introduces."""
-    for number in range(line + 1, len(page)):
+    for number in range(line + 1, min(len(page), line + _MAX_CUT_LINES)):
         if line in _lines_above(page, number):
             yield number
         elif not (is_delimiter(page[number]) or (page[number][0].isspace() and not _ITEM.match(page[number]))):

@@ -12,18 +12,19 @@ the question did not name, also in code in which Slack would still see a token. 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from propcache.api import cached_property
 
-from verification.markup.lines import NO_SOURCE, cited_numbers, is_drawn
-from verification.markup.links import links, mentioned_targets, normalise_url
+from verification.evidence.verbatim import is_quoted, text_as_read
+from verification.markup.lines import NO_SOURCE, at_section, cited_numbers, is_drawn, source_lines
+from verification.markup.links import links, mentioned_targets, normalise_url, quote_url
 from verification.markup.scanner import SCHEMES, ZERO_WIDTH, Edit, apply_edits, blank_spans, fences, prose, segments
-from verification.types import Draft, Reading, Repair, Source, Violation
+from verification.types import Claim, Draft, Reading, Repair, Source, Violation
 
 _WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
 _NUMBER: Final = rf"(?:{_WORD}\s{{1,3}})?\^?#?[0-9]{{1,400}}"
@@ -250,6 +251,30 @@ def renumber(text: str, order: Order) -> str:
             pieces += [text[position:start], linked if text.startswith("[\\[", start) else new]
             position = end
     return "".join([*pieces, text[position:]])
+
+
+def at_named_section(source: Source, claims: Sequence[Claim]) -> Source:
+    """Return the source with the link and the title of the section of most lines that the claims name, or repeat."""
+    if not source.sections:
+        return source
+    named = [line for claim in claims for number, line in claim.lines if number == source.id]
+    if not named:
+        quotes = [
+            text_as_read(each.text) for each in claims if each.settled_by == "quotation" and source.id in each.cited
+        ]
+        lines = [*enumerate(map(text_as_read, source_lines(source)))]
+        named = [line for quote in quotes for line, text in lines if is_quoted(quote, [text], exactly=False)]
+    sections = Counter(at_section(source, line) for line in named)
+    titles = {url: title for _, url, title in source.sections}
+    return max(sections, key=sections.__getitem__, default=replace(source, title=titles.get(source.url, source.title)))
+
+
+def link_named_sections(markdown: str, sources: Iterable[Source], claims: Sequence[Claim]) -> str:
+    """Return a block of a stream with its citations linked to the sections that its claims name."""
+    for source in (each for each in sources if each.sections):
+        address = quote_url(at_named_section(source, claims).url).replace("(", "%28").replace(")", "%29")
+        markdown = re.sub(rf"(?<=\[\\\[{source.id}\\\]\]\()[^()\s]*(?=\))", address.replace("\\", r"\\"), markdown)
+    return markdown
 
 
 def _find_citations(text: str) -> list[Citation]:

@@ -23,6 +23,7 @@ from tests.support.drafts_in_blocks import BASE, BLOCKS
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, Slow, question, take_turn
 from verification.check import check
 from verification.judgement import Judgement
+from verification.markup.lines import source_lines
 
 ONE = "Each key may send 120 requests a minute [1]."
 TWO = "Above that the API answers with error 429 [1]."
@@ -101,6 +102,19 @@ async def test_each_block_is_shown_once_and_the_whole_is_the_answer() -> None:
     assert isinstance(outcome, Answered)
     assert stage.blocks == [ONE, TWO]
     assert stage.texts[-1] == outcome.answer.text.strip() == f"{ONE}\n\n{TWO}"
+
+
+async def test_a_block_links_to_the_section_that_the_judge_names_for_it() -> None:
+    text = f"{LIMITS.text}\n\n## Tea\n\nTea is green."
+    sections = ((0, f"{LIMITS.url}", "Limits"), (text.index("## Tea"), "https://docs.example/api#tea", "Limits › Tea"))
+    page = replace(LIMITS, text=text, sections=sections)
+    (line,) = (number for number, each in enumerate(source_lines(page)) if each == "Tea is green.")
+    tea, stage = "They drink it green there [1].", Shown()
+    judge = Judging({tea: Judgement(supported=True, lines=((1, line),))})
+    outcome = await turn(ScriptedModel([draft(ONE, tea)]), stage, tools=[PassageTool(page)], judge=judge)
+    assert isinstance(outcome, Answered)
+    assert stage.blocks == [ONE, tea.replace("[1]", r"[\[1\]](https://docs.example/api#tea)")]
+    assert "<https://docs.example/api#tea|[1]>" in "".join(outcome.answer.chunks)
 
 
 async def test_the_first_failure_stops_the_draft_and_the_rewrite_continues() -> None:

@@ -93,6 +93,13 @@ def test_items_and_rows_are_shown_once_after_the_line_that_introduces_them(
     assert [passage.text for passage in passages_of(one, (Source(id=1, title="Referrals", text=text),))] == shown
 
 
+@pytest.mark.parametrize("page", ["1. a:\n- b:\n" * 2_000, "  a|b\n" * 4_000, "a:\n" * 4_000, "- a:\n" * 4_000])
+def test_a_page_of_nothing_but_introductions_has_a_short_passage(page: str) -> None:
+    for line in (1, 1_500, 3_999):
+        (passage,) = passages_of(claim("a", cited=(1,), lines=((1, line),)), (Source(id=1, title="T", text=page),))
+        assert len(passage.text) < 100
+
+
 def test_a_passage_links_to_its_section() -> None:
     text, sections = (
         "## Wifi\n\nFree.\n\n## Laundry\n\nPaid.",
