@@ -128,15 +128,16 @@ def shown_answer(progress: Progress, number: int = 1) -> Partial | None:
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
     """Return a draft. An empty or incomplete reply is requested once more."""
     try:
-        return await _read_attempt(progress, number, context)
+        return await _read_and_show(progress, number, context)
     except ModelError as failure:
         if not failure.incomplete or progress.exceeded_limit():
             raise
         log.warning("draft_incomplete", thread=str(progress.question.thread), reason=failure.detail)
-        return await _read_attempt(progress, number, replace(context, kept=progress.live.shown_draft))
+        return await _read_and_show(progress, number, replace(context, kept=progress.live.shown_draft))
 
 
-async def _read_attempt(progress: Progress, number: int, context: WriteContext) -> str:
+async def _read_and_show(progress: Progress, number: int, context: WriteContext) -> str:
+    """Return a draft. With a stage, its verified blocks are shown meanwhile."""
     live = progress.live
     # Some answers must be complete before any part may be shown.
     draft = None if live.stage is None or progress.model.quotes_only else progress.draft("")

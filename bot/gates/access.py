@@ -154,13 +154,13 @@ async def check_allowance(job: Job, services: TeamServices) -> Ending | None:
     try:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
-            if job.addressed:
+            if job.is_addressed:
                 await _post_pause_notice(job, services, facts.pause)
             return give_back(job.gate_wait_s)  # it is claimed, so that deletions still work (decision 5)
         if facts.exhausted is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.exhausted)
-        if job.addressed:
+        if job.is_addressed:
             await _post_budget_notice(job, services, facts.exhausted)
     except DeliveryFailed as failure:
         log.warning("notice_not_delivered", reason=failure.reason)

@@ -206,7 +206,7 @@ class Flow:
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
         job, access = await self._job(claimed, lease, message), self.answering.services.access
-        if message.refused or cached_refusal(visit_of(message, job.facts), access) or not job.addressed:
+        if message.refused or cached_refusal(visit_of(message, job.facts), access) or not job.is_addressed:
             return
         if message.kind == "hand_off":
             await notify_failure(job, self.answering.services)

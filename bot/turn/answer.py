@@ -61,7 +61,7 @@ FIRST_STATUS_S: Final = 0.5  # a faster answer needs no status
 
 @dataclass(slots=True, eq=False)
 class Answering:
-    """Answers the messages that passed the gates (``bot.gates.flow.Flow`` calls it)."""
+    """Answers the messages that passed the gates of ``bot.gates.flow.Flow``."""
 
     services: TeamServices
 
@@ -98,7 +98,7 @@ class Answering:
         try:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
-            elif job.addressed and not any(
+            elif job.is_addressed and not any(
                 posted.turn_id for posted in await delivery.reader.find_posts(job.place, incoming.ts)
             ):
                 text = say("internal", job.language, id=short_id(job.turn_id))
@@ -109,7 +109,7 @@ class Answering:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
                 raise  # the message is kept, and a later try tells the person
-            if job.addressed:
+            if job.is_addressed:
                 try:
                     job.lease.require()
                     text = say("not_posted", job.language, id=short_id(job.turn_id))
@@ -241,7 +241,7 @@ class Answering:
                 await status.stop_updates()
                 await self._post_text(job, help_text(about or await self._thread_language(job)))
                 return OK
-            question = replace(incoming.question(), addressed=job.addressed, text=text, files=files)
+            question = replace(incoming.question(), addressed=job.is_addressed, text=text, files=files)
             before_question = replace(
                 earlier.state,
                 history=(*context, *earlier.state.history),
@@ -272,7 +272,7 @@ class Answering:
             job.answer_key(may_exist=waited or job.may_be_answered),
             Pace(first_s=0.0 if at_once else FIRST_STATUS_S),
             # A message that may be meant for other people gets a status only once Orion works on an answer.
-            first="" if not job.addressed else MODEL_AWAY if waited else THINKING,
+            first="" if not job.is_addressed else MODEL_AWAY if waited else THINKING,
             title=" ".join(job.incoming.text.split()).translate(_NO_TOKENS) if opens else "",
         )
 

@@ -186,13 +186,11 @@ class Job:
     read: str = ""
     turn_id: str = field(init=False)
     place: ThreadKey = field(init=False)  # the thread of the answer
-    addressed: bool = field(init=False)  # by a mention, a direct message, or as an answer to Orion's question
+    is_addressed: bool = field(init=False)  # by a mention, a direct message, or as an answer to Orion's question
     language: str | None = field(init=False)  # of the channel, else of the message; None for English or if unclear
     failed_since: float = field(init=False)  # seconds since 1970 at which a service first failed for it; 0.0: none has
     earlier_stream: StreamedMessage = field(init=False)  # that an earlier try of the turn began
-    may_be_answered: bool = field(
-        init=False
-    )  # Slack may have a message for it: it was tried, edited, or asked long ago
+    may_be_answered: bool = field(init=False)  # Slack may have a message for it: tried, edited or asked long ago
     may_have_posted: bool = field(init=False)  # an earlier try may: answers and streams are recorded before they show
     _is_new: bool = field(init=False)
 
@@ -201,7 +199,7 @@ class Job:
         pending, since = facts.state.pending_question, facts.failed_since
         self.turn_id, self.place = incoming.turn_id, incoming.thread
         answers = pending is not None and pending.user == incoming.user
-        self.addressed = incoming.addressed in ADDRESSES_ORION or answers
+        self.is_addressed = incoming.addressed in ADDRESSES_ORION or answers
         self.language = self.channel_language or detect_language(incoming.text)
         # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
         self.failed_since = max(parse_number(since), self.claimed.enqueued_at) if since else 0.0
