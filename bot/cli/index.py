@@ -52,6 +52,9 @@ def index(
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     if not corpus.names:
         raise WrongUse(_NO_DOCUMENTS.replace("No documents yet", "There is nothing to index"))
+    for root in corpus.roots:
+        if root.resolve() in {Path(root.resolve().anchor), Path.home()}:
+            raise WrongUse(why=f"{root} is a whole disk or home folder. Nothing was read. Name a folder of documents.")
     output.run(_index(settings, corpus, folders or []))
 
 

@@ -86,6 +86,12 @@ def test_nothing_to_index_is_reported(terminal: Terminal) -> None:
     assert terminal.orion("docs").out.startswith("No documents yet.")
 
 
+def test_a_whole_disk_is_not_indexed(terminal: Terminal) -> None:
+    done = terminal.orion("index", "/")
+    assert done.code == 2
+    assert done.err == "/ is a whole disk or home folder. Nothing was read. Name a folder of documents.\n"
+
+
 def test_documents_of_a_local_workspace_are_listed_by_its_port(terminal: Terminal) -> None:
     terminal.orion("index", "docs")
     (terminal.folder / "other").mkdir()
