@@ -1,4 +1,4 @@
-"""Parses settings: how the text of a variable becomes a value, and what form it must have."""
+"""Parse the text of environment variables into values, and check its form."""
 
 import os
 import re

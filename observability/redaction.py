@@ -15,7 +15,7 @@ _NAMED: Final = r"""secret|passw(?:or)?[dt]|kennwort|contraseña|clave|mot[ ]de[
     |パスワード|密码|密碼|passphrase|pwd|token|credential|signature|sharedaccesskey
     |(?:api|access|account|private|shared|secret|signing|encryption|routing|integration)[_-]?key"""
 _QUERY: Final = r"[\w.-]{0,40}(?:token|signature|secret|password|credential)|api[_-]?key|key|sig|code|auth|pwd"
-# Each row: texts, in lower case, one of which always comes with such a secret; the secret. Group 1 is not replaced.
+# Each row: lower-case texts, one of which every such secret contains, and the pattern. Group 1 is not replaced.
 _SHAPES: Final = tuple(
     (signs, re.compile(pattern, re.VERBOSE))
     for signs, pattern in (
@@ -113,7 +113,7 @@ def _redact_text(text: str, known: re.Pattern[str] | None) -> str:
     text = known.sub(REDACTED, text) if known else text
     folded = text.lower()
     for signs, secret in _SHAPES:
-        if any(map(folded.__contains__, signs)):  # this takes a fiftieth of the pattern's time, and prompts are long
+        if any(map(folded.__contains__, signs)):  # 50 times faster than the pattern, and prompts are long
             text = secret.sub(rf"\g<1>{REDACTED}", text)
     return text
 

@@ -1,7 +1,7 @@
 """The table of rules, and the one path from a draft to a verdict.
 
-Repair comes first, also of links and citations. Then each claim is checked against its sources (``claim_supported``),
-and the other rules check the text and the exact chunks that Slack would get.
+Repair, including that of links and citations, comes first. Then each claim is checked against its sources
+(``claim_supported``), and the other rules check the text and the exact chunks that Slack would get.
 ``check`` never raises on bad input: if a rule, or a step before the rules, crashes, the draft has an error.
 """
 

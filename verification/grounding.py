@@ -70,7 +70,7 @@ class Basis:
         yield from wording_findings(evidence)
 
     def supporting_sources(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
-        """The numbers of the sources, except ``but``, each of which supports the claim by itself."""
+        """The numbers of the sources, except ``but``, that each support the claim alone."""
         if len(claim.stems) < _MIN_STEMS:
             return ()
 

@@ -55,8 +55,8 @@ class Draft:
 
     ``known_text`` is further text whose numbers, names and links count as known (the thread so far, the user's
     answers). ``context`` proves nothing, but can explain a date or a calculation: today, and earlier answers.
-    ``mentions`` are the user ids that the question named: only they may be mentioned. ``own_words`` exempts a text made
-    from the person's own words from grounding. ``unsourced`` marks a general answer that is sent under a label.
+    ``mentions`` are the user ids that the question named: only they may be mentioned. ``own_words`` exempts from
+    grounding a text made of the person's own words. ``unsourced`` marks a general answer that is sent under a label.
     ``left_out`` are phrases that replace a dropped step or row; they state nothing. ``has_judge``: a judge will be
     asked about claims that the rules leave open. ``private_texts`` must not be repeated (the system prompt). With
     ``repair`` off each formatting fault is a violation.
@@ -80,7 +80,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """One kind of formatting that was repaired, and how often. ``kind`` is a short name such as ``bold``."""
+    """A kind of formatting that was repaired, with the number of repairs. ``kind`` is a short name such as ``bold``."""
 
     kind: str
     count: int = 1

@@ -133,7 +133,7 @@ class TagStream:
 
 
 def _read_tag(tag: re.Match[str]) -> tuple[str, bool]:
-    """Return the slash of a closing tag, or an empty text, and whether it is a tag of an answer."""
+    """Return the slash of a closing tag (else an empty text), and whether the tag is one for answers."""
     slash, word = _SLASH_AND_WORD.match(tag[0]).groups()  # type: ignore[union-attr]  # every tag has both
     return slash, word in "aA"
 
@@ -156,7 +156,7 @@ def _after_thinking(text: str) -> str:
 
 
 def draft_of(text: str) -> str:
-    """Return the draft of a whole text at once."""
+    """Return the draft in a complete reply."""
     tags = TagStream()
     tags.feed(text)
     tags.close()

@@ -85,7 +85,7 @@ class Learned:
         return {name: value for name, value in request.items() if value is not None}
 
     def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[tuple[str, str] | None, bool]:
-        """Return what is refused (None: do not retry), and whether the refusal names it: else it may be temporary."""
+        """Return the refused feature (None: do not retry) and whether the reply names it (else it may be temporary)."""
         words = refusal.words
         if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:
             return None, False

@@ -100,7 +100,7 @@ class SdkClient:
 
 
 class _Chunks(openai.AsyncStream[object]):
-    """The SDK's stream of plain JSON, also for servers that follow the protocol less strictly than the SDK does."""
+    """The SDK's stream of plain JSON, tolerant of servers that follow the protocol less strictly."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         # Closed here: left to the event loop, each generator would cost a task of its own.

@@ -274,7 +274,7 @@ class OpenAIModel(ChatServer):
         return replace(opinion, usage=usage, call=self.call(body))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
-        """Return plain text for one prompt. Raises ``ModelError``, also if the text was cut off at ``max_tokens``."""
+        """Return plain text for one prompt. Raises ``ModelError``, even for a text cut off at ``max_tokens``."""
         body = self._decide_body([{"role": "user", "content": prompt}])
         body |= {"max_tokens": max_tokens, "temperature": temperature}
         reply, usage = await self.reply(body)

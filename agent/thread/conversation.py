@@ -1,4 +1,4 @@
-"""Values that enter the agent: threads, questions, messages, and who may see them. Independent of Slack's payloads.
+"""Input of the agent: threads, questions, messages and their audiences. Independent of Slack's payloads.
 
 An audience is ``public``, or a list of entries with commas between: the id of a channel (everyone in it), a person, a
 user group or a workspace, or an e-mail address. An id after a workspace and a slash (``T1/C1``) counts only in that

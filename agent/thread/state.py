@@ -1,4 +1,4 @@
-"""The memory of a thread, its todo list, and how both change. Pure.
+"""The memory of a thread and its todo list, with their pure transitions.
 
 ``from_json`` reads the JSON of any older or newer version: unknown fields are dropped, missing ones get defaults.
 """

@@ -59,7 +59,7 @@ class Attempt:
     is_complete: bool = True  # False if the model was stopped at the first fault, so the rest of the draft is unknown
 
     def better_than(self, other: Attempt) -> bool:
-        """Compare drafts: those that passed the rules first, then those read to the end, then by verdict."""
+        """Rank a draft above one that failed the rules, then above one cut short, then by verdict."""
         if (self.passed_rules, self.is_complete) != (other.passed_rules, other.is_complete):
             return (self.passed_rules, self.is_complete) > (other.passed_rules, other.is_complete)
         return is_better(self.verdict, other.verdict)

@@ -120,7 +120,7 @@ async def _work(progress: Progress) -> TurnOutcome:
         resume_findings(progress, progress.state.found)
     await _search_first(progress)
     progress.add_thread_messages()
-    # Attached files are sources; a long one is read off the event loop. Keep earlier sources from tools and files,
+    # Attached files are sources; a long one is parsed off the event loop. Keep earlier sources from tools and files,
     # which cannot be found again.
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
     for source in (*attached, *(source for source in progress.state.sources if source.origin not in _READ_AGAIN)):

@@ -37,7 +37,7 @@ FINDINGS_TTL_S: Final = 3_600  # seconds for which an earlier document counts as
 MAX_TITLE_CHARS: Final = 100  # Slack's own limit is 256, but a status has to fit on a line
 _READ: Final = 400  # maximum characters of a step that are checked; the rest is not shown
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-# Slack does not document whether it decodes entities in a task or a status: these characters need none.
+# Slack does not document whether it decodes entities in a task or a status, so use characters that need none.
 _HARMLESS: Final = str.maketrans("<>", "‹›")
 
 

@@ -119,7 +119,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 @app.command()
 def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -> None:
-    """List the documents, their sources, when they were last read, and what could not be read."""
+    """List the documents and sources, with the time of the last sync and everything that could not be read."""
     from bot.answers import AnswerBook
 
     settings, today = output.configure(), datetime.now(UTC).date()

@@ -27,7 +27,7 @@ Badge = Literal["partial", "quotes", "failed", "unasked"]  # a line of the foote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerKey:
-    """The identity that makes an answer unique in Slack, and how it is shown."""
+    """The identity that makes an answer unique in Slack, and its form in a message."""
 
     question_ts: str
     turn_id: str = ""

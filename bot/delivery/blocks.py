@@ -100,7 +100,7 @@ def section(text: str) -> Block:
 
 
 def context(lines: Sequence[str], language: str | None = None) -> Block:
-    """Return a context block with the lines in few elements. Lines that do not fit are counted, not cut."""
+    """Return the lines as a context block with as few elements as possible. Lines without room are counted, not cut."""
     elements: list[str] = []
     for line in join_lines(lines, _MAX_CONTEXT_LENGTH, language).split("\n"):
         if elements and len(elements[-1]) + len(line) < MAX_TEXT_LENGTH:

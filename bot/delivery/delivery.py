@@ -215,7 +215,7 @@ class Delivery:
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
         """Send a person one of Orion's own messages. Return the channel of their direct messages, and its ts."""
-        # The person pressed a button, and would not understand the silence after a rate limit.
+        # The person pressed a button and would not understand silence after a rate limit.
         body = {"channel": user, "text": text, **_NO_PREVIEWS}
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
             with attempt:

@@ -62,7 +62,7 @@ def _is_letter(char: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Streams:
-    """Streaming support and pace of one workspace, as this process knows it.
+    """This process's knowledge of a workspace: whether it can stream, and how fast.
 
     In seconds: ``each_s`` between two pieces (Slack allows 100 a minute per workspace), ``missing_s`` until a workspace
     or channel that refused is tried again, ``limited_s`` after a rate limit, and ``call_s`` for a start or a piece.

@@ -40,7 +40,7 @@ _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 def trust_modal(
     record: Mapping[str, Any] | None, today: date, language: str | None = None, *, missing: str = "trust_unknown"
 ) -> Block:
-    """Return the dialog as a view of a stored turn, of which fields may be missing. For None, ``missing`` says why."""
+    """Return the dialog as a view of a stored turn, which may lack fields. For None, ``missing`` says why."""
     close = plain_text(say("trust_close", language))
     if record is None:
         return dialog("trust_title", [section(say(missing, language))], language, close=close)

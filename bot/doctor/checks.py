@@ -121,7 +121,7 @@ async def check_events(settings: Settings, within_s: float) -> Finding:
     if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
         return ""
     token = settings.slack_app_token.get_secret_value()
-    # Socket Mode is for one workspace; several send their events over HTTP.
+    # Socket Mode serves one workspace. With several, events come over HTTP.
     if token and not settings.many_workspaces:
         async with open_client("", api_url=settings.slack_api_url) as client:
             tried = await try_token(client, within_s, app_token=token)
@@ -141,7 +141,7 @@ def _token_fault(variable: str, tried: TokenTrial, settings: Settings, remedy: s
 
 
 async def check_channels(settings: Settings, within_s: float) -> Finding:
-    """Settings of individual channels: their form, and whether Orion is in each channel that they name."""
+    """Check the form of the channel settings, and that Orion is in each channel that they name."""
     file = ChannelFile(settings.channels, settings.listen)
     channels = file.channels
     if file.faults:
@@ -151,7 +151,7 @@ async def check_channels(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_places(names: Sequence[str], variable: str, settings: Settings, within_s: float) -> Finding:
-    """Reach of the channels and groups in a setting."""
+    """Check that Orion can reach the channels and groups in a setting."""
     token, named = settings.slack_bot_token.get_secret_value(), [*filter(None, names)]
     if not (named and token):
         return ""

@@ -216,7 +216,7 @@ async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterat
 async def make_vectors(
     meaning: SemanticRanker | None, progress: Callable[[int, int], None] | None = None
 ) -> tuple[int, int]:
-    """Compute the missing vectors now. Return how many passages have one, and how many there are."""
+    """Compute the missing vectors now. Return the number of passages with a vector, and of all."""
     if meaning is None:
         return 0, 0
     await _make(meaning, progress)

@@ -37,7 +37,7 @@ _RETRY_S: Final = 60.0  # minimum time before a run that did nothing is repeated
 
 
 class SyncOrder(NamedTuple):
-    """Arguments of ``sync_index``, and how to log. The process reads it, pickled, from its standard input."""
+    """Arguments of ``sync_index`` and of logging. The process reads them, pickled, from its standard input."""
 
     corpus: Corpus
     every_s: float

@@ -34,7 +34,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_of(data: bytes, place: str) -> Any:
-    """Return the value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, also for too deep a nesting."""
+    """Return the value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, including for JSON nested too deeply."""
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
     except RecursionError:

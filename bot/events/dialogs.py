@@ -235,7 +235,7 @@ class Saving:
 
 
 async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, draft: SavedAnswer) -> SavedAnswer:
-    """Return the draft with the thread's question and answer. Raises ``DeliveryFailed``, also if the answer is gone."""
+    """Return the draft with its question and answer. Raises ``DeliveryFailed``, even if the answer was deleted."""
     if is_direct(place):  # outside a thread the question may be anywhere
         exists = not draft.answer or bool((await delivery.reader.find_message(place, ts))[0])
     else:
@@ -249,7 +249,7 @@ async def _read_draft(delivery: Delivery, place: ThreadKey, ts: str, draft: Save
 
 
 async def _notify(delivery: Delivery, place: ThreadKey, user: str, text: str) -> None:
-    """Tell one person in the thread, or in a direct message if that is impossible."""
+    """Notify one person in the thread, or in a direct message if that fails."""
     if place.channel:
         with suppress(DeliveryFailed):
             await delivery.post_ephemeral(place, user, text)

@@ -59,7 +59,7 @@ log = structlog.get_logger()
 
 @dataclass
 class _Reading:
-    """An event, the message it is about (the same except for edits and deletions), and what that message says."""
+    """An event, the message it is about (the same except for edits and deletions), and its text."""
 
     event: Mapping[str, Any]
     message: Mapping[str, Any]

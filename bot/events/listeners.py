@@ -58,7 +58,7 @@ def register(app: AsyncApp, services: ListenerServices, installing: InstallPages
         raise ValueError(_ACKNOWLEDGES_FIRST)
     saving, private, channels = Saving(services), PrivateAsking(services), ChannelDialogs(services)
     listeners = Listeners(services, saving)
-    # Bolt calls only the first listener that matches an event. Trying one is slow, and most events are messages.
+    # Bolt calls only the first listener that matches an event. Each try is slow, and most events are messages.
     app.event(_MESSAGE)(listeners.on_event)
     if installing is not None:
         register_uninstall_listeners(app, installing.installations)

@@ -1,8 +1,8 @@
 """The identity of this Orion among those that share a Redis: its key prefix, the list of all Orions, and older keys.
 
 The prefix names the workspace and the bot user, or the OAuth app, so that no Orion reads or claims another one's work.
-The list remembers each token's owner, for a start while Slack is down. Keys of the previous version began with
-``{orion:0}`` or ``orion:`` for every Orion in a Redis; they are taken over once its processes are stopped.
+The list remembers each token's owner, so that Orion can start while Slack is down. Keys of the previous version began
+with ``{orion:0}`` or ``orion:`` for every Orion in a Redis; they are taken over once its processes are stopped.
 """
 
 import hashlib

@@ -91,7 +91,7 @@ class OpenView:
 
 @dataclass(slots=True)
 class Views:
-    """The open modals and the published homes, with Slack's rules for triggers (three seconds, once)."""
+    """Open modals and published homes, with Slack's rules for triggers (valid once, for three seconds)."""
 
     feed: UpdateFeed
     trigger_seconds: float

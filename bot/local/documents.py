@@ -66,7 +66,7 @@ def _candidates(roots: Sequence[Path], path: str) -> Iterator[tuple[Path, Path]]
 
 
 async def show_document(roots: Sequence[Path], request: web.Request) -> web.StreamResponse:
-    """Serve one document: as a page, as it is (PDF), or as a download."""
+    """Serve one document: as a page, unchanged (PDF), or as a download."""
     path = request.match_info["path"]
     file = find_document(roots, path)
     if file is None:

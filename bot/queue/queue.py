@@ -44,7 +44,7 @@ MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
 KeyKind = Literal["mb", "head", "mark", "ready", "seen", "told"]
-"""``mb`` and ``head`` are of a thread, ``ready`` of a workspace, ``mark`` of a thread and a name, ``seen`` of an event.
+"""``mb`` and ``head`` exist per thread, ``ready`` per workspace, ``mark`` per thread and name, ``seen`` per event.
 
 ``told`` exists if the author of a waiting message (its id) was shown its place in the queue.
 """
@@ -115,7 +115,7 @@ class Mailbox:
     ``per_team`` is how many turns a workspace may have at once across all workers. 0 means no limit.
     """
 
-    def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
+    def __init__(  # noqa: PLR0913 - each has a default, and callers name those they change
         self,
         redis: Redis,
         *,
@@ -175,7 +175,7 @@ class Mailbox:
             pipe.expire(self.bell, BELL_TTL_S)
             await pipe.execute()
 
-    async def enqueue(  # noqa: PLR0913 - each has a default; who needs another one names it
+    async def enqueue(  # noqa: PLR0913 - each has a default, and callers name those they change
         self,
         thread: str,
         body: str,

@@ -49,7 +49,7 @@ def _remove_text(record: logging.LogRecord) -> bool:
 
 
 def library_logger() -> logging.Logger:
-    """Return the logger for Bolt and the SDK. Its level is explicit: without one they format every payload."""
+    """Return the logger for Bolt and the SDK. Its level is explicit, because without one they format every payload."""
     logger = logging.getLogger("orion.slack_library")
     logger.setLevel(logging.ERROR)
     logger.addFilter(_remove_text)  # adding the same function twice has no effect

@@ -1,4 +1,4 @@
-"""People, channels and groups of one workspace as Slack describes them, their names, and who belongs to what.
+"""People, channels and groups of one workspace as Slack describes them: names and memberships.
 
 Slack is asked once in five minutes about access, and once an hour about names. While it is unreachable,
 ``DeliveryFailed`` is raised, and the question waits.
@@ -134,7 +134,7 @@ class SlackDirectory(CachedDirectory):
     async def channel_name(self, team: str, channel: str, *, within: str = "") -> str:
         """Return ``#name``, or an empty text if the channel has no name that everyone may see. Raises the same.
 
-        A private channel's name is for those who read it ``within`` that channel.
+        A private channel's name is shown only to people reading ``within`` that channel.
         """
         async with self._asking.setdefault(channel, asyncio.Lock()):
             stored = await self.redis.get(self.key("name", team, channel))

@@ -135,5 +135,5 @@ class Incoming:
 
 
 def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
-    """Return the turn's id of the message with this ts, as it was edited last."""
+    """Return the turn's id for the latest version of the message with this ts."""
     return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Rate limits for calls of Slack's Web API: one per workspace and method, and for posts per channel.
+"""Rate limits for Slack's Web API: one per workspace and method, and for posts one per channel.
 
 All workers share them. Limits that Slack does not document show only as refusals (HTTP 429).
 """

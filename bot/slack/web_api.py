@@ -117,7 +117,7 @@ class SlackCalls:
 
     client: AsyncWebClient
     _: KW_ONLY
-    patience_s: float = 60.0  # from the first request to the start of the last one
+    patience_s: float = 60.0  # from the start of the first request to the start of the last
     request_s: float = 15.0
     first_pause_s: float = 0.5
     metrics: Metrics | None = None
@@ -302,7 +302,7 @@ def sendable(value: Any) -> Any:
 
 
 async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
-    """Wait for Slack's reply to a method. Raises ``DeliveryFailed``, also for a reply that cannot be from Slack."""
+    """Wait for Slack's reply to a method. Raises ``DeliveryFailed``, even for one that cannot be from Slack."""
     try:
         async with asyncio.timeout(within_s):
             reply = await call

@@ -24,7 +24,7 @@ from verification.types import Claim, Source
 MAX_PASSAGES: Final = 8
 MAX_PASSAGE: Final = 1_500  # characters of a passage: some twenty lines in a dialog
 _MAX_ROW: Final = 500  # a longer row of a table is reduced to the cells in question
-_MAX_CUT_LINES: Final = 12  # of a passage that is too long, so that something can be read of each line
+_MAX_CUT_LINES: Final = 12  # of a passage that is too long, so that some words of each remain
 _PAIRED: Final = re.compile(r"\*\*|(?<!\w)__(?=\w)|(?<=\S)__(?!\w)")
 # The chunks of a table with long rows have each row as "column: cell; column: cell".
 _FACT: Final = re.compile(r"(?:^|; )([^;:\n]{1,80}): (.*?)(?=; [^;:\n]{1,80}: |$)")
@@ -39,7 +39,7 @@ _MAX_BELOW: Final = 4  # lines of a list or table that are shown for the line ab
 
 
 class NamedPassage(NamedTuple):
-    """Lines of a source, the spans of words that they share with the claim (``marks`` in records), and their section.
+    """Lines of a source, with their section and the spans of words shared with the claim (``marks`` in records).
 
     ``is_cut``: there was no room for everything that the verdict names.
     """

@@ -86,7 +86,7 @@ class ThreadModes(RedisStore):
         await self.redis.set(self.key("standing", thread), mode, nx=if_unknown, ex=TTL_S)
 
     async def expect_reply(self, thread: ThreadKey, turn_id: str, askers: Iterable[str]) -> None:
-        """Record that people were asked to answer a turn's question here, and who asked."""
+        """Record who asked people here to answer a turn's question."""
         await self.redis.set(self.key("handed", thread), " ".join((turn_id, *askers)), ex=TTL_S)
 
     async def claim_first_reply(self, thread: ThreadKey, user: str) -> str:

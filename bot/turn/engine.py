@@ -115,7 +115,7 @@ class Engine:
 
     @property
     def tool_names(self) -> frozenset[str]:
-        """Names of all current tools, and of the one that only a question from Slack has."""
+        """Names of all current tools, including the one that only questions from Slack can use."""
         return frozenset((*self.tools, *(self.mcp.by_name() if self.mcp else ()), SLACK_SEARCH))
 
     async def run(  # noqa: PLR0913 - the inputs of one question, each named at the call

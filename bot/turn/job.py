@@ -171,7 +171,7 @@ MAX_GATE_WAIT_S: Final = 15.0
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """One claimed message, and what follows from it. ``facts`` are as old as the claim.
+    """A claimed message and everything derived from it. ``facts`` are as old as the claim.
 
     ``channel_language`` is set for its channel. ``context`` is the last exchange in direct messages before this one
     opened a new thread. ``read`` is the conversation from Slack, which is stored if the message has to be given back.

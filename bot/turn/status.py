@@ -1,8 +1,8 @@
 """The status of a question: its place in the queue, then what its turn is doing.
 
-It is renewed, and cleared at the end. It never fails or slows down a turn. Slack gets at most one change a second, and
-a reminder before it removes the status after two minutes. A workspace without statuses gets a placeholder message
-instead.
+It is renewed, and cleared at the end. It neither slows a turn down nor makes it fail. Slack gets at most one change a
+second, and a reminder before it removes the status after two minutes. A workspace without statuses gets a placeholder
+message instead.
 """
 
 import asyncio

@@ -109,7 +109,7 @@ class UnaskedAnswers:
     async def _is_still_open(self, job: Job, counter: TurnTokens) -> bool:
         """Return whether Orion may still speak here and the message is unchanged and unanswered.
 
-        People answer in its thread, or in the channel below it: then the model decides whether they did.
+        People may have replied in its thread or below it in the channel. The model decides whether they answered.
         """
         ts, reader = job.incoming.ts, self.services.delivery.reader
         if not await self.services.stores.listening.may_speak(job.place.team, job.place.channel):

@@ -51,7 +51,7 @@ def _widget(chart: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> tuple[list[str], str]:
-    """Make the dashboard with all its charts, or the missing ones. Return their titles, and the dashboard's address.
+    """Create the dashboard, or add the charts that it lacks. Return their titles, and the dashboard's address.
 
     Raises ``DashboardsError``.
     """

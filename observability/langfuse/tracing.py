@@ -256,7 +256,7 @@ class TurnTrace:
         return content_of(value, send=self.send_content)
 
     def _evidence(self, value: Any) -> Any:
-        """Return text that may contain words from the sources, in a form that may be sent."""
+        """Redact text that may quote the sources, unless sending it is allowed."""
         return content_of(value, send=self.send_content and self._may_store)
 
 

@@ -176,7 +176,7 @@ def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Se
 
 
 def cited_sentence_spans(line: str) -> list[tuple[int, int]]:
-    """The spans of the sentences of a line, each with its citations, also with those after its full stop."""
+    """The spans of a line's sentences, each with its citations, including those after its full stop."""
     language = None if line.isascii() else "ja" if _CJK.search(line) else "de"
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(line, language):

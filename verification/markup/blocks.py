@@ -41,7 +41,7 @@ class Line(NamedTuple):
     body: int
 
 
-@lru_cache(maxsize=4)  # what repair leaves is checked next, and is often the only chunk
+@lru_cache(maxsize=4)  # the repaired text is checked next, and is often the only chunk
 def survey(text: str, dialect: Dialect) -> MarkupPage:
     """Collect all faults and edits of the text."""
     page = MarkupPage(text, dialect == "mrkdwn")

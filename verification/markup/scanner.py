@@ -268,7 +268,7 @@ class MarkupPage:
         self.faults.append(FormFault(kind, start, end))
 
     def replace(self, kind: str, start: int, end: int, text: str) -> None:
-        """Note a fault that one replacement repairs."""
+        """Record a fault that a single replacement repairs."""
         self.fault(kind, start, end)
         self.edit(start, end, text)
 

@@ -128,7 +128,7 @@ def _strip_pattern(unwanted: re.Pattern[str], text: str) -> tuple[str, Sequence[
 
 @cache
 def _rows() -> list[tuple[list[str], str, Callable[[str], bool]]]:
-    """The patterns, each with texts of which it needs one (none: a long run), and a test for the values it finds."""
+    """The patterns, each with texts one of which must be present (empty: a long run), and a test for matches."""
     word = r"(?i)(?<![A-Za-z0-9])"
     rows: list[tuple[str, str, Callable[[str], bool]]] = [
         *((signs, pattern, _is_token) for signs, pattern in load_table(__file__)["shapes"]),

@@ -144,7 +144,7 @@ def _read_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
 
 
 def _read_named_parts(text: str, start: int, patterns: Sequence[re.Pattern[str]] = (_ISO, _CJK_DATE)) -> list[Moment]:
-    """Read a date whose groups are named like the parts of a moment."""
+    """Read a date from a pattern whose groups are named after the fields of ``Moment``."""
     match = next((match for pattern in patterns if (match := pattern.match(text, start)) and match.group()), None)
     if match is None:
         return []

@@ -62,7 +62,7 @@ _RATE = (
 )
 PERIODS: dict[str, str] = {word: unit for unit, words in _DATA["periods"].items() for word in words.split()}
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
-_MAX_ADVERB_LEAD = 13  # length of the longest adverb, the blank after it, and the sign before it
+_MAX_ADVERB_LEAD = 13  # length of the longest adverb, with the blank after it and the sign before it
 _MONTH = 30.4375 * 86_400  # seconds: a twelfth of an average year
 
 _EDGE = "*_~(,.;:"

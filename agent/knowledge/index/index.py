@@ -209,7 +209,7 @@ class KnowledgeIndex(ABC):
 
     @abstractmethod
     def _explain(self, error: Exception) -> Exception:
-        """Return ``KnowledgeAwayError`` for a driver's error for an unreachable database."""
+        """Convert a driver's error about an unreachable database to ``KnowledgeAwayError``."""
 
     @abstractmethod
     def _building(self) -> AbstractContextManager[IndexSession]:

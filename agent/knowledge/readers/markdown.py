@@ -86,7 +86,7 @@ _STRUCK: Final = (
     ),
     *("~~", "</del>", "</s>", "</strike>"),
 )
-# HTML in Markdown: blocks that have a form in Markdown, and tags of which a person sees only what is inside.
+# HTML in Markdown: blocks with a Markdown equivalent, and tags that only wrap what people see.
 _HTML_BLOCKS: Final = frozenset({"table", "ul", "ol", "dl", "h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCK_TAGS: Final = "details|summary|div|p|center|section|article|aside|figure|figcaption|hr"
 _INLINE_TAGS: Final = "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q"

@@ -1,4 +1,4 @@
-"""The table of document formats, and how a file becomes text with title and date.
+"""The table of document formats, and the conversion of a file to text with a title and date.
 
 A new format needs a row and a reader. ``ReadError`` says in plain words why a file has no text.
 """

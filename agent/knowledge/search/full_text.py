@@ -1,4 +1,4 @@
-"""Full-text search: the words that an index stores and looks up, their ranking by BM25F, and what a hit expands to.
+"""Full-text search: the words that an index stores and looks up, their ranking by BM25F, and the expansion of hits.
 
 Stored words are stems, pairs of an identifier's parts and pairs of characters, each with its weight in the passage. Any
 change to the stored words needs a new version of the indexes. A hit expands to its section and what is around it, as a
@@ -161,7 +161,7 @@ def _stem(word: str) -> str:
 
 
 REACH: Final = 16  # passages before and after a hit to consider
-STRETCHES: Final = 5  # that fit at least, because none takes more than this part of the room
+STRETCHES: Final = 5  # at least this many fit: each gets at most this share of the room
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 
 _TABLE_HEAD: Final = re.compile(r"[^\n|]*+\|[^\n]*+\n(?=[ \t|:]*+-)[ \t|:-]++\n")

@@ -1,1 +1,1 @@
-"""Search by meaning: sentence vectors of passages, where they are stored, and how they rank."""
+"""Search by meaning: sentence vectors of passages, their storage and their ranking."""

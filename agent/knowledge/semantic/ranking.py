@@ -21,7 +21,7 @@ from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, V
 log = structlog.get_logger()
 
 MEANING_SHARE: Final = 0.5  # the rest is the weight of words
-NEIGHBOUR_SHARE: Final = 0.2  # of the better of two neighbours' scores: a passage means what is around it, too
+NEIGHBOUR_SHARE: Final = 0.2  # share of its better neighbour's score that a passage gets: both are part of one text
 _ROUNDING: Final = 0.003  # of a cosine
 QUESTION_TIMEOUT_S: Final = 3.0  # a slow embedding server delays a question no longer than this
 RETRY_AFTER_S: Final = 30.0  # before a failed server is tried again

@@ -161,7 +161,7 @@ class VectorStore:
         return near, closest[0][2] if closest else 0.0
 
     def counts(self) -> tuple[int, int]:
-        """Return how many passages have a vector, and how many there are."""
+        """Return the number of passages with a vector, and of all."""
         ((having, every, _),) = self._rows(_COUNTS.format(self._column()))
         return int(having), int(every)
 

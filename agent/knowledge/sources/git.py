@@ -50,7 +50,7 @@ def git_command(folder: Path, *command: str) -> list[str]:
 
 
 def link_to(url: str, **values: str) -> str:
-    """Return a configured address with values for ``{name}``. Without a place for the first value it ends with it."""
+    """Fill in ``{name}`` in a configured address. Append the first value if the address has no place for it."""
     first = next(iter(values))
     if url and f"{{{first}}}" not in url:
         url = f"{url.rstrip('/')}/{{{first}}}"

@@ -48,7 +48,9 @@ _PARTS: Final = frozenset(
         *("version", "history", "lastupdated"),
     }
 )
-_HIGHLIGHT: Final = re.compile(r"@@@(?:end)?hl@@@|</?(?:em|mark|strong|b|hl)>")  # of words that a search found
+_HIGHLIGHT: Final = re.compile(
+    r"@@@(?:end)?hl@@@|</?(?:em|mark|strong|b|hl)>"
+)  # marks around words that matched a search
 _ADDRESS: Final = re.compile(r"https?://|/(?!/)")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _EPOCH: Final = re.compile(r"(\d{10})(?:\d{3}|\.\d+)?")

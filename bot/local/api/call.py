@@ -98,7 +98,7 @@ Answer = Callable[[Call], Json]
 
 
 class Methods(dict[str, tuple[Answer, tuple[str, ...]]]):
-    """Web API methods by name, with their scopes, any of which is enough. Calling it returns the decorator of one."""
+    """Web API methods by name, with scopes that each suffice. Calling it returns the decorator for a method."""
 
     def __call__(self, name: str, *scopes: str) -> Callable[[Answer], Answer]:
         """Add the decorated function as the method ``name``."""

@@ -64,7 +64,7 @@ def plain_html(text: str) -> str:
 
 
 def link_html(address: str, label: str) -> str:
-    """Return a link, or its label as text if the address must not be followed. ``label`` is HTML already."""
+    """Return a link, or only its label if the address is unsafe. ``label`` is HTML already."""
     target = unescape_wire(address).strip()
     if not target.lower().startswith(_LINKABLE):
         return label
