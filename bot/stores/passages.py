@@ -108,7 +108,7 @@ def _list_above(page: Sequence[str], line: int) -> tuple[int, list[int]]:
         if other and indent == len(item[1]) and (bool(other[2]) == bool(item[2]) or not is_lead):
             items.insert(0, number)
         elif indent <= len(item[1]):
-            return number * is_lead, items
+            return (number if is_lead else 0), items
     return 0, items
 
 
@@ -117,12 +117,10 @@ def _lines_above(page: Sequence[str], line: int) -> tuple[int, ...]:
     above: tuple[int, ...] = ()
     while len(above) < _MAX_ABOVE:
         head = _head_of(page, line)
-        if not head:
-            line = _list_above(page, line)[0]
-        elif head < line:
-            line = head
+        if head == line > 0:
+            line = head - 1 if head > 1 and _LEAD.fullmatch(page[head - 1]) else 0
         else:
-            line = (head - 1) * bool(head > 1 and _LEAD.fullmatch(page[head - 1]))
+            line = head or _list_above(page, line)[0]
         if not line:
             break
         above = (line, *above)
@@ -157,6 +155,8 @@ def _passage(words: str, named: Sequence[str], source: Source, run: Sequence[int
     A link that the claim names is shown with its address.
     """
     page = source_lines(source)
+    for address in named:
+        page = tuple(line.replace(f"]({address})", f"]({address}) ({address})") for line in page)
     lines, has_more = _with_context(page, run)
     parts: list[str] = []
     is_cut = False
@@ -167,8 +167,6 @@ def _passage(words: str, named: Sequence[str], source: Source, run: Sequence[int
             facts = [list(zip_longest(columns, cells, fillvalue="")) for cells in rows or [columns]]
         else:
             text = dedent("\n".join(_text_lines(page, [*numbers], lines)))
-            for address in named:
-                text = text.replace(f"]({address})", f"]({address}) ({address})")
             facts = [[(name, _cell_as_read(cell)) for name, cell in _FACT.findall(line)] for line in text.split("\n")]
             text = _as_read(text)
         shorter = _shorten(words, text, facts)

@@ -56,7 +56,7 @@ async def test_the_rewrite_continues_after_the_shown_part(tmp_path: Path, redis_
         ts = at.ask()
         message = await at.wait_for_answer(ts)  # the gate is never opened: the first draft was stopped
         assert "900 requests" not in text_of(message)
-        assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
+        assert [message["text"].count(words) for words in ("600 requests", "50 requests", "3,000")] == [1, 1, 1]
         assert (at.calls(START), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
         again = [request for request in at.server.requests if request.get("stream")][-1]["messages"]
         assert "already shown to the person" in again[1]["content"]
@@ -82,7 +82,7 @@ async def test_a_complete_answer_does_not_wait_for_a_rate_limited_piece(tmp_path
         await at.setting.workspace.wait_for(lambda: at.calls(APPEND) == 1)
         gate.set()
         message = await at.wait_for_answer(ts)
-        assert [body(message).count(words) for words in ("600", "3,000")] == [1, 1]
+        assert [body(message).count(words) for words in ("600 requests", "3,000")] == [1, 1]
         assert (at.calls(APPEND), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
 
 
@@ -103,7 +103,10 @@ async def test_any_failure_of_a_stream_leaves_one_answer(
             getattr(at.setting.workspace.faults, trouble)(method)
             message = await at.wait_for_answer(at.ask())
             said = body(message)
-            assert [said.count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1], (method, trouble)
+            assert [said.count(words) for words in ("600 requests", "50 requests", "3,000")] == [1, 1, 1], (
+                method,
+                trouble,
+            )
             assert metadata(message)["event_payload"]["turn_id"]
 
 

@@ -213,6 +213,16 @@ def test_all_lines_that_the_verdict_names_are_shown_or_the_cut_is_reported() -> 
     assert [each.is_cut for each in passages_of(scattered, (prose,))] == [False] * (MAX_PASSAGES - 1) + [True]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["| App | Page |\n|---|---|\n| Kiln | [here](https://x.example/k) |", "Kiln is [here](https://x.example/k)."],
+)
+def test_an_address_that_the_claim_names_is_shown(text: str) -> None:
+    one = claim("Kiln is at <https://x.example/k|this page> [1].", cited=(1,), lines=((1, text.count("\n") + 1),))
+    (passage,) = passages_of(one, (Source(id=1, title="Ways", text=text),))
+    assert "here (https://x.example/k)" in passage.text
+
+
 def test_a_quoted_row_with_an_address_is_shown_in_its_place() -> None:
     page = Source(id=1, title="Ways", text="| App | Page |\n|---|---|\n| Kiln | https://x.example/k?tab=readme |")
     one = claim("App: Kiln; Page: https://x.example/k?tab=readme [1]", cited=(1,), settled_by="quotation")
