@@ -259,9 +259,13 @@ def _size(passages: Sequence[FoundPassage]) -> int:
 
 def _grow(hit: FoundPassage, near: Sequence[FoundPassage], largest: int) -> Stretch:
     """Return the hit with its section, the sections beside it and above, up to the page, as far as they fit."""
-    low = high = next((place for place, each in enumerate(near) if each.number == hit.number), -1)
-    if low < 0:  # the document changed since it was found
+    # Up to another page, or to what another hit took: a section with a gap would look whole.
+    runs = groupby(enumerate(near), key=lambda each: (each[1].number - each[0], each[1].page))
+    lists = ([each for _, each in run] for _, run in runs)
+    near = next((run for run in lists if run[0].number <= hit.number <= run[-1].number), [])
+    if not near:  # the document changed since it was found
         return Stretch(passages=(hit,), hit=hit)
+    low = high = hit.number - near[0].number
     for depth in range(len(hit.path), -1, -1):
         low, high = _extend(near, (low, high), largest, hit.path[:depth], is_whole=depth < len(hit.path))
     return Stretch(passages=tuple(near[low : high + 1]), hit=hit)
@@ -276,10 +280,8 @@ def _extend(
     """
     low, high = reach
     while True:
-        for place, beside in ((high + 1, high), (low - 1, low)):
+        for place in (high + 1, low - 1):
             if not (0 <= place < len(near) and near[place].path[: len(path)] == path):
-                continue
-            if abs(near[place].number - near[beside].number) != 1 or near[place].page != near[beside].page:
                 continue
             # Without it a model thought that the table of the section above was missing.
             first, last = _section(near, place, len(path) + 1) if is_whole else (place, place)

@@ -149,6 +149,19 @@ def test_no_passage_is_lost_or_returned_twice(paths: list[str], hits: list[int],
         size = sum(len(passage.text) for passage in stretch.passages)
         assert len(stretch.passages) == 1 or size * STRETCHES <= 4 * tokens
         assert all(passage.text in stretch.text for passage in stretch.passages)
+        numbers = [passage.number for passage in stretch.passages]
+        assert numbers == [*range(numbers[0], numbers[-1] + 1)]
+
+
+def test_a_section_does_not_grow_around_what_another_hit_took() -> None:
+    paths = [("T", "A"), ("T", "A"), ("T", "B"), ("T", "B"), ("T", "B")]
+    sizes = [20, 20, 20, 900, 20]
+    page = [
+        FoundPassage(document="d", title="T", path=path, text=str(number) * size, number=number, of=5)
+        for number, (path, size) in enumerate(zip(paths, sizes, strict=True))
+    ]
+    stretches, _ = expand_hits([page[3], page[1]], lambda _, first, last: page[max(0, first) : last + 1], tokens=1_000)
+    assert [[each.number for each in stretch.passages] for stretch in stretches] == [[3], [0, 1, 2]]
 
 
 @pytest.mark.parametrize(
