@@ -17,7 +17,7 @@ from verification.evidence.passages import Passage, analyse
 from verification.evidence.verbatim import is_quotation, is_verbatim_sentence
 from verification.markup.links import normalise_url
 from verification.markup.mrkdwn import remove_unsendable
-from verification.markup.scanner import Edit, apply_edits
+from verification.markup.scanner import Edit, apply_edits, blank_spans
 from verification.rules.injection import without_orders
 from verification.rules.references import KnownLinks, citations
 from verification.text.language import detect_language
@@ -42,7 +42,7 @@ class Basis:
     has_judge: bool  # True if a judge will be asked about open claims
 
     def read_claim(self, claim: Claim) -> Passage:
-        """Return the claim as a passage. If claim and answer do not show a language, use that of the sources."""
+        """Return the claim, without its opening, as a passage. Without a language of its own it gets the sources'."""
         language = detect_language(claim.text) or detect_language(self.answer)
         if language is None:  # the language of a source with most of the words, of the question, or of the first source
             cited = [self.sources[number].passage for number in claim.cited if number in self.sources]
@@ -50,7 +50,7 @@ class Basis:
             languages = [each.language for each in cited if 2 * len(words & each.words) > len(words)][:1]
             languages += [detect_language(self.question), *(each.language for each in cited[:1])]
             language = next(filter(None, languages), None)
-        return analyse(claim.text, language)
+        return analyse(blank_spans(claim.text, [(0, claim.opening)]), language)
 
     def evidence_for(self, claim: Passage, numbers: Sequence[int]) -> Evidence:
         """Return the claim with the sources it is checked against."""
@@ -134,7 +134,9 @@ def _check_claim(basis: Basis, claim: Claim) -> tuple[Claim, list[Violation]]:
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
     # A shortened sentence may have lost a condition, which a judge would see (docs/decisions/0031).
-    elif not findings and (evidence.quotes_lines if claim.code else is_quotation(evidence, exactly=basis.has_judge)):
+    elif not (findings or claim.opening) and (
+        evidence.quotes_lines if claim.code else is_quotation(evidence, exactly=basis.has_judge)
+    ):
         claim = quotation
     claim = replace(claim, score=1.0 if claim.code else score(evidence, refuted=refuted))
     return claim, [_violation(basis, claim, finding, elsewhere) for finding in findings]

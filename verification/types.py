@@ -122,7 +122,8 @@ class Claim:
     claim, a judge can do either. All other claims are ``open``. ``score`` is between 0 and 1, high means supported.
     ``code`` marks lines of a code block, which cite what the text around the block cites. ``lines`` are those that the
     judge named: a source's number, and a line of it as ``judgement`` counts them. ``head`` is the header above a row
-    of a table, which says little without it. ``absent``: the judge finds that rightly no source mentions it.
+    of a table, which says little without it. ``opening`` is the length of a "yes" or "no" before the sentence, on which
+    only a judge can decide. ``absent``: the judge finds that rightly no source mentions it.
     """
 
     text: str
@@ -135,6 +136,7 @@ class Claim:
     code: bool = False
     lines: tuple[tuple[int, int], ...] = ()
     head: str = ""
+    opening: int = 0
     absent: bool = False
 
     def surrounds(self, violation: Violation) -> bool:

@@ -80,9 +80,10 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     # Otherwise the order of sentences would decide whether an answer passes (docs/decisions/0034).
     places = _classify_lines(plain, lined)
     sentences = _share_citations([sentence for place in places for sentence in _sentences(plain, *place)])
+    starts = {each.end: each.start for each in sentences}
     if has_judge:
         sentences = _state_introductions(_cite_edges(sentences, plain), plain)
-    sentences = _join_answer_words(sentences, plain, has_judge=has_judge)
+        sentences = _join_answer_words(sentences, plain)
     sentences = _find_hidden_statements(plain, _free_next_steps(sentences, plain, has_judge=has_judge), known)
     if not any(each.states for each in sentences):  # then headings are statements, and so is a bare yes or no
         only_headings = all(each.kind in _TITLES for each in sentences)
@@ -96,7 +97,15 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
             found.append((start, end, _citations_around(sentences, start, end), is_code))
     found.sort(key=itemgetter(0))
     return tuple(
-        Claim(text=text[start:end], start=start, end=end, cited=cited, code=code, head=heads.get(start, ""))
+        Claim(
+            text=text[start:end],
+            start=start,
+            end=end,
+            cited=cited,
+            code=code,
+            head=heads.get(start, ""),
+            opening=max(0, starts.get(end, start) - start),
+        )
         for start, end, cited, code in found
     )
 
@@ -282,21 +291,21 @@ def _state_introductions(sentences: Sequence[Sentence], text: str) -> list[Sente
     ]
 
 
-def _join_answer_words(sentences: Sequence[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:
-    """Join the words before a sentence that may be a "yes" or "no", by their shape: they change what it says."""
+def _join_answer_words(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
+    """Join the words before a sentence that may be a "yes" or "no", by their shape: a judge tells what they change."""
     joined: list[Sentence] = []
     for each in sentences:
         word = joined[-1] if joined else each
         bare = text[word.start : word.end]
         begins = len(joined) == 1 or (len(joined) > 1 and joined[-2].group != word.group)
         # Only a judge can tell a paragraph "Sure." at the beginning from a greeting.
-        answers = is_bare_answer(bare) or (has_judge and word.kind == "text" and is_interjection(bare))
+        answers = is_bare_answer(bare) or (word.kind == "text" and is_interjection(bare))
         may_answer = begins and not (word.states or word.refers) and bool(each.cited)
         is_first = len(joined) == 1 and answers
         if may_answer and (is_interjection(bare) if each.group == word.group else is_first and each.kind == "text"):
             joined[-1] = each._replace(start=word.start)
             continue
-        if may_answer and is_first and has_judge:
+        if may_answer and is_first:
             joined[-1] = word._replace(states=True, cited=each.cited)
         joined.append(each)
     return joined

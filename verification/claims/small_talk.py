@@ -14,7 +14,9 @@ _WORD = re.compile(r"[^\W_]+")
 _EDGE = " \t-–—•\"'“”«»()"
 _QUESTION = re.compile(r"[?？]['\")\]}»”’*_~\s]*$")
 # The mark of a name in a sentence: "Click *Forgot password?*" asks nothing.
-_MARK_OF_NAME = re.compile(r"(?<=\w)(\W*[*_~`\"“„«「『\[|][^*_~`\"”“»」』\]>?？]*)[?？](?=[*_~`\"”“»」』\]>])")
+_MARK_OF_NAME = re.compile(
+    r"(?<=\w)(\W{0,9}[*_~`\"“„«「『\[|][^*_~`\"”“»」』\]>?？]{0,200})[?？](?=[*_~`\"”“»」』\]>])"
+)
 # Questions that state something.
 _TELLING_QUESTION = r"\b(?:{tells})\b|{tells_unparted}"
 _GREETING = r"(?:{greetings}|{yes_or_no})(?:(?:です|ね|よ)(?=[。！!、,]|$))?(?![^\W_])[\s,，、.。!！;；:：–—-]*"

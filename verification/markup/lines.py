@@ -147,7 +147,7 @@ def is_code(line: str) -> bool:
 _MAX_WIDTH = 60  # maximum width: one long cell must not push all others out of sight
 _CELL_PIPE = re.compile(r"\\?\|")
 _DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
-_EMPHASIS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
+_EMPHASIS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]{0,1000}?)(?<=[^\s*_~])\1(?![\w*_~])")
 _SLACK_TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verification.check import check
 from verification.claims.claims import claims
 from verification.claims.small_talk import (
     digits,
@@ -15,6 +16,8 @@ from verification.claims.small_talk import (
     own_digits,
     states_nothing,
 )
+from verification.judgement import open_claims
+from verification.types import Draft, Source
 
 
 def cited_claims(text: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -102,6 +105,26 @@ def test_a_question_mark_makes_a_question_only_where_the_sentence_asks(text: str
 )
 def test_the_words_that_answer_the_question_belong_to_the_sentence_after_them(text: str, stated: list[str]) -> None:
     assert [claim.text for claim in claims(text, has_judge=True)] == stated
+
+
+@pytest.mark.parametrize("has_judge", [True, False])
+@pytest.mark.parametrize("opening", ["Yes. ", "No.\n\n", "Sure! ", ":white_check_mark: Yes. ", "Hi! ", "*Yes.* "])
+def test_the_words_before_a_sentence_change_nothing_for_the_rules(opening: str, *, has_judge: bool) -> None:
+    source = Source(id=1, title="Refunds", text="Refunds are not paid in cash. Refunds take 5 days.")
+    for sentence, passes in [
+        ("Refunds are not paid in cash [1].", True),
+        ("Refunds are never paid in cash [1].", True),
+        ("Refunds are paid in cash [1].", has_judge),
+        ("Refunds take 6 days [1].", False),
+    ]:
+        verdict = check(Draft(text=opening + sentence, sources=(source,), has_judge=has_judge))
+        assert verdict.passed == passes, (sentence, verdict.errors)
+        if passes and has_judge:  # whether "yes" is right
+            assert [claim.text for claim in open_claims(verdict)] == [opening + sentence]
+    french = Source(id=1, title="Clé", text="La clé est valable 90 jours.")
+    assert check(
+        Draft(text="Oui. Votre clé reste valable 90 jours [1].", sources=(french,), has_judge=has_judge)
+    ).passed
 
 
 def test_the_judge_decides_on_a_lead_in_that_may_state_something() -> None:

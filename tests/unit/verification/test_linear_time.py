@@ -59,7 +59,7 @@ NOISE: dict[Callable[[str], object], tuple[int, list[str]]] = {
     draw: (2_000, ["x"]),
     claims: (10_000, ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "]),
     draft_of: (100_000, ["x <think> y ", "</think>"]),
-    states_nothing: (10_000, ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you "]),
+    states_nothing: (10_000, ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you ", "a ["]),
     complete_blocks: (10_000, ["def f():\n    return 1\n\n", "- a point [1].\n\n", "| a | b |\n\n", "a\n \n"]),
     readings: (40_000, ["a ", "\u202ea", "&#97;", "QUJD", "a1b", "<!--", "\u200b", "аa", "\U000e0041", "=/+"]),
     lambda noise: identifiers(f"`{noise}`"): (2_000, ["1", "1×", "=1", "1 ÷ 1 = "]),
