@@ -1,6 +1,6 @@
 """Stops calling a service that failed several times in a row; after each pause, one call probes it.
 
-The pauses double. A breaker belongs to one process and one event loop, and does not sleep itself. This module also
+The pauses double. A breaker belongs to one process and one event loop, and never sleeps. This module also
 reads ``Retry-After`` headers.
 """
 

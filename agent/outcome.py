@@ -49,7 +49,7 @@ class Refused(_WithAnswer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(_WithAnswer):
-    """Nothing could be verified, or the model was not reachable; ``answer`` is the graceful message."""
+    """Nothing could be verified, or the model was unreachable. ``answer`` is the message for the person."""
 
     name = "failed"
     retry_after_s: float | None = None  # pause that the model's server asked for

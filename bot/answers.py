@@ -64,7 +64,7 @@ class AnswerBook:
             self.delete(replaces)
 
     def delete(self, key: str) -> None:
-        """Delete an answer, if it is still there."""
+        """Delete an answer if it still exists."""
         self._file(key).unlink(missing_ok=True)
 
     def answers(self) -> dict[str, SavedAnswer]:

@@ -78,7 +78,7 @@ class ChannelFile:
 
     @property
     def channels(self) -> Mapping[str, ChannelSettings]:
-        """All channels that the file names or that listen, by id."""
+        """All channels that the file names or that Orion listens in, by id."""
         self._refresh()
         return dict.fromkeys(self._listen, ChannelSettings(mode="listen")) | self._channels
 

@@ -26,7 +26,7 @@ from verification.types import Claim, Draft, Repair, Source, Violation
 _MIN_WORD_SHARE = 0.75  # minimum share of the words for a source to be named as the right one
 _MIN_STEMS = 2  # many sources share a single word
 _DAY = len("2026-11-23")
-_MAX_CLAIMS = 50  # maximum wrong citations to correct: an answer with more needs another attempt
+_MAX_CLAIMS = 50  # wrong citations to correct; an answer with more needs another attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The interface to a model: ``decide`` returns structure without prose, ``write`` prose without structure.
 
-If the server fails, an implementation raises only ``ModelError``; any other exception is a bug. ``write`` yields the
+When the server fails, implementations raise only ``ModelError``. Any other exception is a bug. ``write`` yields the
 raw stream with its tags, which ``agent.model.chat_reply`` classifies.
 """
 

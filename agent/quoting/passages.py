@@ -51,7 +51,7 @@ def units_of(source: Source) -> tuple[QuotableUnit, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """Walks through the blocks of a text. ``label`` is a line that serves as a heading without heading markup."""
+    """Walks through the blocks of a text. ``label`` is a line that serves as a heading but is not marked up as one."""
 
     source: Source
     language: str | None

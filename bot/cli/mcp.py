@@ -241,7 +241,7 @@ def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = Non
 
 @asynccontextmanager
 async def serve_over_http(server: MCPServer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
-    """Serve until the block ends and yield the bound port. The SDK's own way to serve keeps idle connections."""
+    """Serve until the block ends and yield the bound port. The SDK's own server would keep idle connections open."""
     app = server.streamable_http_app(stateless_http=True, json_response=True, host=host)
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
 

@@ -82,7 +82,7 @@ def _log_crash(kind: type[BaseException], error: BaseException, trace: Traceback
 class Syncing:
     """Sync loop of one process. ``every_s`` is the interval of a source, infinite for none; ``count`` gets each result.
 
-    ``at_start`` reads folders, repositories and exports at once; ``started`` is set when that has ended.
+    ``at_start`` reads folders, repositories and exports at once; ``started`` is set once they are read.
     """
 
     corpus: Corpus

@@ -71,7 +71,7 @@ class Saving:
     async def _dialog(
         self, delivery: Delivery, click: Click, request: SaveRequest, draft: SavedAnswer, language: str | None
     ) -> Block:
-        """Return the dialog for a click's message, without facts that Slack does not return soon."""
+        """Return the dialog for the message of a click, without facts that Slack is slow to return."""
         place, channel = request.place, ""
         record = await self.services.records.load(request.turn_id) if request.turn_id else None
         draft = replace(draft, question=string(record, "question"))

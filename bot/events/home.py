@@ -1,4 +1,4 @@
-"""Content of App Home for one person, gathered from the index, the counters and the turn records."""
+"""One person's App Home, built from the index, the counters and the turn records."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence

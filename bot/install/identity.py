@@ -57,7 +57,7 @@ async def _take_over(redis: Redis, target: str, team: str) -> None:
                     if new := _new_name(old, target, team):
                         (mailboxes if ":mb:" in new else moves)[old] = new
             await _rename(redis, moves)
-            with suppress(NoPermissionError):  # a Redis user that may not see the old keys never had any
+            with suppress(NoPermissionError):  # a Redis user without access to the old keys never had any
                 await _move_shared(redis, target, team)
                 # Mailboxes come last, so that a claimed thread finds its state and marks.
                 await _rename(redis, mailboxes)

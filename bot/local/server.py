@@ -1,4 +1,4 @@
-"""A Slack-compatible server on this machine, and the page it serves. Orion uses it as it uses Slack."""
+"""A Slack-compatible server on this machine, and the page it serves. Orion talks to it as if it were Slack."""
 
 import asyncio
 import errno

@@ -231,7 +231,7 @@ class Worker:
         by a direct message or one of another workspace. A claimed one competes with them for the processor.
         """
         until = now() + MAX_BUSY_WAIT_S
-        # Fewer turns than this leave processor time. Checking would delay a single question by a few milliseconds.
+        # Below this many turns, processor time is left. Checking would delay a single question by a few milliseconds.
         while len(self._running) >= MAX_CLAIM and now() < until:
             began = now()
             await asyncio.sleep(LAG_S / 10)

@@ -2,7 +2,7 @@
 
 All processes of that home share the embedded server. The first process starts it, others join. It is detached, so it
 survives a killed parent and can be found again. Writes are on disk before they are confirmed (``appendfsync always``).
-The last process that leaves cleanly shuts it down. Two file locks coordinate this, and the kernel drops them with their
+The last process to exit cleanly shuts it down. Two file locks coordinate this, and the kernel drops them with their
 process: the running server inherits and keeps ``server.lock``, and all its users share ``users.lock``.
 """
 

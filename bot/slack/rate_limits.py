@@ -90,7 +90,7 @@ class RateLimits:
         await self._ask(method, arguments, pace.interval_ms, pace.burst, 0, "", refused_ms)
 
     async def is_waiting(self, method: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the first request of this call has a kept place. Raises ``RedisError``."""
+        """Return whether the call's first request has a reserved place. Raises ``RedisError``."""
         return bool(await self.redis.hexists(self.key(method, arguments), f"caller:fresh:{call_id(arguments)}"))
 
     async def _ask(self, method: str, arguments: Mapping[str, Any], *args: int | str) -> float:

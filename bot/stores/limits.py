@@ -155,7 +155,7 @@ class TurnTokens:
             self.tasks.create_task(self.write(), name="tokens")
 
     async def write(self, *, at_end: bool = False) -> None:
-        """Write what is not written yet, after a running write. If Redis is down, the next call writes it.
+        """Write the pending changes, after any write in progress. If Redis is down, the next call writes it.
 
         Only a turn that used tokens counts for the average: others would make reservations too small.
         """

@@ -144,7 +144,7 @@ class Answering:
                 raise
 
     async def _thread_language(self, job: Job) -> str | None:
-        """Return the language of the thread's latest question, else the person's, for a message without words."""
+        """For a message without words, return the language of the thread's latest question, else the person's."""
         questions = [
             message.text for message in job.facts.state.history if message.role == "user" and message.addressed
         ]

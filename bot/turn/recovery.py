@@ -6,7 +6,7 @@ as ``TurnTimeouts`` allows since the service first failed for it.
 **Streams**: a mark is written before a stream begins, and its ts right after, so that the next worker can finish it.
 
 **Duplicates**: a worker that freezes or loses Redis can post after another one has answered, and Slack can carry out a
-post without a reply late. So a recheck looks into the thread several times within a minute.
+post without a reply late. So a recheck reads the thread several times within a minute.
 """
 
 import asyncio

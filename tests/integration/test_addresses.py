@@ -122,7 +122,7 @@ async def answers(host: str, port: int) -> bool:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
-async def test_the_pages_listen_only_on_the_address_that_was_asked_for(host: str) -> None:
+async def test_the_pages_listen_only_on_the_requested_address(host: str) -> None:
     async with serve(build(ProcessStatus()), host=host) as port:
         assert [other for other in ("127.0.0.1", "127.0.0.2") if await answers(other, port)] == [host]
 

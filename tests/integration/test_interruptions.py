@@ -1,4 +1,4 @@
-"""People change their mind while Orion is at it or waits: stop, edit, delete, also across processes and restarts."""
+"""People change their mind while Orion works or waits: stop, edit, delete, even across processes and restarts."""
 
 import asyncio
 import json
@@ -286,7 +286,7 @@ GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
 
 
 class Endless:
-    """A tool that never comes to an end by itself; it notes when it begins and when it is made to end."""
+    """A tool that never finishes by itself. It records when it starts and when it is stopped."""
 
     def __init__(self, name: str, *, swallows: bool = False) -> None:
         self.spec = ToolSpec(name=name, description="Waits.", parameters={"type": "object", "properties": {}})

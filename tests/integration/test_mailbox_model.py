@@ -249,7 +249,7 @@ class MailboxMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.buried)
     @rule(data=st.data(), fate=st.sampled_from(["retry", "retry", "drop"]))
     def operator_decides(self, data: st.DataObject, fate: Fate) -> None:
-        """Once, also if asked twice; what is tried again goes to the end of its thread, whenever it was said."""
+        """Once, even if asked twice. A retried message goes to the end of its thread, no matter when it was written."""
         incoming = data.draw(st.sampled_from(self.wait(self.mailbox.list_dead_letters())))
         assert self.wait(self.mailbox.end_dead_letter(incoming.entry_id, fate))
         assert not self.wait(self.mailbox.end_dead_letter(incoming.entry_id, fate))

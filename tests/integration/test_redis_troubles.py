@@ -206,7 +206,7 @@ LONG = f"<thinking>It is [1].</thinking><answer>{SENTENCE}\n\n{SENTENCE}\n\n{SEN
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_a_question_in_work_when_redis_is_emptied_is_answered_once(
+async def test_a_question_in_progress_when_redis_is_emptied_is_answered_once(
     tmp_path: Path, redis_url: str, redis_client: Redis, monkeypatch: pytest.MonkeyPatch, *, streams: bool
 ) -> None:
     monkeypatch.setattr("bot.turn.recovery.RECHECK_AT_S", (0.0,))

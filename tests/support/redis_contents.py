@@ -1,4 +1,4 @@
-"""All that a Redis holds."""
+"""The whole content of a Redis."""
 
 from typing import Any
 

@@ -251,7 +251,7 @@ def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
 
 
 def _convert(one: _Value, other: _Value) -> float | None:
-    """The other number in the unit of the first. None if they measure different things."""
+    """The second number converted to the unit of the first. None if they measure different things."""
     if one.unit and other.unit:
         like = one.unit.dimension == other.unit.dimension
         return other.number * other.unit.factor / one.unit.factor if like else None

@@ -153,7 +153,7 @@ def shorten_text(claim: str, text: str, room: int) -> str:
 
 
 def shorten_row(claim: str, facts: Iterable[tuple[str, str]], room: int) -> str:
-    """Return the first cell of a row, and those that share most words with the claim after their columns' names.
+    """Return a row's first cell and those that share most words with the claim, each after its column's name.
 
     ``facts``: the column and the text of each cell. "…" replaces the others.
     """

@@ -35,7 +35,7 @@ _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
 
 class Segment(NamedTuple):
-    """A stretch of text of one kind, half open."""
+    """A half-open range of text of one kind."""
 
     kind: Literal["fence", "code", "token", "text"]
     start: int

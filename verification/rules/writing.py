@@ -202,7 +202,7 @@ def _repetitions(reading: Reading) -> Iterator[Violation]:
 
 
 def _figure(text: str) -> tuple[str, str]:
-    """The last figure and the other words; both are empty unless the figure has a unit, percent or currency."""
+    """The last figure and the remaining words; both empty unless the figure has a unit, percent sign or currency."""
     last = next(reversed([*_NUMBER.finditer(text)]), None)
     if last is None or not (last[1] or last[3]):
         return "", ""

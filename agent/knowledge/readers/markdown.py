@@ -201,7 +201,7 @@ def _with_html_blocks(text: str) -> str:
         if name not in _HTML_BLOCKS or begin < at or end < 0 or opening["indent"] is None:
             continue
         block = text[begin:end]
-        if name.startswith("h") and "\n\n" in block:  # what is inside is Markdown
+        if name.startswith("h") and "\n\n" in block:  # their content is Markdown
             continue
         shown = fragment_to_markdown(block)
         pieces += [text[at:begin], f"\n{shown}\n", "\n" * (block.count("\n") - shown.count("\n") - 2)]

@@ -1,6 +1,6 @@
 """``file_read``: lines of a text file, or the names in a folder, inside configured folders.
 
-Every step of a path is opened without following links, so that it is useless to swap a folder for a link in between.
+Every step of a path is opened without following links, so swapping a folder for a link in between achieves nothing.
 """
 
 import asyncio

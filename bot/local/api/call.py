@@ -111,7 +111,7 @@ class Methods(dict[str, tuple[Answer, tuple[str, ...]]]):
 
 
 async def read_values(request: web.Request) -> dict[str, Any]:
-    """Query string, form fields and JSON body of a request in one."""
+    """Query string, form fields and JSON body of a request, merged."""
     values: dict[str, Any] = dict(request.query)
     if request.content_type != "application/json":
         form = await request.post()

@@ -114,7 +114,7 @@ class MessageLog:
         return [one for one in self.all_in(channel) if one.is_reply and one.thread_ts == thread_ts]
 
     def thread(self, channel: str, thread_ts: str) -> list[LocalMessage]:
-        """Return a whole thread with its first message; empty if there is no such message."""
+        """Return a whole thread, including its first message; empty if the message does not exist."""
         root = self.get(channel, thread_ts)
         return [root, *self.replies(channel, thread_ts)] if root else []
 

@@ -89,4 +89,4 @@ async def struck(
 
 
 Mortal = RedisProcess | StruckFleet
-"""A Redis that can die, and is whole again then."""
+"""A Redis that can be killed and then recovers."""

@@ -33,7 +33,7 @@ def test_the_words_are_shown_in_their_sentence() -> None:
     assert '"30 days" in "Refunds take 30 days [1].": ' in feedback_on("Refunds take 30 days [1]. Ask me anything.")
 
 
-def test_feedback_names_the_nearest_source_of_an_uncited_claim_if_one_is() -> None:
+def test_feedback_names_the_nearest_source_of_an_uncited_claim_if_there_is_one() -> None:
     assert "[2] is nearest to it." in feedback_on("Annual leave is 30 days.")
     assert "nearest" not in feedback_on("The office dog is called Rex.")
 

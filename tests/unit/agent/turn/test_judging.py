@@ -309,7 +309,7 @@ ABSENT = {"claim": 1, "lines": [], "absent": True, "supported": True}
 
 
 def whole_is(reply: str | None) -> Scripted:
-    """The judge finds two claims right, and says so of the reply; None: it does not say."""
+    """The judge finds two claims right and gives this opinion on the reply; None: it gives none."""
     return says(json.dumps({"verdicts": [ABSENT, {**ABSENT, "claim": 2}], "reply": reply}))
 
 

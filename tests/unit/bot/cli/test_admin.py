@@ -81,7 +81,7 @@ SECRET = "where do the diamonds lie?"
 
 
 def in_redis(url: str, *, bury: int = 0) -> list[str]:
-    """Give up as many letters; returns the bodies that could be claimed then."""
+    """Make that many dead letters. Return the bodies that can then be claimed."""
 
     async def run() -> list[str]:
         async with Redis.from_url(url, decode_responses=True) as redis:

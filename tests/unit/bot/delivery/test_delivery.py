@@ -180,7 +180,7 @@ def test_one_answer_one_note_and_one_notice_of_each_kind_stay(found: list[Posted
         assert all(float(one.ts) < float(gone.ts) for one in same), "of two equal ones people saw the first"
 
 
-def test_the_answer_to_the_question_as_it_reads_now_stays() -> None:
+def test_the_answer_to_the_current_version_of_the_question_stays() -> None:
     older, newer = Posted(ts="1", turn_id="one"), Posted(ts="2", turn_id="two")
     assert duplicate_posts([older, newer], "two") == [older]
     assert duplicate_posts([older, newer], "three") == [newer], "the answer to the latest version is still to come"

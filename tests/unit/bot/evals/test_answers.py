@@ -58,9 +58,7 @@ def question_with(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> 
         (("600",), "out_of_budget: tokens", "600", "error"),
     ],
 )
-def test_each_reply_gets_the_result_that_a_reader_looks_for(
-    expect: tuple[str, ...] | None, outcome: Any, text: str, result: str
-) -> None:
+def test_each_reply_gets_its_result(expect: tuple[str, ...] | None, outcome: Any, text: str, result: str) -> None:
     outcome, _, reason = outcome.partition(": ")
     reply = EvalReply(asked=question_with(expect), outcome=outcome, reason=reason, text=text)
     assert (reply.result, reply.as_expected) == (result, result in {"answered", "refused"})

@@ -37,7 +37,7 @@ def test_blank_lines_are_skipped_and_half_characters_are_replaced(tmp_path: Path
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"3", b'{"a": NaN}', b"\xff\xfe", b'{"a":' * 100_000])
-def test_line_other_than_an_object_is_named(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_not_an_object_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id": 1}\n' + line + b"\n")
     with pytest.raises(WrongUse, match=r"rows\.jsonl, line 2"):

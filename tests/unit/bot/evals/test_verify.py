@@ -181,8 +181,8 @@ PRECISE = (
     "unit",
     "unknown citation",
 )
-"""Kinds of fault of which none may pass. What is not precise (a name or number that stands elsewhere in the source, a
-turned sentence, an invention in plain words) is the judge's part, and counted below."""
+"""Kinds of fault that must never pass. Vaguer ones (a name or number from elsewhere in the source, a twisted sentence,
+an invention in plain words) are left to the judge, and counted below."""
 
 
 def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> tuple[LabelledText, Verdict]:

@@ -177,7 +177,7 @@ async def test_a_rate_limit_is_shared_by_all_and_they_do_not_retry_at_once(redis
     assert await redis_client.pttl(one.key(method, {})) > 0
 
 
-async def test_a_clock_of_redis_that_was_set_back_an_hour_holds_no_call_up(redis_client: Redis) -> None:
+async def test_a_redis_clock_set_back_an_hour_delays_no_call(redis_client: Redis) -> None:
     one = worker(redis_client)
     await one.note_refusal(POST, post(1), 30)
     for field in ("tat", "not_before", "seen"):

@@ -96,7 +96,7 @@ def test_a_known_name_in_place_of_another_fails(claim: str, there: str) -> None:
         ("Storage consumes 25.2 BU in a day.", "Storage consumes 25.2 MUs in a day.", 1),
     ],
 )
-def test_the_plural_of_an_abbreviation_is_no_other_name(source: str, claim: str, count: int) -> None:
+def test_the_plural_of_an_abbreviation_is_the_same_name(source: str, claim: str, count: int) -> None:
     assert len(violations_of(source, claim)) == count
 
 

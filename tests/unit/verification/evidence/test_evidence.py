@@ -75,7 +75,7 @@ def test_a_sentence_ends_neither_at_an_abbreviation_nor_inside_a_name(text: str,
     assert len(sentence_spans(text, language)) == count
 
 
-def test_a_citation_is_no_number_even_as_the_label_of_a_link() -> None:
+def test_a_citation_is_not_a_number_even_as_the_label_of_a_link() -> None:
     for cited in ("[1]", "[1, 2]", "[2–3]", "[1](https://docs.test/p)", "[1](#one)"):
         assert [found.readings for found in analyse(f"Wait 30 days {cited}.", "en").quantities] == [(30.0,)], cited
 

@@ -182,7 +182,7 @@ def test_fences_are_recognised() -> None:
         assert (fence.closed, fence.quoted) == (closed, quoted)
 
 
-def test_no_fence_is_found_here() -> None:
+def test_text_without_a_fence_has_none() -> None:
     for text in ["a ``` b", "a ```b``` c", "```a``` b\nc", "``\na\n``", "a ~~~\nb\n"]:
         assert fences(text) == []
 

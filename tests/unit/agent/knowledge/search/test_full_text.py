@@ -193,7 +193,7 @@ def test_a_pasted_log_is_cut() -> None:
     assert len(query_terms(" ".join(f"word{n}" for n in range(500)))) == MAX_TERMS
 
 
-def test_pairs_are_only_of_scripts_without_spaces() -> None:
+def test_only_scripts_without_spaces_are_split_into_pairs() -> None:
     assert set(impacts("", "", "plain 日本語 text 本")) == {"plain", "日本", "本語", "text", "本"}
 
 

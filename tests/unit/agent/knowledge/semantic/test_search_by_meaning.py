@@ -329,7 +329,7 @@ def test_both_scores_are_weighted_by_their_shares() -> None:
     assert [score for _, score in found] == pytest.approx(expected)
 
 
-def test_of_two_equal_passages_the_one_beside_a_good_one_is_better() -> None:
+def test_of_two_equal_passages_the_one_next_to_a_good_one_ranks_higher() -> None:
     assert [number for number, _ in fuse_scores([], {3: 0.3, 6: 0.3, 7: 0.6}, 0.0)] == [7, 6, 3]
 
 
