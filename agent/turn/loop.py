@@ -291,9 +291,8 @@ def _record_outcome(progress: Progress, outcome: TurnOutcome, before: ThreadStat
     """Remember question and answer, and close the open steps unless Orion asked back."""
     question = progress.question
     asked = ThreadMessage(role="user", text=question.text, user=question.user, ts=question.ts)
-    if isinstance(outcome, Silent):  # messages between people are part of the thread, but do not change a mission
-        overheard = replace(asked, addressed=False)
-        progress.state = with_messages(replace(before, version=progress.state.version), overheard)
+    if isinstance(outcome, Silent):
+        progress.state = state_after_silence(question, before, progress.state.version)
         return
     reply = ThreadMessage(role="assistant", text=outcome.answer.text)
     cited = permalinks_only(outcome.answer.sources[:MAX_CITED_SOURCES]) or progress.state.sources
@@ -305,6 +304,12 @@ def _record_outcome(progress: Progress, outcome: TurnOutcome, before: ThreadStat
         if progress.state.plan is not None:
             change_plan(progress, close_open_steps(progress.state.plan, status="done" if good else "failed"))
     progress.state = restore_suspended_mission(progress.state, before, question.user)
+
+
+def state_after_silence(question: Question, before: ThreadState, version: int) -> ThreadState:
+    """Return the state after a message between people, which is part of the thread, but does not change a mission."""
+    message = ThreadMessage(role="user", text=question.text, user=question.user, ts=question.ts, addressed=False)
+    return with_messages(replace(before, version=version), message)
 
 
 def state_after_stop(question: Question, state: ThreadState) -> ThreadState:

@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from agent.outcome import Failed, Silent
+from agent.outcome import SILENT, Failed, Silent, TurnOutcome
 from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_message, say
 from agent.thread.conversation import Question
@@ -28,7 +28,7 @@ from agent.thread.state import (
     with_posted,
     without_message,
 )
-from agent.turn.loop import state_after_stop
+from agent.turn.loop import state_after_silence, state_after_stop
 from bot.delivery.answer_key import Badge
 from bot.delivery.blocks import short_id
 from bot.delivery.stream import AnswerStream
@@ -39,6 +39,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import mark_of, read_facts
 from bot.stores.turn_records import OutboxEntry, read_entry
 from bot.turn.job import Job, TeamServices, load_earlier, load_previous_exchange
+from bot.turn.observer import TurnObserver
 from bot.turn.recovery import (
     MODEL_AWAY,
     delete_plan,
@@ -226,6 +227,9 @@ class Answering:
                 await self.services.stores.save(job.claimed, job.place, after)
             return OK
         services, incoming = self.services, job.incoming
+        if not (incoming.text or job.addressed):  # such as a picture that people show each other
+            await self._stay_silent(job, state)
+            return OK
         async with self._status(job).updating() as status:
             quotes = services.engine.model.quotes_only
             # Without a model, context would only repeat the previous thread's passages. A shared answer must not use
@@ -280,18 +284,11 @@ class Answering:
         self, job: Job, question: Question, state: ThreadState, status: WorkingStatus, stream: AnswerStream | None
     ) -> OutboxEntry | Ending:
         claimed, services, stores = job.claimed, self.services, self.services.stores
-        watching = services.observers.turn(question, job.turn_id, services.engine, waited_s=claimed.waited_s)
-        async with watching as observer:
+        async with services.observers.turn(
+            question, job.turn_id, services.engine, waited_s=claimed.waited_s
+        ) as observer:
             observer.status, observer.stream = status, stream
-            async with stores.budgets.count_turn(job.incoming) as observer.counter:
-                outcome, after = await services.engine.run(
-                    question,
-                    state,
-                    emit=observer,
-                    save=lambda state: stores.threads.save(job.place, job.without_context(state), fence=claimed.fence),
-                    more=await services.search.tools(job.incoming) if job.incoming.action_token else (),
-                    stage=stream,
-                )
+            outcome, after = await self._run_turn(job, question, state, observer)
             wait_s = retry_delay_s(job, outcome, services.timeouts) if isinstance(outcome, Failed) else None
             if isinstance(outcome, Failed) and wait_s is not None:
                 await self._withdraw(job, status, stream)
@@ -306,8 +303,8 @@ class Answering:
             entry = decided if stored == written else read_entry(stored) or decided  # another worker was first
             async with observer.during_delivery(outcome):
                 await _stop_updates(status, stream)
-                may_exist = entry is not decided or job.may_be_answered
                 try:
+                    may_exist = entry is not decided or job.may_be_answered
                     entry = await self._deliver(job, entry, may_exist=may_exist, stream=stream)
                 except DeliveryFailed as failure:
                     if failure.again_s:
@@ -319,6 +316,24 @@ class Answering:
                     await self.services.recheck_later(job)
             observer.record_end(outcome)
         return entry
+
+    async def _run_turn(
+        self, job: Job, question: Question, state: ThreadState, observer: TurnObserver
+    ) -> tuple[TurnOutcome, ThreadState]:
+        services, threads, stream = self.services, self.services.stores.threads, observer.stream
+        async with services.stores.budgets.count_turn(job.incoming) as observer.counter:
+            outcome, after = await services.engine.run(
+                question,
+                state,
+                emit=observer,
+                save=lambda state: threads.save(job.place, job.without_context(state), fence=job.claimed.fence),
+                more=await services.search.tools(job.incoming) if job.incoming.action_token else (),
+                stage=stream,
+            )
+        is_over = isinstance(outcome, Failed) and retry_delay_s(job, outcome, services.timeouts) is None
+        if is_over and not (job.addressed or _streamed_by(job, stream).is_begun):  # people get no notice unasked
+            return SILENT, state_after_silence(question, state, after.version)
+        return outcome, after
 
     async def _withdraw(self, job: Job, status: WorkingStatus, stream: AnswerStream | None) -> None:
         """Stop the updates, and delete a plan that people saw."""

@@ -19,7 +19,7 @@ from agent.model.protocol import DecideContext, Decision, ModelError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.claim import OK, Cancellation, Lease, LeaseLost
-from bot.slack.message import Incoming
+from bot.slack.message import Files, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import OutboxEntry
 from bot.turn import recovery
@@ -326,3 +326,19 @@ async def test_a_message_for_other_people_gets_no_reply_and_is_not_counted(
         assert (await at.services.observers.stats.read(1)).answered == 1
         latest = (await at.threads.load(place)).history[-1]
         assert (latest.text, latest.addressed) == ("nice, see you at lunch Jonas", False)
+
+
+@pytest.mark.parametrize(("text", "files"), [("and how many on Sundays?", "none"), ("", "none"), ("", "some")])
+async def test_people_among_themselves_get_no_notice_of_an_outage_and_no_help(
+    at: TeamBot, text: str, files: Files
+) -> None:
+    place, ts = await at.ask()
+    assert await at.handle() == OK
+    answered, statuses = at.posted_texts(place), at.slack.count("assistant.threads.setStatus")
+    at.services = replace(at.services, timeouts=replace(at.services.timeouts, model_s=0.0))
+    at.model.decisions[:] = [ModelError("RateLimitError", "busy")]
+    aside = at.slack.server.post("U0YOU", CHANNEL, text, ts)
+    attached = ({"id": "F1", "name": "party.png"},) if files == "some" else ()
+    await at.store(aside, place, addressed="follow_up", text=text, files=files, attached=attached)
+    assert await at.handle() == OK
+    assert (at.posted_texts(place), at.slack.count("assistant.threads.setStatus")) == (answered, statuses)
