@@ -227,7 +227,7 @@ class Answering:
                 await self.services.stores.save(job.claimed, job.place, after)
             return OK
         services, incoming = self.services, job.incoming
-        if not (incoming.text or job.addressed):  # such as a picture that people show each other
+        if not (incoming.text or job.is_addressed):  # such as a picture that people show each other
             await self._stay_silent(job, state)
             return OK
         async with self._status(job).updating() as status:
@@ -331,7 +331,7 @@ class Answering:
                 stage=stream,
             )
         is_over = isinstance(outcome, Failed) and retry_delay_s(job, outcome, services.timeouts) is None
-        if is_over and not (job.addressed or _streamed_by(job, stream).is_begun):  # people get no notice unasked
+        if is_over and not (job.is_addressed or _streamed_by(job, stream).is_begun):  # people get no notice unasked
             return SILENT, state_after_silence(question, state, after.version)
         return outcome, after
 
