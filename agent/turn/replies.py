@@ -160,7 +160,8 @@ def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer
     first: dict[str, Source] = {}
     for source in progress.sources:
         if source.origin != "thread" and source.title != LIST_TITLE:
-            first.setdefault(source.url.partition("#")[0] or source.title.partition(" › ")[0], source)
+            page = source.url.partition("#")[0] or source.title.partition(" › ")[0]
+            first.setdefault(page, at_named_section(source, ()))
     near = tuple(first.values())[:_MAX_NAMED]
     parts = [head, *lines, *filter(None, [away_note(progress)])]
     parts += ["", progress.say("nearest")] if near else []

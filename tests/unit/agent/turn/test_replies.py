@@ -51,6 +51,11 @@ async def test_a_refusal_names_three_documents_once_each_as_the_search_ranked_th
     assert not answer.verified
 
 
+async def test_a_refusal_names_the_section_of_the_best_hit() -> None:
+    hotel = Source(id=0, title="Hotel", url=SECTIONS[1][1], text=HOTEL, sections=SECTIONS)
+    assert lines(await refuse(hotel)) == [f"• <{HOST}/hotel#Laundry|Hotel › Laundry>"]
+
+
 AWAY = ToolFailed(why="Nothing was heard.")
 AWAY.away = True
 
