@@ -261,7 +261,7 @@ def _describe_errors(error: ValidationError) -> dict[str, str]:
     return faults
 
 
-# The variables that a feed's program gets: enough to run and to reach the network, but no secrets.
+# Variables passed to a feed's program: enough to run and to reach the network, but no secrets.
 _SHARED_WITH_FEEDS: Final = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
     *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),

@@ -203,7 +203,7 @@ class Stats:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
 
     async def keep_writing(self) -> None:
-        """Write what is counted, until cancelled."""
+        """Write the counters at intervals, until cancelled."""
         try:
             while True:
                 await asyncio.sleep(WRITE_S)

@@ -35,7 +35,7 @@ Prices = Mapping[str, Price]
 
 
 def read_prices(home: Path) -> Prices:
-    """Read ``prices.toml``, with a ``Price`` for each model; none if there is no such file, or it cannot be used."""
+    """Read a ``Price`` for each model from ``prices.toml``; empty if the file is missing or unusable."""
     path = home / "prices.toml"
     try:
         read = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -38,7 +38,7 @@ def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
 
 
 def change_step(plan: Plan, number: int, **changes: Any) -> Plan:
-    """Change step ``number`` (from 1). An unknown number changes nothing, so the model cannot break a plan."""
+    """Change step ``number`` (counted from 1). An unknown number changes nothing, so the model cannot break a plan."""
     steps = (replace(step, **changes) if n == number else step for n, step in enumerate(plan.steps, 1))
     return replace(plan, steps=tuple(steps))
 

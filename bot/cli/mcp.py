@@ -59,7 +59,7 @@ SEARCH_TIMEOUT_S: Final = 30.0
 MAX_SEARCH_CHARS: Final = 16_000
 BODY_TIMEOUT_S: Final = 10.0
 MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
-MAX_TEXT_CHARS: Final = 40_000  # as in a message of Slack
+MAX_TEXT_CHARS: Final = 40_000  # as in a Slack message
 _READS: Final = ToolAnnotations(read_only_hint=True)
 _TOKENS: Final = (
     "ORION_MCP_TOKENS must hold pairs such as U0123ABCD=a-long-secret or public=another-secret, with commas between; "
@@ -158,7 +158,7 @@ class McpAgent:
             return access.refusal(incoming.user, "")
         team, user, people = incoming.thread.team, incoming.user, self.memberships.people
         refusal = await find_refusal(Visit(team=team, user=user), access, people)
-        # A token outlives its owner's account, which is not looked up for people who are allowed by name.
+        # People who are allowed by name are not looked up, so a token would outlive its owner's account.
         return refusal or ("user_refused" if (await people.find_person(team, user)).deactivated else "")
 
 

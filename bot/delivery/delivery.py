@@ -95,7 +95,7 @@ class Delivery:
                 return (stream.streamed.ts,)
         posts = render(answer, answer_key, self.today())
         existing = await self._find_posted(place, answer_key)
-        # Before the first answer, reuse a placeholder, first a stream with part of it. Delete the others.
+        # Before the first answer, reuse a placeholder, preferably a stream that has part of it. Delete the others.
         waiting = sorted(existing, key=lambda posted: not posted.stream) or ([placeholder] if placeholder else [])
         reusable = [posted for posted in existing if not posted.placeholder] or waiting[:1]
         assigned = assign_messages(reusable, len(posts), answer_key.turn_id)

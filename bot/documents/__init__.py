@@ -1,1 +1,1 @@
-"""The document index as the bot uses it: opens it, syncs it, gets its figures."""
+"""The bot's use of the document index: opening it, syncing it, reporting its figures."""

@@ -69,7 +69,7 @@ QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, thinks_s=0.2, warmin
 
 
 class BenchRow(NamedTuple):
-    """One figure, the same of the smallest bot if there is one, and Orion's divided by that."""
+    """Orion's figure, the smallest bot's if there is one, and the ratio of the two."""
 
     name: str
     value: float

@@ -41,7 +41,7 @@ async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> b
 
 
 def turn_at_head(stored: list[MailboxEntry]) -> tuple[str, Incoming] | None:
-    """Return the id and message of the turn that runs or waits in a thread, if there is one."""
+    """Return the id and message of the running or waiting turn in a thread, if there is one."""
     incoming = Incoming.from_body(stored[0].body) if stored else None
     return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 

@@ -105,7 +105,7 @@ class LocalWorkspace(PersonActions):
                 await asyncio.to_thread(save, self.workspace, file)
 
     def messages(self, channel: str, thread_ts: str | None = None) -> list[Json]:
-        """The messages of a channel (oldest first), or of a thread with its first one, with their metadata."""
+        """The messages of a channel (oldest first) or of a whole thread, with their metadata."""
         place, log = self.channel(channel), self.workspace.log
         found = log.thread(place.id, thread_ts) if thread_ts else log.timeline(place.id)
         return [log.payload_of(one, metadata=True) for one in found]

@@ -104,7 +104,7 @@ OK = Ending(verb="ok")
 
 
 def retry(after_s: float) -> Ending:
-    """Try the message again after so many seconds. Later messages of its thread wait. This counts as a try."""
+    """Retry the message after this many seconds. Later messages of its thread wait. This counts as a try."""
     return Ending(verb="retry", after_s=after_s)
 
 

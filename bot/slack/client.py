@@ -178,7 +178,7 @@ class SlackWorkspace:
             return self._reply
 
     def use_installation(self, token: str | None, identity: BotIdentity) -> BotIdentity:
-        """Use this token from now on, and the identity that it was installed with."""
+        """Use this token and the identity that it was installed with from now on."""
         self.calls.client.token, self._identity = token, identity
         if self.calls.limits:
             self.calls.limits.team = identity.team

@@ -219,7 +219,7 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
 
 
 def is_shared_outside(channel: Mapping[str, Any]) -> bool:
-    """Return whether a ``channel`` object is shared beyond our organisation, or about to be, or does not say."""
+    """Return True if a ``channel`` object is shared beyond our organisation or about to be, or does not say."""
     # ``is_shared`` is also set for a channel that only sister workspaces of our own organisation share.
     beyond = channel.get("is_shared") and not channel.get("is_org_shared")
     external = channel.get("is_ext_shared", "is_shared" not in channel)

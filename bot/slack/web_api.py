@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API that respect its limits and retry server errors and broken connections.
+"""Calls to Slack's Web API. They respect its limits and retry server errors and broken connections.
 
 If Slack may have carried out a call, Orion looks for its effect before a retry. The lease is checked before each
 request.

@@ -248,7 +248,7 @@ async def open_tools(
         tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
     mcp: McpTools | None = None
     if servers := mcp_servers(settings):
-        from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
+        from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, only for those who use it
 
         mcp = await stack.enter_async_context(open_mcp(servers, RESERVED))
     return tools, mcp, tuple(server.audience for server in servers)

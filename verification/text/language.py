@@ -107,7 +107,7 @@ def _best_by_words(sample: str, *, short: bool) -> str | None:
     """The language whose function words clearly lead, or None if a language outside the seven leads or is close."""
     words = Counter(_WORD.findall(sample))
     count = words.total()
-    # Similar languages must not be confused with ours.
+    # Similar languages must not be mistaken for supported ones.
     others = language_data("others")
     listed = {name: frozenset(entry["function_words"].split()) for name, entry in others.items()}
     listed |= words_by_language("function_words")

@@ -171,7 +171,7 @@ def _full_year(digits: str) -> int:
 
 
 def _read_day_and_month(text: str, start: int, pattern: re.Pattern[str] = _DAY_MONTH) -> Iterator[Moment]:
-    """Read a day, or two, with a spelled month. "3 may" and "2 des" in lower case and without a year are rarely one."""
+    """Read a day, or two, with a spelled month. "3 may" and "2 des" in lower case without a year are rarely dates."""
     match = pattern.match(text, start)
     month = MONTHS.get(match["month"].casefold()) if match else None
     if match and month and (match["year"] or match["month"] not in {"may", "march", "mar", "des", "set"}):

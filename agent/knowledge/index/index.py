@@ -224,7 +224,7 @@ class KnowledgeIndex(ABC):
 class SeenBy:
     """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further.
 
-    It serves one turn: audiences that are new since its first call are not seen.
+    It serves one turn, and does not see audiences added after its first call.
     """
 
     _index: KnowledgeIndex

@@ -374,7 +374,7 @@ def _failure_in_text(text: str) -> str:
 
 
 def _has_failed(value: Mapping[str, Any]) -> bool:
-    """Return whether an object reports a failure, in a form of HTTP, JSend, GraphQL or a vendor."""
+    """Return whether an object reports a failure, in the style of HTTP, JSend, GraphQL or a vendor."""
     fields = {_word(key): item for key, item in value.items()}
     kind = {name: str(item).lower() for name, item in fields.items()}
     codes = [kind.get(name, "") for name in ("status", "statuscode", "httpstatus")]
