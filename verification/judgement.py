@@ -1,6 +1,6 @@
 """Apply a judge's opinions to the open claims of a verdict.
 
-If in doubt, the claim fails. It is supported only if an opinion names existing lines, one of them in a source that it cites.
+If in doubt, the claim fails. It is supported only if an opinion names existing lines, one in a source that it cites.
 With any other opinion, or none, the claim is an error.
 """
 
