@@ -6,6 +6,7 @@ monospaced text. ``is_drawn`` recognises it, so that chunks can repeat its heade
 
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -269,9 +270,12 @@ def source_lines(source: Source) -> tuple[str, ...]:
 
 def at_section(source: Source, line: int) -> Source:
     """The source with the link and the title of the section that a line is in."""
-    above = (source_lines(replace(source, text=source.text[:offset])) for offset, *_ in source.sections)
-    names = [(url, title) for lines, (_, url, title) in zip(above, source.sections, strict=True) if len(lines) <= line]
-    return replace(source, url=names[-1][0], title=names[-1][1]) if names else source
+
+    def lines_above(section: tuple[int, str, str]) -> int:
+        return len(source_lines(replace(source, text=source.text[: section[0]])))
+
+    count = bisect_right(source.sections, line, key=lines_above)
+    return replace(source, url=source.sections[count - 1][1], title=source.sections[count - 1][2]) if count else source
 
 
 def _unwrap(paragraph: Sequence[tuple[str, str]]) -> list[str]:
