@@ -50,7 +50,8 @@ _NEEDS_TREE: Final = re.compile(
 _HIDING_STYLE: Final = re.compile(
     r"(?<![\w-])(?:(?:display\s*:\s*[\"']?none|visibility\s*:\s*[\"']?(?:hidden|collapse))\b"
     # A page that fades its text in begins with an opacity of 0 and a shift, and people read that text.
-    r"|(?:font-?size|opacity)\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.])(?!\s*;\s*trans(?:form|ition)\s*:))",
+    r"|(?:font-?size|(?P<fades>opacity))\s*:\s*[\"']?(?:0+(?:\.0*)?|\.0+)(?![\d.])"
+    r"(?(fades)(?!\s*;\s*trans(?:form|ition)\s*:)))",
     re.IGNORECASE,
 )
 _META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
@@ -128,7 +129,8 @@ def is_hidden(name: str, attributes: Mapping[str, str]) -> bool:
     if "tabpanel" in attributes.get("role", ""):
         return False
     is_field = name == "input" and "hidden" in attributes.get("type", "").lower()
-    is_marked = attributes.get("hidden", "{false}") != "{false}"
+    # "until-found": a part that a search or a click opens.
+    is_marked = attributes.get("hidden", "{false}").lower() not in {"{false}", "until-found"}
     return is_field or is_marked or bool(_HIDING_STYLE.search(attributes.get("style", "")))
 
 
@@ -144,7 +146,7 @@ def _resolve_attributes(page: str) -> str:
     for element in tree.xpath("body//*[@hidden or @style]"):
         if is_hidden(element.tag, element.attrib):
             element.drop_tree()
-        elif "tabpanel" in element.get("role", ""):
+        elif "tabpanel" in element.get("role", "") or "hidden" in element.attrib:
             element.attrib.pop("hidden", None)
             element.attrib.pop("style", None)
     steps = 0

@@ -77,12 +77,13 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
         "<table><tr><td rowspan=2>South<td>3<td rowspan=x>6<td rowspan=2.5 colspan=9e9>7</tr><tr><td>4</table>"
         "<table><tr><!-- a --><td>Plan<td rowspan=2>Team</tr><tr><!-- b --><!-- c --><td>Limit</table>"
         "<p style='text-decoration: line-through'>30</p>"
-        "<div role=\"tabpanel\" class='tab' hidden=''>On a Mac: 7 keys.</div>"
+        "<div role=\"tabpanel\" class='tab' hidden=''>On a Mac: 7 keys.</div><p hidden=until-found>Open: 8.</p>"
     )
     text = read("a.html", page).text
     assert "5¹ of 10⁶, H₂O, seats ³, 7 ⁴, the 1st, n^(k+1)." in text
     assert "Only seats." in text
     assert "Ask Ann." in text
+    assert "Open: 8." in text
     assert "40 days" in text
     assert "On a Mac: 7 keys." in text
     assert "| South | 4 |" in re.sub(" +", " ", text)
@@ -372,11 +373,12 @@ def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, tit
         ("A `<div hidden>` b </div>", "A `<div hidden>` b"),
         ("A\n\n    <!--\n\n    <script>\n\nb", "A <!-- <script> b"),
         ('<div role="tabpanel" hidden>A b</div>', "A b"),
+        ('<div hidden="until-found">A <i style="font-size:0;transform:none">SECRET</i>b</div>', "A b"),
         ('<div style="display:block" data-x=" hidden ">A b</div>', "A b"),
         ("<b style='font-size: small; opacity: .5'>A</b> <i style='opacity: inherit; fill-opacity: 0'>b</i>", "A b"),
         ("<template #title>A b</template>", "<template #title>A b</template>"),
     ],
-    ids=range(19),
+    ids=range(20),
 )  # fmt: skip
 def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
     for suffix in ("md", "mdx"):
