@@ -1,4 +1,4 @@
-"""JSON from Slack, in storage and on the wire: untyped fields, compact text, compressed records."""
+"""JSON from Slack, in storage and over the network: untyped fields, compact text, compressed records."""
 
 import base64
 import json

@@ -65,7 +65,7 @@ class ToolResult:
 
 
 class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
-    """An expected failure: the text tells the model why, ``hints`` what to try next. ``away`` is as above."""
+    """An expected failure. The text tells the model why, and ``hints`` say what to try next. ``away`` is as above."""
 
     hints: tuple[str, ...] = ()
     away = False

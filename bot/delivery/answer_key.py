@@ -1,4 +1,4 @@
-"""The identity of an answer, its duplicates in Slack, and rechecks that it is there once.
+"""The identity of an answer, its duplicates in Slack, and rechecks that only one copy remains.
 
 A recheck has its own mailbox, so that it does not wait for people's messages. Any worker carries it out
 (``bot.turn.recovery.run_recheck``).

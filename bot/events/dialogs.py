@@ -189,7 +189,7 @@ class Saving:
         click.after_ack(publish)
 
     async def on_decide(self, click: Click, *, approved: bool) -> None:
-        """Save or drop a proposal, and tell its author. If two people click, only one click counts."""
+        """Save or drop a proposal, and notify its author. If two people click, only one click counts."""
         saved = self.services.saved_answers
         waiting = await saved.waiting_for(click.team, click.user) if saved and not await click.refusal() else []
         proposal = next((one for one in waiting if one.answer.key == click.value), None)

@@ -129,7 +129,7 @@ class Cluster(RedisCluster):
             node.connection_class = own
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """Execute a command, and once more if it met a damaged key. Raises ``RedisError``."""
+        """Execute a command. Retry it once if it hits a damaged key. Raises ``RedisError``."""
         return await send_mending(cast("Redis", self), self._execute_once, args, options)
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)

@@ -178,7 +178,7 @@ def _passage(words: str, named: Sequence[str], source: Source, run: Sequence[int
 
 
 def _text_lines(page: Sequence[str], numbers: Sequence[int], shown: Sequence[int]) -> Iterator[str]:
-    """Yield lines with their items counted as Markdown counts them. "…" replaces steps that are left out."""
+    """Yield lines with list items numbered as Markdown renders them. "…" replaces steps that are left out."""
     for line in numbers:
         item, items = _ITEM.match(page[line]), _list_above(page, line)[1]
         if not item:

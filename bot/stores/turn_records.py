@@ -239,7 +239,7 @@ class TurnRecords:
         return found
 
     async def save_complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Save a person's complaint about an answer; the last one counts."""
+        """Save a person's complaint about an answer. The latest one counts."""
         words = json.dumps({"reasons": list(reasons), "said": said}, ensure_ascii=False)
         await self._save_value("complaint", turn_id, user, words)
 

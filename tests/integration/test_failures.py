@@ -212,8 +212,8 @@ FAILURES: Mapping[str, Failure] = {
     "model: 500, 502 or 503": Failure(decisions=(fails(500), RESPOND), drafts=(fails(502), fails(503))),
     "model: 429 with Retry-After in seconds": Failure(decisions=(fails(429, retry_after="0.05"),)),
     "model: 429 with Retry-After as a date": Failure(decisions=(fails(429, retry_after=NOW),)),
-    "model: 429 that asks for more time than a person is let wait": Failure(decisions=(fails(429, retry_after="999"),)),
-    "model: down for longer than a person is let wait": Failure(decisions=(fails(500),) * 2, timeouts=IMPATIENT),
+    "model: 429 that asks for a longer wait than Orion allows": Failure(decisions=(fails(429, retry_after="999"),)),
+    "model: down for longer than Orion waits": Failure(decisions=(fails(500),) * 2, timeouts=IMPATIENT),
     "model: connection refused": Failure(url="refused", timeouts=IMPATIENT),
     "model: connection never opens": Failure(url="unopened", timeouts=IMPATIENT),
     "model: connection cut before a reply": Failure(decisions=(CUT,)),
@@ -292,7 +292,7 @@ FAILURES: Mapping[str, Failure] = {
     "knowledge: PostgreSQL away": Failure(
         needs=frozenset({"knowledge"}), before=documents_go, after=documents_come_back
     ),
-    "knowledge: PostgreSQL away for longer than a person is let wait": Failure(
+    "knowledge: PostgreSQL down for longer than Orion waits": Failure(
         needs=frozenset({"knowledge"}), before=documents_go, timeouts=IMPATIENT
     ),
 }

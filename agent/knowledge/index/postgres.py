@@ -30,7 +30,7 @@ _HALFVEC: Final = """
 SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_type t ON t.typnamespace = e.extnamespace
 JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector' AND t.typname = 'halfvec'
 """
-# In the table's own pages: elsewhere, as by default, a vector of 1,024 numbers would take a look-up of its own.
+# In the table's own pages. Out of line, the default, each vector of 1,024 numbers would cost another look-up.
 _ADD_COLUMN: Final = """
 ALTER TABLE passage_vectors ADD COLUMN near {}.halfvec, ALTER COLUMN near SET STORAGE MAIN
 """

@@ -194,7 +194,7 @@ class _Body:
         return raise_or_lower(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
 
     def _table(self, table: Any) -> str:
-        """Return rows of equal width. A cell across columns is followed by empty ones, one across rows is repeated."""
+        """Return rows of equal width. Empty cells follow one that spans columns; one that spans rows is repeated."""
         rows: list[list[str]] = []
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:  # of a table inside a cell

@@ -186,7 +186,7 @@ def _read(file: FileToRead, limits: FileLimits) -> tuple[ReadDocument, tuple[Chu
 
 
 def main() -> None:
-    """Read files until the pipe is closed. A file that needs too much time or memory ends the process."""
+    """Read files until the pipe is closed. The process is killed if a file needs too much time or memory."""
     pipe = Connection(os.dup(0))
     if at_start := _memory()[0]:  # otherwise only the time is limited
         resource.setrlimit(resource.RLIMIT_AS, (at_start + int(sys.argv[1]),) * 2)

@@ -63,7 +63,7 @@ class Faults:
     hold = partialmethod(_add, CallFault(kind="hold"))
     # Closes the connection of the next calls before anything happened.
     reset = partialmethod(_add, CallFault(kind="reset"))
-    # Carries out the next calls, then closes the connection without a reply.
+    # Carries out the next calls, but closes the connection without a reply.
     lose_response = partialmethod(_add, CallFault(kind="lost_response"))
 
     def release(self) -> None:

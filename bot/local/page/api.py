@@ -20,7 +20,7 @@ from bot.local.page.rendering import as_slack_text, message_view, modal_view
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Action = Callable[[PersonActions, Json], Awaitable[Json | None] | Json | None]
 
-# Uploads come as base64, so a file may have 700 kilobytes.
+# Uploads arrive as base64, so a file is limited to 700 kB.
 MAX_BODY_BYTES: Final = 1_000_000
 
 

@@ -57,7 +57,7 @@ class PersonActions:
         return LocalMessage(channel=place.id, ts=log.next_ts(), user=user, text=text, thread_ts=thread)
 
     def add_file(self, user: str, name: str, content: bytes, mimetype: str = "") -> str:
-        """Upload a file and return its id; it is shown once a message shares it."""
+        """Upload a file and return its id. The file appears once a message shares it."""
         file_id = identifier("F")
         kind = mimetype or mimetypes.guess_type(name)[0] or "application/octet-stream"
         address = f"{self.workspace.url}/files-pri/{TEAM_ID}-{file_id}/{name}"
