@@ -129,8 +129,8 @@ def is_hidden(name: str, attributes: Mapping[str, str]) -> bool:
     if "tabpanel" in attributes.get("role", ""):
         return False
     is_field = name == "input" and "hidden" in attributes.get("type", "").lower()
-    # "until-found": a part that a search or a click opens.
-    is_marked = attributes.get("hidden", "{false}").lower() not in {"{false}", "until-found"}
+    state = attributes.get("hidden", "{false}").strip("\"'").lower()
+    is_marked = state not in {"{false}", "until-found"}  # the latter: a part that a search or a click opens
     return is_field or is_marked or bool(_HIDING_STYLE.search(attributes.get("style", "")))
 
 
