@@ -81,7 +81,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Brackets:
-    """The open brackets of a stretch. Emphasis inside a label is paired before the label is closed."""
+    """The open brackets in a range of text. Emphasis inside a label is paired before the label is closed."""
 
     _page: MarkupPage
     _text: str

@@ -174,7 +174,7 @@ def citation_resolves(reading: Reading) -> Iterator[Violation]:
 
 def _unknown_links(reading: Reading) -> Iterator[Violation]:
     known = KnownLinks(reading.draft)
-    # Rich text has no zero-width joins, so an address that one interrupts would be whole there.
+    # Rich text has no zero-width joins, so an address that one splits would be whole there.
     bare = reading.prose.replace(ZERO_WIDTH, "")
     shown = {link.target.replace(ZERO_WIDTH, "") for link in links(reading.prose)}
     if any(known.status(target) != "resolves" for target in {link.target for link in links(bare)} - shown):

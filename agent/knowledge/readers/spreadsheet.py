@@ -55,7 +55,7 @@ _UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
 
 
 def read_csv(data: bytes, limits: ReadLimits) -> Content:
-    """Read a file of separated values as one table."""
+    """Read a delimited text file (CSV, TSV) as one table."""
     text = decode(data)
     if separator := re.match(r"sep=(.)\n", text):  # for Excel
         text = text[separator.end() :]

@@ -17,6 +17,6 @@ class ApiError(Exception):
 
 
 def invalid(messages: list[str], error: str = "invalid_arguments") -> ApiError:
-    """An error that lists the faults of the arguments, as Slack does under ``response_metadata``."""
+    """An error that lists what is wrong with the arguments, as Slack does in ``response_metadata``."""
     listed = [f"[ERROR] {message}" for message in messages]
     return ApiError(error, extra={"errors": messages, "response_metadata": {"messages": listed}})
