@@ -64,7 +64,7 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
     lines: Iterable[Line] = claim.lines if claim.settled_by in {"judge", "quotation"} else ()
     if claim.settled_by == "quotation":
         most = max(_MAX_QUOTED_LINES, said.count("\n") + 1)
-        lines = set(claim.lines)
+        lines = {(source, line) for source, line in claim.lines if line}  # a source's name proves no quotation
         for number in claim.cited:
             places = [{(number, line) for line in lines} for lines in _quoted_lines(words, pages.get(number, ()), most)]
             lines |= next((each for each in places if not each.isdisjoint(claim.lines)), places[0] if places else set())
