@@ -164,7 +164,7 @@ def _elements_in(text: str) -> list[tuple[re.Match[str], int]]:
 def without_hidden(text: str, *, may_be_code: bool = False) -> str:
     """Return Markdown without what a browser never shows: comments, scripts, hidden elements. Lines stay the same.
 
-    In a text that ``may_be_code`` scripts, styles and templates stay.
+    In a text that ``may_be_code`` scripts, styles, templates and elements without an end stay.
     """
     pieces, at = [], 0
     for tag, closed in _elements_in(text) if "<" in text else ():
@@ -172,6 +172,8 @@ def without_hidden(text: str, *, may_be_code: bool = False) -> str:
         if begin < at or not _is_hidden(tag, may_be_code=may_be_code):
             continue
         is_block = tag["indent"] is not None and len(tag["indent"].expandtabs(4)) < _CODE_INDENT
+        if end < 0 and may_be_code:  # a piece of a file, such as a diff
+            continue
         if end < 0 and is_block and tag["tag"] not in {"p", "P"}:
             end = len(text)
         elif end < 0 and not tag["sign"] and tag["tag"].lower() not in _NEVER_SHOWN:  # the paragraph closes it

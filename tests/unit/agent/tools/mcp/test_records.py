@@ -159,6 +159,7 @@ MACRO = (
         ({"thumb": "A" * 4_000}, "thumb: [data, not shown]"),
         ("<script setup>\nconst a = 1\n</script>\n<?php x ?>", "<script setup>\nconst a = 1\n</script>\n<?php x ?>"),
         ({"body": "# Leave <!-- 30 -->\n90 days<b hidden>30</b> `<b hidden>`"}, "# Leave \n90 days `<b hidden>`"),
+        ({"body": "A menu:\n<ul hidden>\n<li>One"}, "A menu:\n<ul hidden>\n<li>One"),  # the file goes on
         ({"a": 1, "Status": {"id": "a", "type": "select", "select": {"name": "Done"}}}, "a: 1\nStatus name: Done"),
         ("90\ndays", "90\ndays"),
     ],
