@@ -245,6 +245,8 @@ def _quoted_lines(words: str, page: Sequence[str], most: int) -> list[range]:
 def _wrapped_places(parts: Sequence[str], page: Sequence[str], most: int) -> list[range]:
     """Return the shortest runs of two to ``most`` lines that have all parts."""
     places: list[range] = []
+    if not all(is_quoted(part, [text_as_read(" ".join(page))], exactly=False) for part in parts):
+        return places  # one comparison in place of one for each line
     for count in range(2, most + 1):
         for first in range(1, len(page) - count + 1):
             place = text_as_read(_ITEM.sub("", " ".join(page[first : first + count]), count=1))
