@@ -9,7 +9,7 @@ import asyncio
 import re
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -68,6 +68,7 @@ class Scene:
     setting: Setting
     redis: Node | None = None
     database: Database | None = None
+    log: Sequence[Mapping[str, Any]] = ()
 
 
 async def nothing(_: Scene) -> None:
@@ -150,8 +151,9 @@ async def redis_dies(scene: Scene) -> None:
 
 
 async def redis_comes_back(scene: Scene) -> None:
-    """Once Slack has tried in vain to bring the question."""
+    """Once Slack has tried in vain to bring the question, and the worker to claim one."""
     await wait_until(lambda: any(event.reasons for event in deliveries(scene)), "Slack got no ack")
+    await wait_until(lambda: any(line["event"] == "redis_unavailable" for line in scene.log), "the worker noticed")
     assert scene.redis is not None
     scene.redis.start_again()
 
@@ -371,7 +373,8 @@ class Seen:
 
 async def observe(failure: Failure, home: Path, servers: Servers) -> Seen:
     with capture_logs() as lines:
-        async with failing(failure, home, servers) as scene:
+        async with failing(failure, home, servers) as opened:
+            scene = replace(opened, log=lines)
             setting, channel = scene.setting, failure.channel
             await failure.before(scene)
             failure.slack(setting.workspace.faults)
