@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from verification.evidence.passages import analyse
 from verification.evidence.verbatim import (
     Span,
+    find_quoted,
     is_quoted,
     shared_words,
     shorten_row,
@@ -228,15 +229,11 @@ def _quoted_lines(words: str, page: Sequence[str], most: int) -> list[range]:
     matches by its cells, or by its cells after their columns' names.
     """
     words = words.replace("?", " ").replace("？", " ")  # a question can be quoted, too
-    parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
-    shown = [text_as_read(_ITEM.sub("", line, count=1)) for line in page]
-
-    def lines_with(*, exactly: bool) -> set[int]:
-        within = enumerate(shown[1:], start=1)
-        return {number for number, line in within if all(is_quoted(part, [line], exactly=exactly) for part in parts)}
-
-    whole = lines_with(exactly=True)
-    places = [range(line, line + 1) for line in (*sorted(whole), *sorted(lines_with(exactly=False) - whole))]
+    parts = [cell for cell in split_cells(words) if cell] or [words] if "|" in words else [words]
+    shown = ["", *(text_as_read(_ITEM.sub("", line, count=1)) for line in page[1:])]  # a source's name proves nothing
+    found = [{number: is_whole for is_whole, number in find_quoted(part, shown)} for part in parts]
+    lines = sorted(set.intersection(*map(set, found)), key=lambda n: (not all(each[n] for each in found), n))
+    places = [range(line, line + 1) for line in lines]
     return (places or _wrapped_places(parts, page, most)) + [
         range(line, line + 1) for line in range(len(page)) if _is_row_in_words(words, page, line)
     ]

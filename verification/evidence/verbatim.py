@@ -52,10 +52,17 @@ def is_verbatim_sentence(
 
 def is_quoted(claim: str, sentences: Iterable[str], *, exactly: bool) -> bool:
     """Return True if a sentence has the claim's words in order (``exactly``: and no others). Marks do not count."""
+    found = find_quoted(claim, sentences)
+    return any(is_whole for is_whole, _ in found) if exactly else bool(found)
+
+
+def find_quoted(claim: str, sentences: Iterable[str]) -> list[tuple[bool, int]]:
+    """Return the numbers of the sentences that have the claim's words in order, each after True if it has no others."""
     words = _plain_words(_CITED.sub("", claim))
     if not words.strip() or "?" in claim or "？" in claim:
-        return False
-    return any(words == sentence if exactly else words in sentence for sentence in map(_plain_words, sentences))
+        return []
+    plain = enumerate(map(_plain_words, sentences))
+    return [(words == sentence, number) for number, sentence in plain if words in sentence]
 
 
 def is_quotation(evidence: Evidence, *, exactly: bool) -> bool:

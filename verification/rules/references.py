@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from propcache.api import cached_property
 
-from verification.evidence.verbatim import is_quoted, text_as_read
+from verification.evidence.verbatim import find_quoted, text_as_read
 from verification.markup.lines import NO_SOURCE, at_section, cited_numbers, is_drawn, source_lines
 from verification.markup.links import links, mentioned_targets, normalise_url, quote_url
 from verification.markup.scanner import SCHEMES, ZERO_WIDTH, Edit, apply_edits, blank_spans, fences, prose, segments
@@ -262,8 +262,8 @@ def at_named_section(source: Source, claims: Sequence[Claim]) -> Source:
         quotes = [
             text_as_read(each.text) for each in claims if each.settled_by == "quotation" and source.id in each.cited
         ]
-        lines = [*enumerate(map(text_as_read, source_lines(source)))]
-        named = [line for quote in quotes for line, text in lines if is_quoted(quote, [text], exactly=False)]
+        lines = [text_as_read(line) for line in source_lines(source)]
+        named = [line for quote in quotes for _, line in find_quoted(quote, lines)]
     sections = Counter(at_section(source, line) for line in named)
     titles = {url: title for _, url, title in source.sections}
     return max(sections, key=sections.__getitem__, default=replace(source, title=titles.get(source.url, source.title)))
