@@ -17,9 +17,6 @@ class Tap:
     url: str = ""
     trips: list[list[str]] = field(default_factory=list)
 
-    def commands(self) -> int:
-        return sum(len(trip) for trip in self.trips)
-
 
 @asynccontextmanager
 async def tap_redis(redis_url: str, polled: frozenset[str]) -> AsyncIterator[Tap]:
