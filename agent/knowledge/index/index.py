@@ -127,6 +127,10 @@ class KnowledgeIndex(ABC):
         """Return the database schema of pgvector if passages have a column for it, else an empty text."""
         return ""
 
+    def is_small(self) -> bool:
+        """Return whether a search by words takes only milliseconds, so that it may run in the event loop."""
+        return False
+
     def part(self, document: str, first: int, last: int, seen: Condition = EVERY) -> tuple[FoundPassage, ...]:
         """Return a document's passages from one number to another, both included, in order."""
         condition, values = seen
@@ -243,6 +247,10 @@ class SeenBy:
     def documents_so_far(self) -> int | None:
         """Return the number of all documents while a source is read for the first time."""
         return self._index.documents_so_far()
+
+    def is_small(self) -> bool:
+        """Return whether a search by words may run in the event loop."""
+        return self._index.is_small()
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""

@@ -19,6 +19,9 @@ from agent.knowledge.types import KnowledgeAwayError
 log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
+# A search of so many by words takes 5 ms. SQLite releases the interpreter at every row, so in a thread the search would
+# take turns with all other work that often and slow it down (docs/measurements/speed.md).
+MAX_PASSAGES_ON_LOOP: Final = 10_000
 _WAIT_S: Final = 30.0  # wait until another process has written its batch: seconds on a busy disk
 
 
@@ -85,6 +88,11 @@ class SqliteIndex(KnowledgeIndex):
             session.close()  # Python 3.13 warns about an unclosed connection
             raise
         return session
+
+    def is_small(self) -> bool:
+        """Return whether the index has at most ``MAX_PASSAGES_ON_LOOP`` passages."""
+        with self.session() as session:
+            return bool(session.execute("SELECT passages FROM totals").fetchone()[0] <= MAX_PASSAGES_ON_LOOP)
 
     def _explain(self, error: Exception) -> Exception:
         with closing(self._connect()) as session:  # another version may have replaced the tables

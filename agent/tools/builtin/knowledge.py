@@ -1,8 +1,8 @@
 """The knowledge tools ``search``, ``list_documents``, ``get_document``, and sources of Slack's own search.
 
 They return sources: the document's text, a title with all headings above it, a link and an age. Calls to the index
-block, so they run in a thread. Queries and texts are never logged. Of messages that ``slack_search`` found, only the
-links are stored.
+block, so they run in a thread, except a search of a small index. Queries and texts are never logged. Of messages that
+``slack_search`` found, only the links are stored.
 """
 
 import asyncio
@@ -77,6 +77,8 @@ class SearchTool(_KnowledgeTool):
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
+            if vector is None and self.index.is_small():
+                return self._search(query, limit, None)
             return await asyncio.to_thread(self._search, query, limit, vector)
 
     def _search(self, query: str, limit: int, vector: Any) -> ToolResult:

@@ -1,12 +1,15 @@
 """The knowledge tools: what they bring becomes sources."""
 
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.sqlite import MAX_PASSAGES_ON_LOOP, SqliteIndex
 from agent.tools.builtin import knowledge
-from agent.tools.builtin.knowledge import LIST_TITLE, knowledge_tools
+from agent.tools.builtin.knowledge import LIST_TITLE, SearchTool, knowledge_tools
 from agent.tools.tool import Tool, ToolFailed, ToolResult
 from agent.turn.loop import MAX_RESULT_CHARS
 from verification.types import Source
@@ -49,6 +52,23 @@ async def test_a_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_pa
     assert len(result.sources) == 1
     assert result.content.count("Page ") == 3
     assert result.content.endswith("get_document reads one of them.")
+
+
+@pytest.mark.parametrize("passages", [MAX_PASSAGES_ON_LOOP, MAX_PASSAGES_ON_LOOP + 1])
+async def test_only_a_small_index_is_searched_in_the_event_loop(tmp_path: Path, passages: int) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+    threads = set[int]()
+    with SqliteIndex.open(tmp_path / "index.db") as index:
+        index.index([docs])
+        with index.session() as session:
+            session.execute("UPDATE totals SET passages = ?", (passages,))
+            assert isinstance(session, sqlite3.Connection)
+            session.set_trace_callback(lambda _: threads.add(threading.get_ident()))
+        result = await SearchTool(index).run({"query": "canteen"})
+    assert [source.title for source in result.sources] == ["Alpha"]
+    assert (threads == {threading.get_ident()}) == (passages <= MAX_PASSAGES_ON_LOOP)
 
 
 async def test_a_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: Path) -> None:
