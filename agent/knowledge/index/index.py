@@ -56,6 +56,8 @@ class KnowledgeIndex(ABC):
 
     def __init__(self) -> None:
         self.meaning: Meaning | None = None
+        # The same index for the event loop. A call that would block it for long raises ``KnowledgeAwayError``.
+        self.on_loop: KnowledgeIndex | None = None
         self._idle: list[IndexSession] = []
         self._closed = threading.Event()
 
@@ -126,10 +128,6 @@ class KnowledgeIndex(ABC):
     def pgvector(self) -> str:
         """Return the database schema of pgvector if passages have a column for it, else an empty text."""
         return ""
-
-    def is_small(self) -> bool:
-        """Return whether a search by words takes only milliseconds, so that it may run in the event loop."""
-        return False
 
     def part(self, document: str, first: int, last: int, seen: Condition = EVERY) -> tuple[FoundPassage, ...]:
         """Return a document's passages from one number to another, both included, in order."""
@@ -248,9 +246,10 @@ class SeenBy:
         """Return the number of all documents while a source is read for the first time."""
         return self._index.documents_so_far()
 
-    def is_small(self) -> bool:
-        """Return whether a search by words may run in the event loop."""
-        return self._index.is_small()
+    @property
+    def on_loop(self) -> SeenBy | None:
+        """The same part of the index for the event loop."""
+        return SeenBy(self._index.on_loop, self._viewers, self._prefixes) if self._index.on_loop else None
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""

@@ -19,10 +19,12 @@ from agent.knowledge.types import KnowledgeAwayError
 log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
-# A search of so many by words takes 5 ms. SQLite releases the interpreter at every row, so in a thread the search would
-# take turns with all other work that often and slow it down (docs/measurements/speed.md).
-MAX_PASSAGES_ON_LOOP: Final = 10_000
+# One statement may block the event loop for so many steps of SQLite's machine, about 10 ms. An ordinary question over
+# 10,000 passages takes fewer.
+MAX_LOOP_STEPS: Final = 1_000_000
 _WAIT_S: Final = 30.0  # wait until another process has written its batch: seconds on a busy disk
+_AWAY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT})
+_PRIMARY_CODE: Final = 0xFF  # the lower bits of an error code, without its details
 
 
 class _SqliteSession(sqlite3.Connection):
@@ -36,14 +38,21 @@ class _SqliteSession(sqlite3.Connection):
 
 
 class SqliteIndex(KnowledgeIndex):
-    """A ``KnowledgeIndex`` in one file."""
+    """A ``KnowledgeIndex`` in one file. With ``max_steps`` it never waits, and ends longer statements."""
 
     failures = (sqlite3.OperationalError,)
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, max_steps: int = 0) -> None:
         super().__init__()
-        self.path = path
+        self.path, self._max_steps = path, max_steps
         self._writing = threading.Lock()
+        self.on_loop = None if max_steps else SqliteIndex(path, max_steps=MAX_LOOP_STEPS)
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        super().close()
+        if self.on_loop:
+            self.on_loop.close()
 
     @classmethod
     def open(cls, path: Path) -> SqliteIndex:
@@ -78,9 +87,11 @@ class SqliteIndex(KnowledgeIndex):
 
     def _connect(self) -> _SqliteSession:
         # One thread at a time uses it, but not always the same one. We begin transactions ourselves.
+        wait_s = 0.0 if self._max_steps else _WAIT_S
         session = sqlite3.connect(
-            self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_SqliteSession
+            self.path, timeout=wait_s, isolation_level=None, check_same_thread=False, factory=_SqliteSession
         )
+        session.set_progress_handler(lambda: 1, self._max_steps)
         try:
             # A power cut may lose the last batches, which are then read again, but never damages the file.
             session.execute("PRAGMA synchronous = NORMAL")
@@ -89,12 +100,9 @@ class SqliteIndex(KnowledgeIndex):
             raise
         return session
 
-    def is_small(self) -> bool:
-        """Return whether the index has at most ``MAX_PASSAGES_ON_LOOP`` passages."""
-        with self.session() as session:
-            return bool(session.execute("SELECT passages FROM totals").fetchone()[0] <= MAX_PASSAGES_ON_LOOP)
-
     def _explain(self, error: Exception) -> Exception:
+        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode & _PRIMARY_CODE in _AWAY:
+            return KnowledgeAwayError(error.sqlite_errorname)
         with closing(self._connect()) as session:  # another version may have replaced the tables
             return error if _is_current(session) else KnowledgeAwayError("rebuilt by another version")
 

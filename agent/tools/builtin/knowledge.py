@@ -1,13 +1,13 @@
 """The knowledge tools ``search``, ``list_documents``, ``get_document``, and sources of Slack's own search.
 
 They return sources: the document's text, a title with all headings above it, a link and an age. Calls to the index
-block, so they run in a thread, except a search of a small index. Queries and texts are never logged. Of messages that
+block, so they run in a thread, except a short search. Queries and texts are never logged. Of messages that
 ``slack_search`` found, only the links are stored.
 """
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final, cast
@@ -77,17 +77,20 @@ class SearchTool(_KnowledgeTool):
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
-            if vector is None and self.index.is_small():
-                return self._search(query, limit, None)
-            return await asyncio.to_thread(self._search, query, limit, vector)
+            # SQLite releases the interpreter at every row. In a thread a short search would take turns with all other
+            # work that often and slow it down (docs/measurements/speed.md).
+            if vector is None and (on_loop := self.index.on_loop):
+                with suppress(KnowledgeAwayError):
+                    return self._search(on_loop, query, limit, None)
+            return await asyncio.to_thread(self._search, self.index, query, limit, vector)
 
-    def _search(self, query: str, limit: int, vector: Any) -> ToolResult:
+    def _search(self, index: KnowledgeReader, query: str, limit: int, vector: Any) -> ToolResult:
         # Ask before the search: what is read in between is then reported as missing, not the other way round.
-        so_far = self.index.documents_so_far()
-        hits = self.index.search(query, limit=limit + 1, vector=vector)
-        if not hits and not self.index.documents():
+        so_far = index.documents_so_far()
+        hits = index.search(query, limit=limit + 1, vector=vector)
+        if not hits and not index.documents():
             return ToolResult(content=NO_DOCUMENTS, documents_so_far=so_far)
-        stretches, left_out = expand_hits(hits[:limit], self.index.part, tokens=self.source_tokens)
+        stretches, left_out = expand_hits(hits[:limit], index.part, tokens=self.source_tokens)
         lines = []
         for each in stretches:
             hit = each.hit

@@ -1,13 +1,16 @@
 """The knowledge tools: what they bring becomes sources."""
 
+import asyncio
 import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.sqlite import MAX_PASSAGES_ON_LOOP, SqliteIndex
+from agent.knowledge.index.sqlite import MAX_LOOP_STEPS, SqliteIndex
 from agent.tools.builtin import knowledge
 from agent.tools.builtin.knowledge import LIST_TITLE, SearchTool, knowledge_tools
 from agent.tools.tool import Tool, ToolFailed, ToolResult
@@ -54,21 +57,38 @@ async def test_a_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_pa
     assert result.content.endswith("get_document reads one of them.")
 
 
-@pytest.mark.parametrize("passages", [MAX_PASSAGES_ON_LOOP, MAX_PASSAGES_ON_LOOP + 1])
-async def test_only_a_small_index_is_searched_in_the_event_loop(tmp_path: Path, passages: int) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
-    threads = set[int]()
+@pytest.fixture
+def canteen(tmp_path: Path) -> Iterator[SqliteIndex]:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
     with SqliteIndex.open(tmp_path / "index.db") as index:
-        index.index([docs])
-        with index.session() as session:
-            session.execute("UPDATE totals SET passages = ?", (passages,))
-            assert isinstance(session, sqlite3.Connection)
-            session.set_trace_callback(lambda _: threads.add(threading.get_ident()))
-        result = await SearchTool(index).run({"query": "canteen"})
+        index.index([tmp_path / "docs"])
+    with SqliteIndex(tmp_path / "index.db") as index:
+        yield index
+
+
+@pytest.mark.parametrize(("steps", "is_short"), [(MAX_LOOP_STEPS, True), (30, False)])
+async def test_only_a_short_search_stays_in_the_event_loop(canteen: SqliteIndex, steps: int, is_short: bool) -> None:  # noqa: FBT001 - a parameter
+    threads = set[int]()
+    canteen.on_loop = SqliteIndex(canteen.path, max_steps=steps)
+    with canteen.session() as session:
+        assert isinstance(session, sqlite3.Connection)
+        session.set_trace_callback(lambda _: threads.add(threading.get_ident()))
+    result = await SearchTool(canteen).run({"query": "canteen"})
     assert [source.title for source in result.sources] == ["Alpha"]
-    assert (threads == {threading.get_ident()}) == (passages <= MAX_PASSAGES_ON_LOOP)
+    assert bool(threads) == (not is_short)
+    assert threading.get_ident() not in threads
+
+
+async def test_a_locked_index_does_not_block_the_event_loop(canteen: SqliteIndex) -> None:
+    with closing(sqlite3.connect(canteen.path)) as other:
+        other.executescript("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE totals SET passages = 1; COMMIT")
+        async with asyncio.TaskGroup() as group:
+            search = group.create_task(SearchTool(canteen).run({"query": "canteen"}))
+            await asyncio.sleep(0)  # it meets the lock, and the loop is free to release it
+            assert not search.done()
+            other.close()
+    assert [source.title for source in search.result().sources] == ["Alpha"]
 
 
 async def test_a_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: Path) -> None:
