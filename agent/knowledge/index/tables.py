@@ -20,7 +20,7 @@ from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.full_text import MAX_IMPACT, impacts
 from agent.knowledge.types import PATH, Document, FoundPassage, Readable, SourceState
 
-VERSION: Final = 21  # increase it when the tables change, or the words and passages made from the same bytes
+VERSION: Final = 22  # increase it when the tables change, or the words and passages made from the same bytes
 # maximum per document: a passage's number has the document's number above its lower 20 bits
 MAX_PASSAGES: Final = 1 << 20
 # Tables that a new version replaces. `vectors` stays: it is stored by text and expensive to compute.

@@ -100,7 +100,8 @@ def _sections(text: str) -> Iterator[_Section]:
         if token.type == "heading_open":
             yield _Section(tuple(trail.values()), anchor, blocks)
             (inline,) = _INLINE.parseInline(tokens[index + 1].content)
-            whole = " ".join("".join(child.content for child in inline.children or ()).split())
+            words = (" " if child.type == "html_inline" else child.content for child in inline.children or ())
+            whole = " ".join("".join(words).split())
             given = HEADING_ATTRIBUTES.search(whole)
             title = whole[: given.start()] if given else whole
             anchor = (given and given["id"]) or slug(title)

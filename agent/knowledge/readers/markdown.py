@@ -79,17 +79,19 @@ _SHOWN: Final = re.compile(
     r"\s(?:title|label|description|summary|heading|header|caption|question|answer|text|alt)="
     r"(?:\{?([\"'`])([^\"'`{}<>\n]{1,500})\1)"
 )
+# Struck-out text, and Obsidian's comments.
 _STRUCK: Final = (
     re.compile(
-        r"~~(?=[^\s~])[^~\n]{1,500}(?<=\S)~~(?!~)|<(?P<tag>del|s|strike)\b[^<>]{0,100}>[^<]{0,500}</(?P=tag)>",
-        re.IGNORECASE,
+        r"~~(?=[^\s~])[^~\n]{1,500}(?<=\S)~~(?!~)|<(?P<tag>del|s|strike)\b[^<>]{0,100}>[^<]{0,500}</(?P=tag)>"
+        r"|%%[^%\n]{1,2000}%%|^%%[ \t]*\n[\s\S]*?^%%[ \t]*$",
+        re.IGNORECASE | re.MULTILINE,
     ),
-    *("~~", "</del>", "</s>", "</strike>"),
+    *("~~", "</del>", "</s>", "</strike>", "%%"),
 )
 # HTML in Markdown: blocks with a Markdown equivalent, and tags that only wrap what people see.
 _HTML_BLOCKS: Final = frozenset({"table", "ul", "ol", "dl", "h1", "h2", "h3", "h4", "h5", "h6"})
-_BLOCK_TAGS: Final = "details|summary|div|p|center|section|article|aside|figure|figcaption|hr"
-_INLINE_TAGS: Final = "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q"
+_BLOCK_TAGS: Final = "details|summary|div|p|center|section|article|aside|figure|figcaption|hr|br"
+_INLINE_TAGS: Final = "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q|wbr"
 _HTML_TAGS: Final = (
     (re.compile(r"<summary\b[^<>]*>([^<>]*)</summary>", re.IGNORECASE), r" **\1** "),
     (re.compile(r"<a\s[^<>]*?\bhref=[\"']([^\"'<>\s]+)[\"'][^<>]*>([^<>\[\]\n]+)</a>", re.IGNORECASE), r"[\2](\1)"),
@@ -115,6 +117,13 @@ _NOTE: Final = re.compile(
 )
 _NOTE_SIGN: Final = re.compile(r"^[ \t>]{0,40}(?:!!!|\?\?\?|===[!+]?[ \t]|:::|\[!)", re.MULTILINE)
 _MAX_NESTED_NOTES: Final = 4
+# Of kramdown and Python-Markdown: classes, headings without a space, and a heading's id on the next line.
+_GENERATORS_SIGNS: Final = (
+    (re.compile(r"^(#{1,6}[ \t].*)\n(\{:[^{}\n]*#[^{}\n]*\})[ \t]*$", re.MULTILINE), r"\1 \2\n"),
+    (re.compile(r"\{:[^{}\n#]*\}|(?<=[\])*_])\{ ?\.[^{}\n#]*\}"), ""),
+    (re.compile(r"^(#{2,6})(?=[^#\s])", re.MULTILINE), r"\1 "),
+)
+_ENTITY: Final = re.compile(r"&#?\w{2,31};(?P<begins>[a-z/!?])?", re.IGNORECASE)
 Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
@@ -280,12 +289,20 @@ def _visible(text: str, *unseen: Unseen) -> str:
     def show(prose: str) -> str:
         for pattern, *closings in (_STRUCK, *unseen):
             prose = replace_closed(pattern, _remains, prose, *closings)
-        if "<" in prose:
-            for tag, shown in _HTML_TAGS:
-                prose = tag.sub(shown, prose)
+        for sign, shown in (*_GENERATORS_SIGNS, *(_HTML_TAGS if "<" in prose else ())):
+            prose = sign.sub(shown, prose)
+        prose = _ENTITY.sub(_character, prose)
         return part_note_marks(apply_raised_tags(prose)) if "</su" in prose.lower() else prose
 
     return outside_code(_with_notes(_with_html_blocks(without_hidden(text))), show)
+
+
+def _character(entity: re.Match[str]) -> str:
+    """Return the character that an HTML entity shows, escaped if Markdown would take it for a sign of its own."""
+    begins = entity["begins"] or ""
+    shown = clean(unescape(entity[0].removesuffix(begins))).replace("\xa0", " ")
+    is_sign = shown in {*"|*_`[]#>\\"} or (shown == "<" and begins)
+    return "\\" * bool(is_sign) + shown + begins
 
 
 def _remains(unseen: re.Match[str]) -> str:

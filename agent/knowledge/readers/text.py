@@ -25,13 +25,14 @@ _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text w
 _ZERO_SHARE: Final = 0.001  # share of zero bytes: browsers and editors ignore a stray one
 CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)"
-    r"|(?P<label>(?<!`)`[^`\n]+`(?=[^\[\]`\n]*\]\())|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
+    r"|(?P<label>(?<!`)`(?:[^`\n]+`(?=[^\[\]`\n]*\][(\[])|[^`\[\]\n]+`(?=[^\[\]`\n]*\])))"
+    r"|(?<!`)(?P<tick>`++)[^`\n]++(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
 TEMPLATE_CODE: Final = (
     (re.compile(r"\{\{[<%].*?\}\}", re.DOTALL), "}}"),
     (re.compile(r"\{%.*?%\}", re.DOTALL), "%}"),
-    (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"), "}}"),
+    (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\{[^{}]*+\}|\}(?!\}))*+\}\}"), "}}"),
     (re.compile(r"<%.*?%>", re.DOTALL), "%>"),
 )
 _RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
@@ -127,7 +128,7 @@ def _utf16_without_mark(data: bytes) -> str:
 
 
 _DEFINITION: Final = re.compile(
-    r"^ {0,3}\[(?P<label>[^\[\]\n^]{1,200})\]:[ \t]*(?P<url><[^<>\n]{0,2000}>|[^\s<>]{1,2000})"
+    r"^ {0,3}\[(?P<label>[^\[\]^]{1,200})\]:[ \t]*\n?[ \t]*(?P<url><[^<>\n]{0,2000}>|[^\s<>]{1,2000})"
     r"(?:[ \t]+(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\)|[\"'(][^\n]{0,300}))?[ \t]*$",
     re.MULTILINE,
 )
@@ -135,11 +136,13 @@ _LINK: Final = re.compile(
     r"(?P<image>!?)(?<!\\)\[(?P<label>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,100}\]){0,500})\]"
     r"(?:\([ \t]*(?P<url><[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,500})?)"
     r"(?:\s+[\"'][^\n]{0,300}?[\"'])?\s*\)"
-    r"|[ ]?\[(?P<reference>[^\[\]\n]{0,200})\])?"
+    r"|\[(?P<reference>[^\[\]]{0,200})\])?"
 )
 _IMAGE: Final = re.compile(r"!\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
-_WIKI_LINK: Final = re.compile(  # of Obsidian and wikis: ``[[Page|label]]``
-    r"!?\[\[(?=[^\]\n]{0,300}?[^\W\d_])(?:[^\[\]|\n]{1,300}\|)?(?P<label>[^\[\]|\n]{1,300})\]\]"
+_WIKI_LINK: Final = re.compile(  # of Obsidian and wikis: ``[[Page|label]]``, and pictures: ``![[plan.png|300]]``
+    r"!\[\[[^\[\]\n]{1,300}?\.(?:png|jpe?g|gif|svg|webp|bmp|avif|mp[34]|m4a|mov|wav|ogg|webm)(?:[|#][^\[\]\n]{0,300})?\]\]"
+    r"|!?\[\[(?=[^\]\n]{0,300}?[^\W\d_])(?:[^\[\]|\n]{1,300}\|)?#?(?P<label>[^\[\]|\n]{1,300})\]\](?!\()",
+    re.IGNORECASE,
 )
 _ABSOLUTE: Final = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\\?\[?(\d{1,4})\\?\]?")
@@ -152,16 +155,20 @@ def part_words(found: re.Match[str], words: str) -> str:
     return f"{' ' * left}{words}{' ' * right}" if words else ""
 
 
+def _key(label: str) -> str:
+    return " ".join(label.split()).casefold()
+
+
 def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
     """Make all links of a document absolute. ``url`` is its own address, empty if it has none."""
     if document.form != "markdown":
         return document
-    definitions = {m["label"].casefold(): m["url"] for part in document.parts for m in _DEFINITION.finditer(part.text)}
+    definitions = {_key(m["label"]): m["url"] for part in document.parts for m in _DEFINITION.finditer(part.text)}
 
     def replace_link(found: re.Match[str]) -> str:
         label, target = found["label"], found["url"]
         if target is None:
-            target = definitions.get((found["reference"] or label).casefold())
+            target = definitions.get(_key(found["reference"] or label))
         number = _NUMBER.fullmatch(label)
         if number and not found["image"]:  # a number in brackets would be read as a citation
             label = f"({number[1]})"
@@ -171,11 +178,14 @@ def resolve_links(document: ReadDocument, url: str) -> ReadDocument:
         if found["image"] or not target or not label.strip():  # its target was template code, which was removed above
             return part_words(found, label)
         absolute = target if _ABSOLUTE.match(target) else urljoin(url, target) if url else ""
-        return f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label
+        shown = f"[{label}]({absolute})" if _ABSOLUTE.match(absolute) else label
+        return shown + "\n" * (found[0].count("\n") - shown.count("\n"))
 
     def change(prose: str) -> str:
         prose = _DEFINITION.sub(lambda found: "\n" * found[0].count("\n"), prose)
-        prose = _WIKI_LINK.sub(r"\g<label>", _IMAGE.sub(lambda found: part_words(found, found[1]), prose))
+        prose = _WIKI_LINK.sub(
+            lambda found: found["label"] or "", _IMAGE.sub(lambda found: part_words(found, found[1]), prose)
+        )
         return _LINK.sub(replace_link, prose)
 
     parts = tuple(replace(part, text=outside_code(part.text, change, in_labels=True)) for part in document.parts)

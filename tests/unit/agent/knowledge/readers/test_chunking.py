@@ -21,6 +21,8 @@ def test_headings_separate_chunks_and_give_their_place_and_line() -> None:
         ("Top › One two", "one-two-1", 13),
     ]
     assert found[1].text == "## *One* two\n\nText."
+    marked = chunks("# Row 1 <br>Row 2 `<b>`\n\nText.")[0]
+    assert (marked.path, marked.anchor) == ("Row 1 Row 2 <b>", "row-1-row-2-b")
 
 
 def test_headings_without_text_comments_and_scripts_are_left_out() -> None:

@@ -311,8 +311,15 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ('=== "Linux"\n\n    apt\n', "**Linux**\napt"),
         ("```\n!!! note\n    x\n:::note\n```", "```\n!!! note\n    x\n:::note\n```"),
         ("Title\n===\n\n    code", "Title\n===\n    code"),
+        ("Konfigurations&shy;datei&nbsp;5 &euro;, 1 &lt; 2 &amp; `&lt;`", "Konfigurationsdatei 5 €, 1 < 2 & `&lt;`"),
+        ("Set &lt;name&gt; to a&#124;b &bogus; R&D", "Set \\<name\\> to a\\|b &bogus; R&D"),
+        ("| a<br>b | c<wbr>d |\n| --- | --- |", "| a b | cd |\n| --- | --- |"),
+        ("##Install\n###1.<br>Copy\n#5 is an issue", "## Install\n### 1. Copy\n#5 is an issue"),
+        ("[Go](x){: .btn } *now*{ .wide }\n{: .note }\n{:toc}\n`{: .btn }`", "[Go](x) *now*\n`{: .btn }`"),
+        ("## Leave\n{: #time-off .wide }\n", "## Leave {: #time-off .wide }"),
+        ('{{ example({ group: "x", item: "y" }) }}Kept.', "Kept."),
     ],
-    ids=range(23),
+    ids=range(30),
 )  # fmt: skip
 def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
     lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())
@@ -377,8 +384,10 @@ def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, tit
         ('<div style="display:block" data-x=" hidden ">A b</div>', "A b"),
         ("<b style='font-size: small; opacity: .5'>A</b> <i style='opacity: inherit; fill-opacity: 0'>b</i>", "A b"),
         ("<template #title>A b</template>", "<template #title>A b</template>"),
+        ("A %%SECRET%%b\n\n%%\nSECRET\n\nSECRET\n%%", "A b"),
+        ("A 5 %% and b 6 %", "A 5 %% and b 6 %"),
     ],
-    ids=range(20),
+    ids=range(22),
 )  # fmt: skip
 def test_text_that_no_person_sees_is_not_read(text: str, shown: str) -> None:
     for suffix in ("md", "mdx"):
@@ -404,7 +413,23 @@ def test_hidden_text_of_a_page_is_not_read(hidden: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mark", ["<", "<div", "<div>", "<a ='", "<p hidden> ", "<span hidden>", "<!-- ", "<h1>\n\n", ":::", "|", "<img "]
+    "mark",
+    [
+        "<",
+        "<div",
+        "<div>",
+        "<a ='",
+        "<p hidden> ",
+        "<span hidden>",
+        "<!-- ",
+        "<h1>\n\n",
+        ":::",
+        "|",
+        "<img ",
+        "{{",
+        "{:",
+        "%%\n",
+    ],
 )
 @pytest.mark.parametrize("name", ["a.mdx", "a.html"])
 def test_a_page_of_one_repeated_mark_is_read_quickly(name: str, mark: str) -> None:
@@ -456,12 +481,25 @@ def resolve(text: str, url: str = BASE) -> str:
         ("[run](javascript:alert(1))", "run"),
         ("[the card]() has a template's tag as its target", "the card has a template's tag as its target"),
         ("`[a](b.md)` is code", "`[a](b.md)` is code"),
-        ("As in [2](https://x.example/) and [3].", "As in [(2)](https://x.example/) and (3)."),
+        ("As in [2](https://x.example/) and [3] [4].", "As in [(2)](https://x.example/) and (3) (4)."),
         ("- [ ] open\n- [x] done [^1]", "- [ ] open\n- [x] done [^1]"),
         ("[`a` now](b.md), `[c](d.md)`", "[`a` now](https://docs.example/guide/b.md), `[c](d.md)`"),
         ("[a](<b c.md>)", "[a](https://docs.example/guide/b%20c.md)"),
         ("[![Build](https://ci.example/b.svg)](b.md)", "[Build](https://docs.example/guide/b.md)"),
         ("See [[Leave]] and [[x/Leave#Days|the days]], not [[1]].", "See Leave and the days, not (1)."),
+        ("![[plan.png|300]] ![[icon.svg#icon]] ![[Leave]] [[#Days]]", "  Leave Days"),
+        (
+            "[[Note a]](//x.example/n) [[1]](b.md)",
+            "[[Note a]](https://x.example/n) [(1)](https://docs.example/guide/b.md)",
+        ),
+        (
+            "[`pip`][p] [`x`][] [`a[0]`]\n\n[p]:\n  p.md\n[`x`]: #x\n",
+            f"[`pip`](https://docs.example/guide/p.md) [`x`]({BASE}#x) [`a[0]`]\n\n\n\n\n",
+        ),
+        (
+            "The [guide][the\nguide] says\n\n[The guide]: g.md",
+            "The [guide](https://docs.example/guide/g.md)\n says\n\n",
+        ),
     ],
 )
 def test_links_work_or_are_text(text: str, expected: str | None) -> None:
