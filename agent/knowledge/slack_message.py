@@ -124,9 +124,9 @@ def with_names(text: str, names: Mapping[str, str], unknown: str = "") -> str:
 
 
 def shared_files(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the file objects of a message and of the messages shared with it."""
+    """Return the file objects of a message and of the messages shared with it, without deleted files."""
     attached = (file for one in objects(message, "attachments") for file in objects(one, "files"))
-    return [*objects(message, "files"), *attached]
+    return [file for file in (*objects(message, "files"), *attached) if file.get("mode") != "tombstone"]
 
 
 def _is_id(token: re.Match[str]) -> bool:

@@ -19,6 +19,7 @@ from agent.thread.conversation import ThreadKey
 from bot.gates.stop import receive_stop, turn_at_head
 from bot.install.workspaces import Workspaces
 from bot.queue.claim import Cancel, Cancellation
+from bot.queue.queue import SEEN_TTL_S
 from bot.slack.history import is_own
 from bot.slack.message import (
     ADDRESSES_ORION,
@@ -44,6 +45,7 @@ _FILE_FIELDS: Final = (
     *("subtype", "url_private", "url_private_download"),
 )
 _MAX_TOKEN_CHARS: Final = 4_000
+_MESSAGE_LINK: Final = re.compile(r"https://[\w.-]+\.slack(?:-gov)?\.com/archives/\w+/p\d")
 _CHANNEL_TYPES: Final = {"D": "im", "G": "group"}
 _COMMANDS: Final[Mapping[str, Command]] = {
     word: command
@@ -53,6 +55,7 @@ _COMMANDS: Final[Mapping[str, Command]] = {
 }
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 DELETED: Final = "deleted"
+LINK_WAIT_S: Final = 2.0  # Slack adds a linked message about a second after it sent the event
 TWIN_WAIT_S: Final = 0.2  # an ``app_mention`` without files waits for the ``message`` event of the same message
 log = structlog.get_logger()
 
@@ -90,10 +93,11 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming:
     event_id = string(envelope, "event_id")
     keys = [f"evt:{team}:{event_id}"] if event_id else []
     # A press of the stop button has no message. Both events of a mention have the same one.
+    thread = replace(thread, team=team)
     if incoming.kind != "stop" or incoming.text:
         version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
-        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
-    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
+        keys.append(":".join(filter(None, (_first_version(thread, incoming.ts), version))))
+    shared = mapping(envelope).get("is_ext_shared_channel")
     incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
     external = shared and not access.allow_external
     refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
@@ -122,6 +126,11 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming:
     if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
         raise Ignored(reason="muted")
     return incoming
+
+
+def _first_version(thread: ThreadKey, ts: str) -> str:
+    """Return the key of a message as it was first written."""
+    return f"msg:{thread.team}:{thread.channel}:{ts}"
 
 
 def attached_files(files: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -169,8 +178,18 @@ def _parse_edit(reading: _Reading) -> Incoming:
     if string(after.message, "subtype") == "tombstone":  # a deleted message that has replies
         return _parse_deletion(reading, before.message, string(after.message, "ts"))
     ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (after, before))
-    same = before.message and after.content == before.content and ids == earlier_ids
-    if same or not string(after.message, "edited", "ts"):
+    same, edited = after.content == before.content and ids == earlier_ids, string(after.message, "edited", "ts")
+    if after.content.shares and not edited and len(after.content.text) > len(before.content.text):
+        # Slack adds a linked message a second later. The event counts as a fuller one of the same message.
+        shown = {
+            **reading.event,
+            "subtype": "",
+            **after.message,
+            "type": "message",
+            "event_ts": after.message.get("ts"),
+        }
+        return _parse(replace(reading, event=shown, message=shown))
+    if (before.message and same) or not edited:
         raise Ignored(reason="not_an_edit")
     incoming = _build_incoming(after)
     # After a mention without text only a greeting was posted, and no turn ran.
@@ -221,6 +240,7 @@ def _build_incoming(reading: _Reading) -> Incoming:
         channel_type=channel_type,
         mentioned=content.mentioned - {own.user},
         files="some" if reading.files else no_files,
+        links_message=bool(_MESSAGE_LINK.search(content.text)) and not content.shares,
         attached=attached_files(reading.files),
         through_app=through_app,
         by_app=by_app,
@@ -278,18 +298,7 @@ class Intake:
                 await self.cancel(Cancellation(thread=thread, reason=DELETED, message_id=running[0]))
                 await stores.mailbox.make_due_now(thread)  # even if the turn waits for the end of an outage
         await stores.save_token(incoming)
-        place, files_known = (incoming.thread.team, incoming.thread.channel), incoming.files != "unknown"
-        is_fuller = incoming.addressed == "mention" and files_known
-        if is_fuller:  # this channel sends a ``message`` event for each mention, too
-            self._twins.add(place)
-        new = await stores.mailbox.enqueue(
-            thread,
-            incoming.to_json(),
-            fuller=is_fuller,
-            slack_ts=incoming.event_ts or incoming.ts,
-            event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
-            hold_s=TWIN_WAIT_S if place in self._twins and not files_known else 0.0,
-        )
+        new = await self._enqueue(incoming)
         if new and incoming.kind == "edit":
             await self._cancel_outdated_turn(incoming)
         # Do this for a repeated event too: the first one may have failed before this line.
@@ -299,6 +308,26 @@ class Intake:
             stores.direct_messages.record(pipe, incoming.thread, incoming.ts)
             stores.thread_modes.record_message(pipe, incoming, new=new)
             await pipe.execute()
+        return new
+
+    async def _enqueue(self, incoming: Incoming) -> bool:
+        """Add the message to the queue, held back if a fuller event about it is about to come. Return if it was new."""
+        thread, place = str(incoming.thread), (incoming.thread.team, incoming.thread.channel)
+        mailbox, files_known = self.stores.mailbox, incoming.files != "unknown"
+        if incoming.addressed == "mention" and files_known:  # this channel sends a ``message`` event for each one, too
+            self._twins.add(place)
+        twin_wait_s = TWIN_WAIT_S if place in self._twins and not files_known else 0.0
+        new = await mailbox.enqueue(
+            thread,
+            incoming.to_json(),
+            fuller=files_known and not incoming.links_message,
+            slack_ts=incoming.event_ts or incoming.ts,
+            event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
+            hold_s=LINK_WAIT_S if incoming.links_message else twin_wait_s,
+        )
+        if incoming.edited_ts and incoming.addressed in ADDRESSES_ORION:  # the first version's event may come late
+            first = mailbox.key(thread, "seen", _first_version(incoming.thread, incoming.ts))
+            await self.stores.redis.set(first, "", ex=SEEN_TTL_S, nx=True)
         return new
 
     async def _carry_out(self, incoming: Incoming, order: str, reason: str) -> bool:

@@ -249,13 +249,16 @@ class Listeners:
         """Say once how to ask, in a channel that Orion was invited to."""
         click, names = read_click(self.services, body, context), ("user", "inviter", "channel", "event_ts")
         user, inviter, channel, ts = (string(body, "event", name) for name in names)
+        click = replace(click, user=inviter or user)
 
         async def welcome(delivery: Delivery) -> None:
-            place = ThreadKey(team=click.team, channel=channel, thread_ts=channel)
-            await delivery.post_notice(place, say("welcome", await click.language(inviter)), f"{ts}:welcome")
+            place, language = ThreadKey(team=click.team, channel=channel, thread_ts=channel), await click.language()
+            if refusal := await click.refusal(channel):
+                await delivery.post_ephemeral(place, click.user, say(refusal, language))
+            else:
+                await delivery.post_notice(place, say("welcome", language), f"{ts}:welcome")
 
-        is_ours = user and user == context.bot_user_id and channel and ts
-        if is_ours and not self.services.access.refusal(inviter, channel):
+        if user and user == context.bot_user_id and channel and ts:
             click.after_ack(welcome)
 
     async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:

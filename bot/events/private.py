@@ -1,8 +1,11 @@
 """Private questions about a message, and sharing the answer in its thread if everyone there may see its sources."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import structlog
 
 from agent.json_data import mapping, objects, string
 from agent.knowledge.slack_message import shared_files
@@ -22,6 +25,7 @@ from verification.text.language import detect_language
 from verification.types import Answer
 
 MAX_QUOTED_CHARS: Final = 500
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +42,19 @@ class PrivateAsking:
             if not shortcut:
                 return
             place, user = shortcut.thread, shortcut.user
-            if refusal := await click.refusal(place.channel):
+            # Only this person sees the answer, so it does not matter who else can read the message.
+            if refusal := self.services.access.refusal(user, place.channel) or await click.refusal(""):
                 await delivery.send_direct_message(user, say(refusal, await click.language()))
                 return
-            quoted = escape(truncate(" ".join(shortcut.text.split()), MAX_QUOTED_CHARS))
-            where = await delivery.reader.permalink(place.channel, shortcut.ts)
-            opened = link(where, say("hand_off_where", detect_language(shortcut.text)))
-            channel, ts = await delivery.send_direct_message(user, f"_{quoted or '…'}_\n{opened}")
+            where, text = "", escape(truncate(" ".join(shortcut.text.split()), MAX_QUOTED_CHARS))
+            with suppress(DeliveryFailed):  # Orion is not in that conversation
+                where = await delivery.reader.permalink(place.channel, shortcut.ts)
+            opened = f"\n{link(where, say('hand_off_where', detect_language(shortcut.text)))}" if where else ""
+            channel, ts = await delivery.send_direct_message(user, f"_{text or '…'}_{opened}")
             thread = ThreadKey(team=place.team, channel=channel, thread_ts=ts)
             question = replace(
                 shortcut, thread=thread, ts=ts, addressed="direct", event_ids=(f"private:{thread}",), attached=attached,
-                origin=f"{place.channel} {place.thread_ts}",
+                origin=f"{place.channel} {place.thread_ts}" if where else "",
             )  # fmt: skip
             await self.services.intake.store_or_carry_out(question)
 
@@ -81,11 +87,15 @@ class PrivateAsking:
     async def _may_post(self, place: ThreadKey, user: str) -> bool:
         """Return whether the person can read the channel now: they may have left a private one since they asked."""
         people = (await self.services.workspaces.of(place.team)).people
-        if await people.channel_name(place.team, place.channel):  # a public one
-            return True
-        named = await people.channel_name(place.team, place.channel, within=place.channel)
-        # Ask for one kind, because an admin may have refused the scope for the other.
-        return place.channel in await people.channels_of(user, "private_channel" if named else "mpim")
+        try:
+            if await people.channel_name(place.team, place.channel):  # a public one
+                return True
+            # Ask for one kind, because an admin may have refused the scope for the other.
+            named = await people.channel_name(place.team, place.channel, within=place.channel)
+            return place.channel in await people.channels_of(user, "private_channel" if named else "mpim")
+        except DeliveryFailed as failure:  # such as that Orion is not there
+            log.warning("share_not_allowed", reason=failure.reason)
+            return False
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return a text naming the sources that not everyone in the place may see; empty if all may."""

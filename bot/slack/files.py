@@ -228,7 +228,7 @@ def _transcript_begin(known: Mapping[str, Any]) -> bytes:
 def _name_by_type(known: Mapping[str, Any]) -> str:
     """Return a name whose suffix selects the reader, by Slack's type first. Raises ``FileUnavailable``."""
     name, kind, mode = _name(known), string(known, "mimetype"), string(known, "mode")
-    if mode in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
+    if mode == "hidden_by_limit":  # older than a free workspace keeps
         raise FileUnavailable(trouble="away")
     if mode == "email" or string(known, "filetype") == "email":
         return f"{name}.html"

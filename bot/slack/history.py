@@ -22,7 +22,7 @@ _STEPS: Final = frozenset({"plan", "task_card"})  # the blocks into which Slack 
 _PAGE: Final = 200
 _LONG_PAGE: Final = 999  # for the later pages of a long thread, because the latest messages come last
 _MAX_PAGES: Final = 20
-_SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
+_SPOKEN: Final = frozenset({"", "file_share", "me_message", "thread_broadcast", "bot_message"})
 log = structlog.get_logger()
 
 

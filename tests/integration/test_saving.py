@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from agent.knowledge.sources.answers import SavedAnswer
 from bot.answers import AnswerBook
 from bot.delivery.dialogs import REVIEW_AFTER
-from bot.local.model.roster import VISITOR
+from bot.local.model.roster import BOT_USER, VISITOR, Channel, ChannelKind
 from bot.reports.weekly import latest_due
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
@@ -233,34 +233,46 @@ async def test_orions_own_words_are_not_a_persons_answer(tmp_path: Path, redis_u
         assert QUESTION in values["question"]["question"]["value"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "audience", "left", "words"),
-    [
-        ("group", f"{CHANNEL},{VISITOR}", False, ""),
-        ("mpim", f"{CHANNEL},{VISITOR}", False, ""),
-        ("group", VISITOR, False, "confirmed by Ann"),
-        ("group", f"{CHANNEL},{VISITOR}", True, "both"),
-    ],
-)
-async def test_a_private_answer_is_shared_if_everyone_may_see_its_sources_and_the_asker_is_a_member(
-    kind: Literal["group", "mpim"], audience: str, words: str, tmp_path: Path, redis_url: str, *, left: bool
-) -> None:
+def save_for(audience: str, folder: Path) -> None:
     known = SavedAnswer(
         question=QUESTION, answer=ANSWER, audience=audience, owner=ANN, name="Ann", confirmed=date(2026, 11, 26)
     )
-    AnswerBook(folder=tmp_path / "answers").write(known)
-    async with saving(tmp_path, redis_url) as setting:
+    AnswerBook(folder=folder / "answers").write(known)
+
+
+async def ask_privately(setting: Setting, channel: str) -> dict[str, Any]:
+    """Use the shortcut on Bob's question, and return the answer in the direct message."""
+    workspace = setting.workspace
+    ts = setting.ask(QUESTION, user=BOB, channel=channel)
+    await workspace.use_shortcut(channel, ts, "orion_ask_privately", VISITOR)
+    asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT)))[-1]
+    private = await setting.answer_to(asked["ts"], channel=DIRECT)
+    assert ANSWER in text_of(private).replace(" [1]", "")
+    assert posts(workspace, channel) == []
+    return private
+
+
+@pytest.mark.parametrize(
+    ("kind", "audience", "meanwhile", "words"),
+    [
+        ("group", f"{CHANNEL},{VISITOR}", "", ""),
+        ("mpim", f"{CHANNEL},{VISITOR}", "", ""),
+        ("group", VISITOR, "", "confirmed by Ann"),
+        ("group", f"{CHANNEL},{VISITOR}", "asker left", "both"),
+        ("group", f"{CHANNEL},{VISITOR}", "Orion left", "both"),
+        ("channel", f"{CHANNEL},{VISITOR}", "shared", "organisation"),
+    ],
+)
+async def test_a_private_answer_is_shared_if_everyone_may_see_its_sources_and_the_asker_is_a_member(
+    kind: ChannelKind, audience: str, meanwhile: str, words: str, *, tmp_path: Path, redis_url: str
+) -> None:
+    save_for(audience, tmp_path)
+    async with saving(tmp_path, redis_url, allow_external=meanwhile == "Orion left") as setting:
         workspace = setting.workspace
         channel = workspace.workspace.roster.channels[CHANNEL]
-        channel.kind = kind
-        ts = setting.ask(QUESTION, user=BOB)
-        await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
-        asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT)))[-1]
-        private = await setting.answer_to(asked["ts"], channel=DIRECT)
-        assert ANSWER in text_of(private).replace(" [1]", "")
-        assert posts(workspace, CHANNEL) == []
-        if left:
-            channel.members.discard(VISITOR)
+        channel.kind, channel.is_ext_shared = kind, meanwhile == "shared"
+        private = await ask_privately(setting, CHANNEL)
+        channel.members -= {"asker left": {VISITOR}, "Orion left": {BOT_USER}}.get(meanwhile, set())
         await twice(lambda: workspace.click(DIRECT, private["ts"], "orion_share", user=VISITOR))
         said = await workspace.wait_for(lambda: workspace.ephemerals(DIRECT)[1:])
         shared = [text_of(post) for post in posts(workspace, CHANNEL)]
@@ -271,6 +283,18 @@ async def test_a_private_answer_is_shared_if_everyone_may_see_its_sources_and_th
         else:
             assert shared == []
             assert words in said[0]["text"]
+
+
+@pytest.mark.parametrize("kind", ["group", "mpim", "im"])
+async def test_a_message_that_orion_cannot_see_is_answered_privately(
+    kind: ChannelKind, tmp_path: Path, redis_url: str
+) -> None:
+    save_for(VISITOR, tmp_path)
+    async with saving(tmp_path, redis_url) as setting:
+        place = Channel(id="D0TWO", name="", kind=kind, members={VISITOR, BOB})
+        setting.workspace.workspace.roster.channels[place.id] = place
+        private = await ask_privately(setting, place.id)
+        assert "orion_share" not in json.dumps(private["blocks"])
 
 
 async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_path: Path, redis_url: str) -> None:

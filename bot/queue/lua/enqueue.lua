@@ -41,7 +41,7 @@ if before then redis.call('LINSERT', mailbox, 'BEFORE', before, entry) else redi
 -- A thread that is leased or ready needs no bell: the script that ends its turn finds this message.
 if redis.call('ZSCORE', lease, thread) or redis.call('ZSCORE', ready_of(thread), thread) then return 1 end
 -- A direct message goes before the channel messages of the last half minute, so that a burst in channels does not delay it.
-make_ready(thread, string.match(thread, '^[^:]*:D') and now - 30000 or now + ARGV[6])
-if tonumber(ARGV[6]) > 0 then return 1 end
+make_ready(thread, now + (ARGV[6] == '0' and string.match(thread, '^[^:]*:D') and -30000 or ARGV[6]))
+if ARGV[6] ~= '0' then return 1 end
 ring(ARGV[5])
 return 2

@@ -80,8 +80,9 @@ def test_a_message_with_many_quotations_and_mentions_is_read_quickly() -> None:
     assert time.process_time() - began < 0.5
 
 
-def test_files_of_a_shared_message_are_included() -> None:
-    assert [one["id"] for one in shared_files({"files": [{"id": "F0"}], "attachments": [FORWARDED]})] == ["F0", "F1"]
+def test_files_of_a_shared_message_are_included_and_deleted_ones_are_not() -> None:
+    files = [{"id": "F0"}, {"id": "F2", "mode": "tombstone"}]
+    assert [one["id"] for one in shared_files({"files": files, "attachments": [FORWARDED]})] == ["F0", "F1"]
 
 
 anything = st.recursive(

@@ -192,7 +192,27 @@ def test_unfurls_and_own_updates_are_not_edits() -> None:
     assert reason(edit(edited={})) == "not_an_edit"
     preview = {"from_url": "https://x.example", "text": "A page"}
     assert reason(edit("<@UORION> how do we release?", attachments=[preview])) == "not_an_edit"
+    asked = edit("<@UORION> how do we release?", edited={}, attachments=[SHARED])
+    gone = {**asked, "message": asked["previous_message"], "previous_message": asked["message"]}
+    assert reason(gone) == "not_an_edit", "a preview that its author removed"
     assert reason(edit(user="UORION", bot_id="BORION")) == "self"
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["https://acme.slack.com/archives/C9/p1699999999000500", "https://a.enterprise.slack.com/archives/G9/p16?a=b"],
+)
+def test_a_linked_message_that_slack_adds_later_belongs_to_the_same_question(link: str) -> None:
+    place = {"channel": "C1", "channel_type": "channel", "ts": "1700000000.000100", "thread_ts": "1690000000.000100"}
+    for text, addressed in ((f"<@UORION> why? <{link}>", "mention"), (f"why? <{link}>", "follow_up")):
+        asked, shown = incoming(message(**place, text=text)), edit(text, edited={}, thread_ts=place["thread_ts"])
+        shown["previous_message"] = {**shown["message"]}
+        shown["message"]["attachments"] = [SHARED]
+        whole, words = incoming(shown), f"why? {link}\n\nBen: deploy *fails* & stays red"
+        assert whole == replace(asked, text=words, links_message=False, event_ts=whole.event_ts), "with the same key"
+        assert (asked.links_message, asked.addressed) == (True, addressed)
+        shown["message"]["text"] = shown["previous_message"]["text"] = f"<@UBEN> see <{link}>"
+        assert reason(shown) == "to_somebody_else"
 
 
 def test_an_edit_of_a_block_or_a_file_counts() -> None:

@@ -303,6 +303,16 @@ async def test_orion_says_once_how_to_ask_in_a_channel_it_was_invited_to(opened:
         assert [m["text"] for m in server.messages(CHANNEL)].count(say("welcome", None)) == 1
 
 
+async def test_orion_invites_no_questions_in_a_channel_in_which_it_does_not_answer(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.channel(CHANNEL).is_ext_shared = True
+        server.join("U0ORION", CHANNEL)
+        (told,) = await server.wait_for(lambda: server.ephemerals(CHANNEL))
+        assert (told["ephemeral_for"], told["text"]) == ("U0YOU", say("external_channel", None))
+        assert say("welcome", None) not in [m["text"] for m in server.messages(CHANNEL)]
+
+
 def speaking(running: Running, locale: str) -> None:
     members = running.slack.server.workspace.roster.members
     members["U0YOU"] = replace(members["U0YOU"], locale=locale)

@@ -228,7 +228,7 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
     ("broken.pdf", {"body": b"%PDF-1.4 nothing"}, {}, "unreadable"),
     ("scan", {"body": b"%PDF-1.4 nothing"}, {"mimetype": "application/pdf"}, "unreadable"),
     ("archive.zip", {"body": b"PK"}, {"mimetype": "application/zip"}, "form"),
-    ("old.txt", {"text": "x"}, {"mode": "tombstone"}, "away"),
+    ("old.txt", {"text": "x"}, {"mode": "hidden_by_limit"}, "away"),
     ("drive.txt", {"text": "x"}, {"url_private_download": "https://drive.example/doc"}, "elsewhere"),
     ("file.txt", {"text": "x"}, {"url_private_download": "file:///etc/hosts"}, "elsewhere"),
     ("none.txt", {"text": "x"}, {"url_private_download": 7}, "elsewhere"),

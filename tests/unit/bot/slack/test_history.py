@@ -30,6 +30,7 @@ async def test_a_thread_reads_oldest_first_with_its_speakers(slack: Slack) -> No
     place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
     answer = await say(slack, place, "On Tuesdays.")
     reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
+    slack.server.workspace.log.visible(CHANNEL, reply).subtype = "me_message"
     assert (await slack.reader.read_conversation(place)).messages == (
         ThreadMessage(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
         ThreadMessage(role="assistant", text="On Tuesdays.", ts=answer),

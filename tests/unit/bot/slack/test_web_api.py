@@ -38,7 +38,9 @@ async def test_the_retry_after_header_is_obeyed(slack: Slack) -> None:
     assert len(slack.server.messages(CHANNEL)) == 1
 
 
-@pytest.mark.parametrize(("error", "status"), [("internal_error", 200), ("fatal_error", 500), ("", 503)])
+@pytest.mark.parametrize(
+    ("error", "status"), [("internal_error", 200), ("fatal_error", 500), ("", 503), ("team_added_to_org", 200)]
+)
 async def test_slacks_own_errors_are_waited_out(error: str, status: int, slack: Slack) -> None:
     slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
     await slack.calls.write("chat.postMessage", post())
