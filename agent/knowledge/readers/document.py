@@ -54,6 +54,11 @@ BLOCKS: Final = MarkdownIt("commonmark").enable("table").disable(["inline", "tex
 _PADDING: Final = re.compile(r"(?<=\S)[ \t]{3,}(?=\|)|(?<=(?<!\\)\|)[ \t]{3,}")  # around the borders of cells
 HEADING_ATTRIBUTES: Final = re.compile(r"\s*\{:?[ ]*(?:#(?P<id>[\w-]+)|\.)[^{}\n]*\}$")  # ``## Leave {#time-off}``
 
+_ROMAN: Final = dict(zip(
+    ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
+    (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), strict=True,
+))  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPart:
@@ -226,6 +231,19 @@ def raise_or_lower(text: str, way: str) -> str:
         return bare
     mark = "^" if way == "sup" else "_"
     return f"{mark}({bare})" if bare else ""
+
+
+def numeral(form: str, count: int) -> str:
+    """Return a list's number as it is printed. ``form`` is ``upperLetter``, ``lowerRoman`` and so on."""
+    text = str(count)
+    if form.endswith("Letter"):
+        text = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
+    elif form.endswith("Roman"):
+        text = ""
+        for sign, value in _ROMAN.items():
+            text += sign * (count // value)
+            count %= value
+    return text.upper() if form.startswith("upper") else text
 
 
 def open_package(data: bytes) -> BytesIO:

@@ -16,19 +16,23 @@ from agent.knowledge.readers.document import (
     ReadLimits,
     clean,
     markdown_table,
+    numeral,
     open_package,
     part_note_marks,
     raise_or_lower,
     refusing_damage,
     whole,
 )
+from agent.knowledge.readers.drawing import drawing_ids, drawing_text
 
 _MAX_HEADING: Final = 6
 _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
+_HEADING_SIGN: Final = re.compile(r"^(?=#{1,6}\s)", re.MULTILINE)  # as in "# of seats"
 _INDENT: Final = "    "
 _MAX_LEVEL: Final = 8
 _MAX_SPAN: Final = 200  # columns
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _LINK_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _NOTES: Final = (("footnoteReference", RELATIONSHIP_TYPE.FOOTNOTES), ("endnoteReference", RELATIONSHIP_TYPE.ENDNOTES))
 # Deletions are not text, a fallback repeats its choice, and a text box is a separate block.
@@ -47,10 +51,6 @@ _SYMBOLS: Final = {
     "F0FC": "✓", "F0FB": "✗", "F0FE": "☑", "F0FD": "☒", "F0A8": "☐", "F06F": "☐", "F0E0": "→", "F0A7": "▪", "F0B7": "•",
     "F0B3": "≥", "F0A3": "≤", "F0B1": "±", "F0B4": "×", "F0B0": "°", "F06D": "µ", "F0B9": "≠", "F0BB": "≈", "F0A5": "∞",
 }  # fmt: skip
-_ROMAN: Final = dict(zip(
-    ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
-    (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), strict=True,
-))  # fmt: skip
 
 
 class _Style(NamedTuple):
@@ -96,6 +96,7 @@ class _Body:
     """The blocks of a document's body with their notes and text boxes."""
 
     def __init__(self, document: WordDocument) -> None:
+        self._related = document.part.related_parts
         related = {rel.reltype: rel.target_part for rel in document.part.rels.values() if not rel.is_external}
         numbering = related.get(RELATIONSHIP_TYPE.NUMBERING)
         self._numbers = _Numbers(numbering.element if numbering else None)
@@ -146,7 +147,7 @@ class _Body:
             number = marker.strip().removeprefix("-").strip()
             yield _Block(" ".join(["#" * depth, *number.split(), *text.split()]))
         else:
-            yield _Block(" ".join(text.split()) if marker else text, marker)
+            yield _Block(" ".join(text.split()) if marker else _HEADING_SIGN.sub(r"\\", text), marker)
 
     def _inline(self, element: Any) -> str:
         """Return the text of an element without deletions, struck-out and hidden text."""
@@ -176,12 +177,14 @@ class _Body:
         """Return a symbol, a part of an equation, or the text of another element."""
         if name == "sym":
             return _SYMBOLS.get((element.get(f"{_W}char") or "").upper(), "")
+        if name == "graphicData":
+            parts = (self._related.get(key) for key in drawing_ids(element))
+            if drawn := "\n\n".join(drawing_text(parse_xml(part.blob)) for part in parts if part is not None):
+                return f"\n\n{drawn}\n\n"
         text = self._inline(element)
-        if name in {"sup", "sub"}:
-            return raise_or_lower(text, name)
-        if name in {"num", "den"}:
-            return ("/" if name == "den" else " ") + (text if text.isalnum() else f"({text})")
-        return f"√({text})" if name == "rad" else _field_sign(name, element) + text + _ENDS.get(name, "")
+        if element.tag.startswith(_M):
+            return _equation_part(name, element, text)
+        return _field_sign(name, element) + text + _ENDS.get(name, "")
 
     def _run(self, run: Any) -> str:
         marks = {_name(mark): mark.get(f"{_W}val") or "" for mark in run.iterfind(f"{_W}rPr/*")}
@@ -212,6 +215,25 @@ class _Body:
                     break
             rows += [cells] if any(cells) else []
         return markdown_table(rows)
+
+
+def _equation_part(name: str, element: Any, text: str) -> str:
+    """Return the text of a part of an equation with the signs that Word draws around it."""
+    signs = {_name(sign): sign.get(f"{_M}val") or "" for sign in element.iterfind(f"{_M}{name}Pr/*")}
+    if name in {"sup", "sub"}:
+        return raise_or_lower(text, name)
+    if name in {"num", "den"}:
+        return ("/" if name == "den" else " ") + (text if text.isalnum() else f"({text})")
+    if name == "f" and signs.get("type") == "noBar":  # a binomial coefficient
+        return text.strip().replace("/", " over ", 1)
+    if name == "e" and _name(element.getparent()) in {"mr", "eqArr"}:
+        return f"{text} "
+    if name == "deg":  # of a root, before what it covers
+        return f"{raise_or_lower(text, 'sup')}√("
+    before = {"nary": signs.get("chr", "∫"), "d": signs.get("begChr", "("), "lim": "_("}
+    after = {"rad": ")", "d": signs.get("endChr", ")"), "lim": ")", "mr": "; ", "bar": "\u0304"}
+    after["acc"] = signs.get("chr", "\u0302")
+    return before.get(name, "") + text + after.get(name, "")
 
 
 def _field_sign(name: str, element: Any) -> str:
@@ -307,15 +329,7 @@ class _Numbers:
     def _label(self, list_id: str, level: int) -> str:
         """Return a level's count as it is printed, such as ``b`` or ``iv``."""
         form, count = self._levels.get((list_id, level), _Level()).form, self._counts.get((list_id, level), 1)
-        text = str(count)
-        if form.endswith("Letter"):
-            text = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
-        elif form.endswith("Roman"):
-            text = ""
-            for sign, value in _ROMAN.items():
-                text += sign * (count // value)
-                count %= value
-        return text.upper() if form.startswith("upper") else text
+        return numeral(form, count)
 
     def _count(self, num: str, key: tuple[str, int]) -> None:
         if restart := self._restarts.pop((num, key[1]), 0):

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from pptx import Presentation
 from pptx.exc import PythonPptxError
+from pptx.oxml import parse_xml
+from pptx.oxml.ns import qn
 
 from agent.knowledge.readers.document import (
     MAX_PAGES,
@@ -13,10 +15,12 @@ from agent.knowledge.readers.document import (
     clean,
     join_parts,
     markdown_table,
+    numeral,
     open_package,
     raise_or_lower,
     refusing_damage,
 )
+from agent.knowledge.readers.drawing import drawing_ids, drawing_text
 
 _INDENT: Final = "    "
 _MAX_SHAPE_DEPTH: Final = 20
@@ -50,10 +54,34 @@ def _shape_texts(shapes: Iterable[Any], depth: int) -> Iterator[str]:
         elif getattr(shape, "has_table", False):
             yield markdown_table(list(_table_cells(shape.table)))
         elif shape.has_text_frame:
-            texts = ((line.level, " ".join(_inline(line).split())) for line in shape.text_frame.paragraphs)
-            lines = [(level, text) for level, text in texts if text]
-            bullet = "- " if len(lines) > 1 else ""
-            yield from filter(None, ["\n".join(f"{_INDENT * level}{bullet}{text}" for level, text in lines)])
+            lines = [*_lines(shape.text_frame)]
+            is_plain = len(lines) == 1 and lines[0][1] == "-"
+            texts = (f"{_INDENT * level}{'' if is_plain else f'{marker} '}{text}" for level, marker, text in lines)
+            yield from filter(None, ["\n".join(texts)])
+        else:
+            parts = (shape.part.rels.get(key) for key in drawing_ids(shape.element))
+            yield from (drawing_text(parse_xml(each.target_part.blob)) for each in parts if each is not None)
+
+
+def _lines(frame: Any) -> Iterator[tuple[int, str, str]]:
+    """Yield the level, the marker and the text of each paragraph."""
+    counts: dict[int, int] = {}
+    for paragraph in frame.paragraphs:
+        if not (text := " ".join(_inline(paragraph).split())):
+            continue
+        level, marker = paragraph.level, "-"
+        numbering = paragraph._p.find(f"{qn('a:pPr')}/{qn('a:buAutoNum')}")  # noqa: SLF001 - the library has no other way
+        counts = {
+            each: count for each, count in counts.items() if each < level or (each == level and numbering is not None)
+        }
+        if numbering is not None:
+            counts[level] = counts.get(level, int(numbering.get("startAt") or 1) - 1) + 1
+            kind = numbering.get("type") or ""
+            form = ("upper" if "Uc" in kind else "lower") + ("Letter" if kind.startswith("alpha") else "Roman")
+            sign = ")" if "Paren" in kind else "."
+            is_decimal = not kind.startswith(("alpha", "roman"))
+            marker = f"{counts[level]}." if is_decimal else f"- {numeral(form, counts[level])}{sign}"
+        yield level, marker, text
 
 
 def _table_cells(table: Any) -> Iterator[list[str]]:

@@ -193,6 +193,20 @@ def _filled_rows(rows: Iterable[list[str]]) -> Iterator[list[str]]:
             yield row[: min(filled, MAX_COLUMNS)]
 
 
+def number_text(value: float, number_format: str) -> str:
+    """Return a number or a date (days since 1899) as Excel shows it."""
+    from openpyxl.styles.numbers import is_date_format  # noqa: PLC0415 - slow to load
+    from openpyxl.utils.datetime import from_excel  # noqa: PLC0415 - likewise
+
+    return _date_text(from_excel(value)) if is_date_format(number_format) else _with_unit(value, number_format)
+
+
+def _date_text(moment: date | time) -> str:
+    if isinstance(moment, datetime):
+        return moment.date().isoformat() if moment.time() == time() else moment.isoformat(" ", "minutes")
+    return moment.isoformat()
+
+
 def _cell_text(cell: Any) -> str:
     """Return a cell as Excel shows it, as far as its format affects the meaning. Struck-out text is left out."""
     value = cell.value
@@ -200,10 +214,8 @@ def _cell_text(cell: Any) -> str:
         return ""
     if isinstance(value, list):  # text of several fonts
         return "".join(part if isinstance(part, str) else _text_of(part) for part in value)
-    if isinstance(value, datetime):
-        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
     if isinstance(value, date | time):
-        return value.isoformat()
+        return _date_text(value)
     if isinstance(value, bool):
         return str(value).upper()
     return _with_unit(value, str(cell.number_format)) if isinstance(value, int | float) else str(value)

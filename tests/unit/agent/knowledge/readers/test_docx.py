@@ -137,6 +137,15 @@ PARTS = (
     "<m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>x</m:t></m:r><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:den>"
 )
 EQUATION = f"<m:oMathPara><m:oMath><m:r><m:t>3</m:t></m:r><m:f>{PARTS}</m:f></m:oMath></m:oMathPara>"
+
+
+def equation(parts: str) -> str:
+    return f"<w:p><m:oMath>{parts}</m:oMath></w:p>"
+
+
+N, K = (f"<m:r><m:t>{letter}</m:t></m:r>" for letter in "nk")
+OVER = f"<m:f><m:fPr><m:type m:val='noBar'/></m:fPr><m:num>{N}</m:num><m:den>{K}</m:den></m:f>"
+ROW = f"<m:mr><m:e>{N}</m:e><m:e>{K}</m:e></m:mr>"
 BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxContent></w:pict>"
 
 
@@ -171,6 +180,17 @@ END = "</w:instrText><w:fldChar w:fldCharType='end'/></w:r>"
         ("<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:position w:val='6'/></w:rPr><w:t>6</w:t></w:r></w:p>", "10⁶"),
         ("<w:p><w:r>{run}</w:r><w:r><w:ptab/><w:sym w:font='Wingdings' w:char='F0FC'/></w:r></w:p>", "C\t✓"),
         (EQUATION, "3 1/x²"),
+        (equation(f"<m:d><m:e>{N}</m:e></m:d><m:sup>{K}</m:sup><m:d><m:e>{OVER}</m:e></m:d>"), "(n)^(k)(n over k)"),
+        (
+            equation(f"<m:nary><m:naryPr><m:chr m:val='∑'/></m:naryPr><m:sub>{N}</m:sub><m:e>{K}</m:e></m:nary>"),
+            "∑_(n)k",
+        ),
+        (
+            equation(f"<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=''/></m:dPr><m:m>{ROW}{ROW}</m:m></m:d>"),
+            "[n k ; n k ;",
+        ),
+        (equation(f"<m:rad><m:deg>{K}</m:deg><m:e>{N}</m:e></m:rad><m:bar><m:e>{N}</m:e></m:bar>"), "^(k)√(n)n\u0304"),
+        ("<w:p><w:r><w:t># of seats</w:t><w:br/><w:t># x</w:t></w:r></w:p>", "\\# of seats\n\\# x"),
         ("<w:p><w:r><w:t>con\u00adtract</w:t></w:r></w:p>", "contract"),
         ("<w:p><w:hyperlink r:id='link'><w:r>{run}</w:r></w:hyperlink></w:p>", "[C](https://a.example/)"),
         (f'<w:p>{BEGIN} HYPERLINK "https://a.example/" \\o "x" {RESULT}{END}</w:p>', "[C](https://a.example/)"),

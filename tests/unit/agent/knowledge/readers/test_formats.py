@@ -4,15 +4,25 @@ import io
 import json
 import re
 import zipfile
+from copy import deepcopy
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docx import Document
+from docx.opc.packuri import PackURI as WordURI
+from docx.opc.part import Part as WordPart
 from fpdf import FPDF
 from openpyxl import Workbook
 from openpyxl.styles import Font
 from pptx import Presentation
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.opc.package import Part as PptxPart
+from pptx.opc.packuri import PackURI
+from pptx.oxml import parse_xml
+from pptx.oxml.ns import nsdecls
 
 from agent.knowledge.readers.reading import FORMATS, Format, format_of, parse_document, suffix_of
 from tests.support.documents import bytes_of
@@ -139,6 +149,73 @@ def test_slides_are_read_as_they_look() -> None:
     assert "40 for 10⁶ [our wiki](https://wiki.example)" in text
     assert "Old" not in text
     assert "| North | Solo |" in text
+
+
+def chart_of(presentation: Any) -> Any:
+    """Return a chart of two series on a new slide."""
+    data: Any = CategoryChartData(number_format="0%")  # type: ignore[no-untyped-call]  # the library has no types
+    data.categories = [date(2025, 1, 1), date(2026, 1, 1)]
+    data.add_series("Seats", (0.25, None))
+    data.add_series("Desks", (0.5, 1), '#,##0.0" t"')
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9, 9, data).chart
+    chart.chart_title.text_frame.text = "Use by year"
+    return chart
+
+
+CHART = (
+    "Use by year\n\n|  | Seats | Desks |\n| --- | --- | --- |\n| 2025-01-01 | 25% | 0.5 t |\n| 2026-01-01 |  | 1 t |"
+)
+DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+SMART_ART = (
+    f'<d:dataModel xmlns:d="{DIAGRAM}" xmlns:a="{DIAGRAM.replace("diagram", "main")}"><d:pt><a:p><a:r><a:t>Ask </a:t>'
+    "</a:r><a:r><a:t>Ann</a:t></a:r></a:p></d:pt><d:pt><a:p/></d:pt><d:pt><a:p><a:r><a:t>Pay</a:t></a:r></a:p></d:pt>"
+    "</d:dataModel>"
+).encode()
+GRAPHIC = f"""<a:graphic xmlns:a="{DIAGRAM.replace("diagram", "main")}" xmlns:d="{DIAGRAM}"
+  xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+  xmlns:c="{DIAGRAM.replace("diagram", "chart")}"><a:graphicData uri="{DIAGRAM}">%s</a:graphicData></a:graphic>"""
+
+
+def test_charts_and_smart_art_of_slides_are_read() -> None:
+    presentation = Presentation()
+    part = chart_of(presentation).part
+    frame = presentation.slides[0].shapes[0].element
+    smart = deepcopy(frame)
+    data = PptxPart(PackURI("/ppt/diagrams/data1.xml"), "application/xml", part.package, SMART_ART)
+    key = presentation.slides[0].part.relate_to(data, f"{DIAGRAM}Data")
+    smart.replace(smart[-1], parse_xml(GRAPHIC % f'<d:relIds r:dm="{key}"/><d:relIds r:dm="gone"/>'))
+    frame.addnext(smart)
+    text = parse_document("a.pptx", bytes_of(presentation.save)).text
+    assert text == f"## Slide 1\n\n{CHART}\n\n- Ask Ann\n- Pay"
+
+
+def test_charts_and_smart_art_of_a_word_document_are_read() -> None:
+    document, drawn = Document(), []
+    chart = chart_of(Presentation()).part.blob
+    for number, (blob, mark) in enumerate(((chart, "c:chart r:id"), (SMART_ART, "d:relIds r:dm"))):
+        part = WordPart(WordURI(f"/word/drawn{number}.xml"), "application/xml", blob, document.part.package)
+        drawn.append(f'<{mark}="{document.part.relate_to(part, DIAGRAM)}"/>')
+    for graphic in drawn:
+        document.add_paragraph("Seen: ").runs[0]._element.append(parse_xml(GRAPHIC % graphic))
+    text = parse_document("a.docx", bytes_of(document.save)).text
+    assert text == f"Seen: \n\n{CHART}\n\nSeen: \n\n- Ask Ann\n- Pay\n"
+
+
+def test_numbers_of_a_list_on_a_slide_are_those_that_people_see() -> None:
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    frame = slide.shapes.add_textbox(0, 0, 9, 9).text_frame
+    for level, kind, text in (
+        *((0, "arabicPeriod", "One"), (1, "alphaLcParenR", "First"), (1, "alphaLcParenR", "Second"), (1, "", "Point")),
+        *((0, "arabicPeriod", "Two"), (0, "", "Break"), (0, 'romanUcPeriod" startAt="4', "Four")),
+    ):
+        line = frame.add_paragraph()
+        line.text, line.level = text, level
+        if kind:
+            line._p.get_or_add_pPr().append(parse_xml(f'<a:buAutoNum {nsdecls("a")} type="{kind}"/>'))
+    shown = "1. One\n    - a) First\n    - b) Second\n    - Point\n2. Two\n- Break\n- IV. Four"
+    assert parse_document("a.pptx", bytes_of(presentation.save)).text == f"## Slide 1\n\n{shown}"
 
 
 RICH = (

@@ -1,0 +1,51 @@
+"""Text of the charts and the SmartArt in Word documents and PowerPoint presentations."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from agent.knowledge.readers.document import markdown_table
+from agent.knowledge.readers.spreadsheet import number_text
+
+_OFFICE: Final = "http://schemas.openxmlformats.org"
+_A: Final = f"{{{_OFFICE}/drawingml/2006/main}}"
+_C: Final = f"{{{_OFFICE}/drawingml/2006/chart}}"
+_R: Final = f"{{{_OFFICE}/officeDocument/2006/relationships}}"
+_PARTS: Final = {f"{_C}chart": f"{_R}id", f"{{{_OFFICE}/drawingml/2006/diagram}}relIds": f"{_R}dm"}
+
+
+def drawing_ids(element: Any) -> Iterator[str]:
+    """Yield the ids of the charts and the SmartArt to which an element, or one below it, refers."""
+    yield from (each.get(name) or "" for tag, name in _PARTS.items() for each in element.iter(tag))
+
+
+def drawing_text(root: Any) -> str:
+    """Return the lines of SmartArt as a list, or a chart's title and a table with a row per category."""
+    series = [*root.iter(f"{_C}ser")]
+    if not series:
+        return "\n".join(f"- {line}" for line in _lines(root))
+    columns = [(_name(each), _points(each, "val", "yVal")) for each in series]
+    names = _points(series[0], "cat", "xVal")
+    places = sorted({*names, *(at for _, values in columns for at in values)})
+    rows = [[names.get(at, ""), *(values.get(at, "") for _, values in columns)] for at in places]
+    title = [line for found in root.iterfind(f"{_C}chart/{_C}title") for line in _lines(found)]
+    return "\n\n".join(filter(None, [" ".join(title), markdown_table([["", *(name for name, _ in columns)], *rows])]))
+
+
+def _lines(root: Any) -> Iterator[str]:
+    lines = ("".join(run.text or "" for run in line.iter(f"{_A}t")).strip() for line in root.iter(f"{_A}p"))
+    return filter(None, lines)
+
+
+def _name(series: Any) -> str:
+    return " ".join(value.text or "" for value in series.iterfind(f"{_C}tx//{_C}v"))
+
+
+def _points(series: Any, *kinds: str) -> dict[int, str]:
+    """Return the values of a series by their position, as the chart shows them."""
+    points: dict[int, str] = {}
+    for cache in (each for kind in kinds for each in series.iterfind(f"{_C}{kind}//{_C}pt/..")):
+        form = cache.findtext(f"{_C}formatCode", "")
+        for point in cache.iterfind(f"{_C}pt"):
+            value = point.findtext(f"{_C}v", "")
+            points[int(point.get("idx"))] = number_text(float(value), form) if form else value
+    return points
