@@ -16,6 +16,7 @@ from verification.evidence.evidence import SUPPORTED
 from verification.evidence.verbatim import continues_paragraph
 from verification.grounding import Basis, check_claims, fix_citations, read_basis
 from verification.markup.chunks import CHUNK_LIMITS, split_chunks
+from verification.markup.lines import ends_in_colon
 from verification.markup.mrkdwn import remove_unencodable, remove_unsendable, repair
 from verification.markup.scanner import prose
 from verification.markup.serialised import unwrap
@@ -174,9 +175,10 @@ def _suspect_claims(reading: Reading, violations: Violations) -> list[Claim]:
 def _may_mislead(quotation: Claim, before: str, text: str, sources: Sequence[Source]) -> bool:
     """Return True if a quotation may be right in its words and wrong in its place (docs/decisions/0031).
 
-    It does not prove the order of steps, nor that the answer is about what its source speaks of there.
+    It does not prove the order of steps, nor what a lead-in says of the lines below it, nor that the answer is about
+    what its source speaks of there.
     """
-    if _NUMBERED_STEP.match(text, text.rfind("\n", 0, quotation.start) + 1):
+    if ends_in_colon(quotation.text) or _NUMBERED_STEP.match(text, text.rfind("\n", 0, quotation.start) + 1):
         return True
     cited = (source.text for source in sources if source.id in quotation.cited)
     return not quotation.code and continues_paragraph(quotation.text, before, cited)

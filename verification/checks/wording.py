@@ -129,9 +129,15 @@ def _name_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
         run, other = claim_terms[first:last], source_terms[start:stop]
         if kind == "replace" and _are_names(run, hit.stems) and _are_names(other, claim.stems):
             span, right = (run[0].start, run[-1].end), hit.text[other[0].start : other[-1].end]
-            same = without_plural(claim.text[slice(*span)]) == without_plural(right)
-            if not same and _is_surely_another(evidence, hit, names, run):
+            if not _is_same_name(claim.text[slice(*span)], right) and _is_surely_another(evidence, hit, names, run):
                 yield evidence.replaced_by(span, hit, right)
+
+
+def _is_same_name(one: str, other: str) -> bool:
+    """Return True if both are the same in the singular, or one is the initials of the other: LA for Los Angeles."""
+    short, long = sorted((without_plural(one), without_plural(other)), key=len)
+    initials = "".join(word[0] for word in long.split())
+    return short == long or short.replace(".", "").casefold() == initials.casefold()
 
 
 def _are_names(run: Sequence[Term], others: frozenset[str]) -> bool:
@@ -149,9 +155,7 @@ def _is_surely_another(evidence: Evidence, hit: Hit, names: frozenset[str], run:
     if opens or any(value.start <= start < value.end for value in values):
         return False
     if not stems & evidence.stems:
-        words = (word for cited in evidence.cited for word in cited.passage.terms)
-        initials = "".join(word.word[0] if word.capital else " " for word in words)
-        return run[0].word not in initials  # LA is the same as Los Angeles
+        return True
     rest = claim.stems - names
     if not names <= stems or len(rest) < _MIN_SHARED_WORDS or len(rest & hit.stems) < _MIN_SHARE_OF_REST * len(rest):
         return False

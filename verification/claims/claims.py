@@ -45,6 +45,7 @@ _ONLY_LABEL = re.compile(
 _MARKS = re.compile(r"[*_~\s]+")
 _BARE_LINK = re.compile(r"(?<![`|<\w])(?:<https?://[^\s<>|]+>|https?://[^\s<>|`]+)")
 _TWO_WORDS = re.compile(r"[^\W_][\W_]+[^\W_]")
+_ASKS = re.compile("[?？]")
 _LEADING_CITATIONS = re.compile(r"(?:\[[\d\s,;–-]+\]\s*)+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _NEXT_STEPS = r"[\s*_#]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]\s?)?(?:{next_steps})[\s*_]*[:：]?[\s*_]*"
@@ -82,8 +83,8 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     sentences = _share_citations([sentence for place in places for sentence in _sentences(plain, *place)])
     starts = {each.end: each.start for each in sentences}
     if has_judge:
-        sentences = _state_introductions(_cite_edges(sentences, plain), plain)
-        sentences = _join_answer_words(sentences, plain)
+        sentences = _join_answer_words(_cite_edges(sentences, plain), plain)
+        sentences = _state_open_words(sentences, plain)
     sentences = _find_hidden_statements(plain, _free_next_steps(sentences, plain, has_judge=has_judge), known)
     if not any(each.states for each in sentences):  # then headings are statements, and so is a bare yes or no
         only_headings = all(each.kind in _TITLES for each in sentences)
@@ -281,34 +282,40 @@ def _cite_edges(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
     return [_with_citations(each, everything) if each.group in edges else each for each in sentences]
 
 
-def _state_introductions(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
-    """Make claims of introductions that may state something of what follows, such as a number or a condition."""
-    return [
-        each._replace(states=bool(each.cited) and not (states_nothing(bare) or is_interjection(bare)))
-        if each.kind in _INTRODUCING and not each.states and content_stems(bare := text[each.start : each.end])
-        else each
-        for each in sentences
-    ]
-
-
 def _join_answer_words(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
-    """Join the words before a sentence that may be a "yes" or "no", by their shape: a judge tells what they change."""
-    joined: list[Sentence] = []
-    for each in sentences:
-        word = joined[-1] if joined else each
+    """Join words that may answer the question, such as "Yes.", to the sentence after them, which they can reverse.
+
+    They are one or two words at the beginning of a paragraph, or a paragraph of their own at the beginning.
+    """
+    beginnings = {each.group: each.start for each in reversed(sentences)}
+    joined = [*sentences[:1]]
+    for each in sentences[1:]:
+        word = joined[-1]
         bare = text[word.start : word.end]
-        begins = len(joined) == 1 or (len(joined) > 1 and joined[-2].group != word.group)
-        # Only a judge can tell a paragraph "Sure." at the beginning from a greeting.
-        answers = is_bare_answer(bare) or (word.kind == "text" and is_interjection(bare))
-        may_answer = begins and not (word.states or word.refers) and bool(each.cited)
-        is_first = len(joined) == 1 and answers
-        if may_answer and (is_interjection(bare) if each.group == word.group else is_first and each.kind == "text"):
+        if word.group == each.group:
+            may_answer = word.start <= beginnings[word.group] and is_interjection(bare)
+        else:  # only a judge can tell a paragraph "Sure." from a greeting
+            is_apart = len(joined) == 1 and each.kind == "text"
+            may_answer = is_apart and (is_bare_answer(bare) or (word.kind == "text" and is_interjection(bare)))
+        if may_answer and each.cited and not (word.states or word.refers):
             joined[-1] = each._replace(start=word.start)
-            continue
-        if may_answer and is_first:
-            joined[-1] = word._replace(states=True, cited=each.cited)
-        joined.append(each)
+        else:
+            joined.append(each)
     return joined
+
+
+def _state_open_words(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
+    """Make claims of cited sentences that look like an introduction, a courtesy, a "yes" or a "no": a judge decides."""
+
+    def may_state(each: Sentence) -> bool:
+        bare = text[each.start : each.end]
+        if each.kind in _INTRODUCING and (states_nothing(bare) or is_interjection(bare)):
+            return False
+        is_prose = each.kind == "text" or each.kind in _INTRODUCING
+        return is_bare_answer(bare) or (is_prose and bool(content_stems(bare)) and not _ASKS.search(bare))
+
+    is_open = (each.cited and not (each.states or each.refers) and may_state(each) for each in sentences)
+    return [each._replace(states=True) if opens else each for each, opens in zip(sentences, is_open, strict=True)]
 
 
 def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:

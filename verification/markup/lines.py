@@ -31,6 +31,7 @@ _MAX_DIGITS: Final = 12  # maximum digits, because Python's int() is quadratic
 NO_SOURCE: Final = -1
 """A number that is too high for any source."""
 _COLON_END: Final = re.compile(r"[:：][\s*_~]*$")
+_EMOJI: Final = re.compile(r"(?<!\w):[a-z0-9_+-]{2,30}:")
 _CODE: Final = re.compile(r"```[^`]+```")
 _MAX_LINE: Final = 2_000
 _MAX_RULE_ROW: Final = 4  # a table's rule must be in the first lines of a code block
@@ -73,7 +74,7 @@ def cited_numbers(inside: str) -> Iterator[int]:
 
 def ends_in_colon(line: str) -> bool:
     """Return True if a line ends in a colon, ignoring marks and citations, and so introduces the next line."""
-    return bool(_COLON_END.search(CITATION.sub("", line)))
+    return bool(_COLON_END.search(_EMOJI.sub("", CITATION.sub("", line))))
 
 
 def _plain_lines(text: str, start: int, end: int) -> Iterator[TextLine]:

@@ -100,11 +100,25 @@ def test_a_question_mark_makes_a_question_only_where_the_sentence_asks(text: str
         ("*Yes*\n\nDays off are lost [1].", ["*Yes*\n\nDays off are lost [1]."]),
         ("Yes.\n\n- Days off are lost [1].", ["Yes.", "Days off are lost [1]."]),
         ("*Overview*\n\nDays off are lost [1].", ["Days off are lost [1]."]),
-        ("Days off are lost [1]. Right! Sick days are not [2].", ["Days off are lost [1].", "Sick days are not [2]."]),
+        ("Days off are lost [1]. Right! Sick days are not [2].",
+         ["Days off are lost [1].", "Right!", "Sick days are not [2]."]),
     ],
-)
+)  # fmt: skip
 def test_the_words_that_answer_the_question_belong_to_the_sentence_after_them(text: str, stated: list[str]) -> None:
     assert [claim.text for claim in claims(text, has_judge=True)] == stated
+
+
+@pytest.mark.parametrize(
+    "closing",
+    [
+        "Hope that helps, and remember that renewal is free!", "Free renewal.", "Renewal: free.",
+        "Let me know if you want the free renewal.", "\n\n:tada: Renewal is free :tada:", "Nie für Praktikanten!",
+    ],
+)  # fmt: skip
+def test_the_judge_decides_whether_a_courtesy_after_a_quotation_states_something(closing: str) -> None:
+    source = Source(id=1, title="Keys", text="Keys expire after 90 days. Tell the team.")
+    verdict = check(Draft(text=f"Keys expire after 90 days [1]. {closing}", sources=(source,), has_judge=True))
+    assert [claim.text for claim in open_claims(verdict)] == [closing.strip()]
 
 
 @pytest.mark.parametrize("has_judge", [True, False])

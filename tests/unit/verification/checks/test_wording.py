@@ -74,6 +74,20 @@ def test_a_name_that_differs_from_the_source_is_an_error() -> None:
     assert "Marta Weiss" in violation.detail
 
 
+ROLES = "The Incident Commander runs the meeting on Monday. The IC may ask anyone on the call to leave."
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The IC runs the meeting on Monday.", "The IC's meeting runs on Monday.",
+        "The Incident Commander may ask anyone on the call to leave.",
+    ],
+)  # fmt: skip
+def test_initials_are_the_same_name(claim: str) -> None:
+    assert violations_of(ROLES, claim, judged=True) == []
+
+
 NOTES = (
     "Karl objected because the rollback plan is untested. Mei Tanaka writes the migration note. Ines Duarte asks Karl."
 )

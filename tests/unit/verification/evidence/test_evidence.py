@@ -220,6 +220,7 @@ Take the blue bus. It needs *ten* minutes.
         ("It needs ten minutes [1].", 0),
         ("- Cabs wait. [1]\n- Take the blue bus. [1]", 2),
         ("- Cabs wait. Pay in cash. [1]", 2),
+        ("From the north:\n- Cabs wait. [1]", 1),
     ],
 )
 def test_the_judge_decides_about_a_quotation_without_the_sentence_before_it(answer: str, quoted: int) -> None:

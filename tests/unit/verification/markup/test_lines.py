@@ -41,6 +41,9 @@ def test_a_text_is_split_into_its_lines() -> None:
 def test_a_citation_after_the_colon_changes_nothing() -> None:
     assert ends_in_colon("*The steps:* [1]")
     assert not ends_in_colon("At 10:00 it starts")
+    assert not ends_in_colon("Renewal is free :tada:")
+    assert ends_in_colon("The steps :tada::")
+    assert ends_in_colon("From 10:30:")
 
 
 @given(st.text(alphabet="ab.1 \n-•|*#`:。[]~>", max_size=120))
