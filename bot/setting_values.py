@@ -82,6 +82,12 @@ def server(example: str) -> AfterValidator:
     return accept(lambda text: is_web_address(text) and "#" not in text, f"a web address such as {example}, without #")
 
 
+def plain(example: str) -> AfterValidator:
+    """Return a check for addresses to which paths are appended, and which have no login."""
+    wish = f"an address such as {example}, without a name, a password or a query"
+    return accept(lambda text: is_web_address(text) and not set("@?#") & set(text), wish)
+
+
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
 Names = Annotated[frozenset[str], NoDecode, BeforeValidator(split_names)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(split_folders)]
@@ -101,20 +107,14 @@ Hosts = Annotated[frozenset[Host], NoDecode, BeforeValidator(split_names)]
 ChannelPlace = Annotated[
     str, match(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}", "a user group (S…), a channel (C… or G…) or a channel's #name")
 ]
-SearxngUrl = Annotated[  # a login would be logged
-    str,
-    match(
-        r"https?://[^\s/@]+(?:/[^\s?#]*)?",
-        "an address such as http://localhost:8888, without a name, a password or a query",
-    ),
-]
+SearxngUrl = Annotated[str, plain("http://localhost:8888")]  # a login would be logged
 Environment = Annotated[  # Langfuse silently drops any other
     str, match(r"(?!langfuse)[a-z0-9_-]{1,40}", "at most 40 of a-z, 0-9, - and _, and must not start with langfuse")
 ]
 SlackUrl = Annotated[str, server("https://slack.com/api/")]
 ServerUrl = Annotated[str, server("http://127.0.0.1:11434/v1")]
 AzureUrl = Annotated[str, server("https://my-resource.openai.azure.com")]
-LangfuseUrl = Annotated[str, server("https://cloud.langfuse.com")]
+LangfuseUrl = Annotated[str, plain("https://cloud.langfuse.com")]  # a login would be sent in place of the keys
 # this and the next ones, because Slack links nothing else
 PagesUrl = Annotated[str, address("https://wiki.example.com/")]
 CommitsUrl = Annotated[str, address("https://git.example.com/{repository}/commit/{commit}")]

@@ -74,8 +74,7 @@ def configure(
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
-    for name in ("langfuse", "opentelemetry.exporter"):  # for each failed request: `langfuse_failing` says it once
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)  # `langfuse_failing` says it once
     logging.captureWarnings(capture=True)
 
 

@@ -44,7 +44,6 @@ class Metrics:
         self.dead_letters = self._gauge("dead_letters", "Messages that Orion gave up.")
         self.queue_wait_seconds = self._spread("queue_wait_seconds", "Time from storing a question to its claim.")
         self.circuit_open = self._gauge("circuit_open", "1 while a service that kept failing is not called.", "service")
-        self.deliveries = self._count("deliveries", "Answers delivered, by how.", "how")
         says = "How long a Slack call had to wait for its turn under Slack's limits, by method."
         self.slack_waits = self._spread("slack_wait_seconds", says, "method", buckets=_WAITS)
         says = "Failed requests of a Slack call, by method and error name."

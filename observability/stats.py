@@ -35,12 +35,14 @@ VERIFIER_KEY = "orion:verifier"
 class TurnFigures:
     """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` says why it failed.
 
+    Without an outcome the turn was stopped, repeated or silent: only its tokens count.
+
     ``errors`` are the numbers of error-level violations per attempt, in order; ``failed_rules`` their rules, once per
     attempt. ``repaired`` is set if the text that counted had a fault. ``usage`` counts calls and tokens. ``tokens``
     are each model's: prompt, cached part of the prompt, completion.
     """
 
-    outcome: str  # ``unsourced`` for an answer without sources, such as a greeting
+    outcome: str = ""  # ``unsourced`` for an answer without sources, such as a greeting
     reason: str = ""
     errors: tuple[int, ...] = ()
     failed_rules: tuple[str, ...] = ()
@@ -242,6 +244,15 @@ class Stats:
 
 def increments(turn: TurnFigures) -> dict[str, int]:
     """Return the amount that a turn adds to each counter."""
+    counts = Counter({f"usage:{name}": turn.usage.get(name, 0) for name in _USED})
+    for model, tokens in turn.tokens.items():
+        counts.update({f"tokens_{kind}:{model}": n for kind, n in zip(("in", "cached", "out"), tokens, strict=True)})
+    if turn.outcome:
+        counts.update(_outcome_counts(turn))
+    return {name: amount for name, amount in counts.items() if amount}
+
+
+def _outcome_counts(turn: TurnFigures) -> Counter[str]:
     bucket = next((bound for bound in LATENCY_MS if turn.latency_ms <= bound), "more")
     counts: Counter[str] = Counter([f"outcome:{turn.outcome}", f"latency:{bucket}"])
     counts.update(f"rule:{rule}" for rule in turn.failed_rules)
@@ -255,10 +266,7 @@ def increments(turn: TurnFigures) -> dict[str, int]:
     for attempt, (before, after) in enumerate(pairwise(turn.errors), 2):
         counts[f"retried:{attempt}"] += 1
         counts[f"improved:{attempt}"] += before - after
-    for model, tokens in turn.tokens.items():
-        counts.update({f"tokens_{kind}:{model}": n for kind, n in zip(("in", "cached", "out"), tokens, strict=True)})
-    counts.update({f"usage:{name}": turn.usage.get(name, 0) for name in _USED})
-    return {name: amount for name, amount in counts.items() if amount}
+    return counts
 
 
 def _day(moment: datetime) -> str:

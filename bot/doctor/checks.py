@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
-from agent.json_data import string
+from agent.json_data import mapping, objects, string
 from agent.knowledge.types import KnowledgeAwayError
 from bot.channel_settings import ChannelFile
 from bot.documents.corpus import figures_of
@@ -32,7 +32,7 @@ from bot.slack.hand_off_place import find_fault
 from bot.slack.manifest import OPTIONAL_SCOPES, REQUIRED_SCOPES, SEARCH_SCOPE, UPDATE_APP
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.limits import Pausing
-from observability.loopback import is_loopback
+from observability.loopback import proxy_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,7 @@ class CheckLine(NamedTuple):
 NAMED: Final = 5  # at most this many faults are listed
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that accepts scores as its SDK 5 sends them
+_CERTIFICATE: Final = "Name the authority of its certificate in SSL_CERT_FILE. Orion works without Langfuse."
 _LANGFUSE: Final = "Check LANGFUSE_BASE_URL and the two keys. Orion works without Langfuse."
 
 
@@ -256,24 +257,32 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
     if missing := next((key for key, value in keys.items() if not value), None):
         return Problem(f"{missing} is not set: no traces are sent", "Set both keys, or neither.")
     # Use plain HTTP: the SDK takes a third of a second to import, and retries for longer than a person waits.
-    host, version = settings.langfuse_url, ""
+    host = settings.langfuse_url
     headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
     timeout = aiohttp.ClientTimeout(total=within_s)
     try:
         async with (
-            aiohttp.ClientSession(trust_env=not is_loopback(host), timeout=timeout, headers=headers) as session,
+            aiohttp.ClientSession(proxy=proxy_for(host), timeout=timeout, headers=headers) as session,
             session.get(f"{host}/api/public/projects", allow_redirects=False) as reply,
             session.get(f"{host}/api/public/health", allow_redirects=False) as health,
         ):
-            status = reply.status
-            with suppress(ValueError, LookupError, TypeError):  # it does not say
-                version = str((await health.json(content_type=None))["version"])
-    except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-        return Problem(f"{host} cannot be reached ({type(error).__name__})", _LANGFUSE)
-    if status >= HTTPStatus.MULTIPLE_CHOICES:  # the SDK follows no redirect either
-        return Problem(f"{host} answered {status}", _LANGFUSE)
+            status, projects = reply.status, objects(await _json_of(reply), "data")
+            version = string(await _json_of(health), "version")
+    except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+        remedy = _CERTIFICATE if isinstance(error, aiohttp.ClientSSLError) else _LANGFUSE
+        return Problem(f"{host} cannot be reached ({type(error).__name__})", remedy)
+    if status >= HTTPStatus.MULTIPLE_CHOICES or not projects:  # the SDK follows no redirect either
+        what = "does not answer as Langfuse does" if status == HTTPStatus.OK else f"answered {status}"
+        return Problem(f"{host} {what}", _LANGFUSE)
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
     if numbers and numbers < SCORES_SINCE:
         detail = f"{host} runs version {version}: it takes traces, but refuses scores"
         return Problem(detail, "Update Langfuse to 4.59 or newer for the pass rate, feedback and other scores.")
     return f"{host} accepts the keys" + (f" (version {version})" if version else "")
+
+
+async def _json_of(reply: aiohttp.ClientResponse) -> Mapping[str, Any]:
+    """Return a reply's JSON object; empty if it is another text."""
+    with suppress(ValueError):
+        return mapping(await reply.json(content_type=None))
+    return {}

@@ -340,7 +340,8 @@ class Worker:
 
     def _stop_turn(self, wish: Cancellation) -> None:
         for turn in list(self._running):
-            if (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
+            is_new = turn.lease.stopped != wish.reason  # this worker hears its own wish, too
+            if is_new and (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
                 log.info("turn_stopped", **log_fields(turn.claimed), reason=wish.reason)
                 turn.lease.stopped = wish.reason
                 turn.interrupt("stopped")

@@ -285,12 +285,13 @@ class Answering:
     ) -> OutboxEntry | Ending:
         claimed, services, stores = job.claimed, self.services, self.services.stores
         async with services.observers.turn(
-            question, job.turn_id, services.engine, waited_s=claimed.waited_s
+            question, job.turn_id, services.engine, waited_s=claimed.waited_s, outage=bool(job.failed_since)
         ) as observer:
-            observer.status, observer.stream = status, stream
+            observer.status, observer.stream, observer.lease = status, stream, job.lease
             outcome, after = await self._run_turn(job, question, state, observer)
             wait_s = retry_delay_s(job, outcome, services.timeouts) if isinstance(outcome, Failed) else None
             if isinstance(outcome, Failed) and wait_s is not None:
+                observer.record_interruption(outcome.reason)
                 await self._withdraw(job, status, stream)
                 return await give_back_with_status(stores.mailbox, job, status, outcome, wait_s)
             if isinstance(outcome, Silent):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from agent.tasks import background_tasks
 from agent.thread.conversation import Question
 from agent.turn.events import Done, ModelEnd, ModelStart, PlanMoved, Token, ToolEnd, ToolStart, TurnEvent, Verification
 from bot.delivery.stream import AnswerStream
+from bot.queue.claim import Lease
 from bot.settings import Settings
 from bot.stores.limits import TurnTokens
 from bot.stores.turn_records import Recorder, TurnRecords
@@ -54,12 +55,16 @@ class Observers:
 
     @asynccontextmanager
     async def turn(
-        self, question: Question, turn_id: str, engine: Engine, *, waited_s: float = 0.0
+        self, question: Question, turn_id: str, engine: Engine, *, waited_s: float = 0.0, outage: bool = False
     ) -> AsyncIterator["TurnObserver"]:
-        """Watch one turn, whose question waited ``waited_s`` in its mailbox. Its trace is closed however it ends."""
+        """Watch one turn, whose question waited ``waited_s`` in its mailbox, not for a worker after an ``outage``.
+
+        Its trace is closed however it ends.
+        """
         trace = await self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
-        self.metrics.queue_wait_seconds.observe(waited_s)
+        if not outage:
+            self.metrics.queue_wait_seconds.observe(waited_s)
         observer = TurnObserver(observers=self, question=question, turn_id=turn_id, engine=engine, trace=trace)
         observer.recorder.timings["queued"] = waited_s * 1000
         try:
@@ -67,7 +72,7 @@ class Observers:
         finally:
             self.metrics.turns_running.dec()
             if not observer.over:
-                trace.end(outcome="interrupted")
+                observer.record_interruption()
 
     def slack_event(self, fate: str) -> None:
         """Count an event by the kind of message that was stored, or by the reason for ignoring it."""
@@ -103,11 +108,12 @@ class TurnObserver:
     status: WorkingStatus | None = None
     stream: AnswerStream | None = None
     counter: TurnTokens | None = None
+    lease: Lease | None = None
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
     _is_meant: bool = False  # although it does not mention Orion
-    _reported: int = 0
+    _charged: int = 0
     _step: str = ""
     _tokens: dict[str, Usage] = field(default_factory=dict)
 
@@ -147,12 +153,27 @@ class TurnObserver:
         end_trace(self.trace, outcome)
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
         if isinstance(outcome, Silent):
+            self._count_figures(TurnFigures(**self._spent))
             return
         metrics.turns.labels(name).inc()
         metrics.turn_seconds.labels(name).observe(seconds)
-        metrics.deliveries.labels("answer").inc()
+        self._count_figures(self._figures(outcome, seconds))
+
+    def record_interruption(self, reason: str = "") -> None:
+        """End the trace of a turn that people stopped or that is tried again, and count its tokens."""
+        self.over = True
+        self.trace.end(outcome="interrupted", reason=reason or (self.lease and self.lease.stopped) or "")
+        self._count_figures(TurnFigures(**self._spent))
+
+    def _count_figures(self, figures: TurnFigures) -> None:
         team = self.question.thread.team if self.observers.per_team else ""
-        self.observers.stats.count(increments(self._figures(outcome, seconds)), team=team)
+        self.observers.stats.count(increments(figures), team=team)
+
+    @property
+    def _spent(self) -> dict[str, Any]:
+        """The figures of a turn that are about its tokens."""
+        tokens = {name: (n.prompt_tokens, n.cached_tokens, n.completion_tokens) for name, n in self._tokens.items()}
+        return {"tokens": tokens, "usage": self.recorder.usage or asdict(sum(self._tokens.values(), Usage()))}
 
     def _elapsed_s(self) -> float:
         """Return seconds since the turn began. Its total so far includes the wait in the mailbox."""
@@ -176,8 +197,7 @@ class TurnObserver:
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
             repaired=any(repair.is_fault for repair in outcome.answer.repairs),
             latency_ms=seconds * 1000,
-            tokens={name: (n.prompt_tokens, n.cached_tokens, n.completion_tokens) for name, n in self._tokens.items()},
-            usage=self.recorder.usage,
+            **self._spent,
         )
 
     def _count(self, event: TurnEvent) -> None:
@@ -186,15 +206,14 @@ class TurnObserver:
             case ModelEnd(phase=phase, usage=usage, error=error, call=call):
                 metrics.model_seconds.labels(phase).observe(seconds)
                 metrics.model_calls.labels(phase, error).inc()
-                metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
-                metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
-                self._add_tokens(usage, call, usage.tokens)
+                self._add_call(phase, usage, call)
+                self._charge(usage.tokens)
             case ToolEnd(result=result):
                 # The name comes from the model: an unknown one must not become a label.
                 tool = result.tool if result.tool in self.engine.tool_names else "unknown"
                 metrics.tool_seconds.labels(tool).observe(seconds)
                 metrics.tool_calls.labels(tool, str(result.ok).lower()).inc()
-                self._add_tokens(result.usage, result.call)
+                self._add_call(tool, result.usage, result.call)
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:
                     metrics.attempts.observe(attempt)
@@ -203,16 +222,22 @@ class TurnObserver:
                 for repair in filter(attrgetter("is_fault"), verdict.repairs):
                     metrics.repairs.labels(repair.kind).inc(repair.count)
             case Done(usage=usage):  # includes usage without an event, because a tool may have called the model too
-                self._add_tokens(usage, None, usage.tokens - self._reported)
+                self._charge(usage.tokens - self._charged)
             case _:
                 pass
 
-    def _add_tokens(self, usage: Usage, call: ModelCall | None, tokens: int = 0) -> None:
-        """Add a call to the tokens of its model, and ``tokens`` to those of the turn."""
-        if call is not None:
-            name = call.model or self.engine.model.name
-            self._tokens[name] = self._tokens.get(name, Usage()) + usage
-        self._reported += tokens
+    def _add_call(self, phase: str, usage: Usage, call: ModelCall | None) -> None:
+        """Add the tokens of a model call, if there was one, to those of its phase and of its model."""
+        if call is None:
+            return
+        tokens, name = self.observers.metrics.model_tokens, call.model or self.engine.model.name
+        tokens.labels(phase, "in").inc(usage.prompt_tokens)
+        tokens.labels(phase, "out").inc(usage.completion_tokens)
+        self._tokens[name] = self._tokens.get(name, Usage()) + usage
+
+    def _charge(self, tokens: int) -> None:
+        """Count tokens towards the limits of the day."""
+        self._charged += tokens
         if self.counter and tokens:
             self.counter.add(tokens)
 

@@ -4,9 +4,9 @@ Requests use the host's certificates and proxies, and one log line says when the
 """
 
 import atexit
+import logging
 import re
 import ssl
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 
 from observability.langfuse.connection import Connection
 from observability.loopback import client_options, is_loopback
@@ -36,10 +36,7 @@ API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 _SPANS: Final = "/api/public/otel/v1/traces"
 _SCORES: Final = "/api/public/scores"
 _REJECTED: Final = re.compile(r'"rejected"\s*:\s*([1-9]\d*)')
-_REMEDIES: Final = {
-    "scores": "Scores need Langfuse 4.59 or newer; `orion doctor` reads its version.",
-    "traces": "Answers are not affected; `orion doctor` checks the keys.",
-}
+_REMEDY: Final = "Answers are not affected; `orion doctor` checks the address, the keys and the server's version."
 
 
 @dataclass(slots=True)
@@ -66,8 +63,7 @@ class _WatchedSend:
 
     def _record(self, fault: str) -> None:
         if fault and not self._is_failing:
-            remedy = _REMEDIES[self.data]
-            log.warning("langfuse_failing", data=self.data, reason=fault, host=self.host, remedy=remedy)
+            log.warning("langfuse_failing", data=self.data, reason=fault, host=self.host, remedy=_REMEDY)
         if self._is_failing and not fault:
             log.info("langfuse_recovered", data=self.data, host=self.host)
         self._is_failing = bool(fault)
@@ -90,11 +86,10 @@ def span_exporter(connection: Connection) -> OTLPSpanExporter:
     session.trust_env = not is_loopback(connection.host)  # a proxy would take "localhost" for its own machine
     # The library has its own bundle. Without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()
-    basic = b64encode(f"{connection.public_key}:{connection.secret_key}".encode()).decode()
+    session.auth = (connection.public_key, connection.secret_key)  # a header would lose to an entry in ~/.netrc
     return OTLPSpanExporter(
         endpoint=f"{connection.host}{_SPANS}",
         headers={
-            "Authorization": f"Basic {basic}",
             "x-langfuse-public-key": connection.public_key,
             "x-langfuse-ingestion-version": "4",
         },
@@ -122,9 +117,11 @@ class Client(Langfuse):
 
     def __init__(self, connection: Connection, redact: Callable[[Any], Any]) -> None:
         """``redact`` is applied to each input, output and metadata before it is sent."""
+        self.redact = redact
         self._ids = _TurnIds()
+        self._sampler = TraceIdRatioBased(connection.sample_rate)
         self._provider = TracerProvider(
-            sampler=TraceIdRatioBased(connection.sample_rate),
+            sampler=self._sampler,
             resource=Resource.create({"service.name": "orion"}),
             id_generator=self._ids,
             shutdown_on_exit=False,
@@ -147,6 +144,10 @@ class Client(Langfuse):
             span_exporter=span_exporter(connection),
             httpx_client=self._http,
         )
+        if (
+            not connection.debug
+        ):  # for each failed request: `langfuse_failing` says it once. The import shows them again.
+            logging.getLogger("langfuse").setLevel(logging.CRITICAL)
         if self._resources is not None:
             atexit.unregister(self._resources.shutdown)  # it blocks for half a minute if the host hangs
             # The SDK would hand this client, closed or not, to each later one with the same key.
@@ -161,6 +162,11 @@ class Client(Langfuse):
                 yield
             finally:
                 self._ids.root_of = ""
+
+    def is_sampled(self, trace_id: str) -> bool:
+        """Return True if the observations of this trace are sent."""
+        decision = self._sampler.should_sample(None, int(trace_id, 16), "").decision
+        return decision is Decision.RECORD_AND_SAMPLE
 
     def close(self) -> None:
         """Send the remaining data. Blocks while the SDK retries, for up to half a minute."""

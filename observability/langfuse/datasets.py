@@ -34,8 +34,9 @@ async def send_correction(tracer: Tracer, turn_id: str, question: str, answer: s
 def _send_correction(tracer: Tracer, client: Any, trace_id: str, question: str, answer: str) -> None:
     from observability.langfuse.client import API_ERRORS  # noqa: PLC0415 (a third of a second and 25 MB)
 
+    traced = trace_id if client.is_sampled(trace_id) else None
     try:
-        if not answer and (queue := tracer.connection.annotation_queue):
+        if traced and not answer and (queue := tracer.connection.annotation_queue):
             item = {"object_id": trace_id, "object_type": "TRACE"}
             client.api.annotation_queues.create_queue_item(queue, **item)
         if not tracer.send_content:  # without texts there is nothing to correct or ask again
@@ -47,7 +48,7 @@ def _send_correction(tracer: Tracer, client: Any, trace_id: str, question: str, 
         client.create_dataset(name=CORRECTIONS)
         client.create_dataset_item(
             dataset_name=CORRECTIONS, id=f"{CORRECTIONS}:{trace_id}", input=tracer.text(question),
-            expected_output=right, metadata={"kind": "corrected" if right else "disliked"}, source_trace_id=trace_id,
+            expected_output=right, metadata={"kind": "corrected" if right else "disliked"}, source_trace_id=traced,
         )  # fmt: skip
     except API_ERRORS as error:
         log.warning("correction_not_sent", error_type=type(error).__name__, reason=str(error)[:200])

@@ -25,7 +25,7 @@ log = structlog.get_logger()
 P = ParamSpec("P")
 NAME: Final = "turn"  # name of a trace and of its root, used by charts
 MAX_TEXT: Final = 50_000  # maximum characters of a text to send: more than a person reads in a trace
-MAX_ID: Final = 200  # maximum characters of a session in Langfuse, which allows only ASCII
+MAX_ID: Final = 200  # maximum characters of a session or a name in Langfuse
 SHUTDOWN_TIMEOUT_S: Final = 3.0
 # Langfuse's type of a tool, if it has a more specific one than `tool`.
 KINDS: Final = {
@@ -162,7 +162,8 @@ class TurnTrace:
     @log_exceptions
     def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
         """Start a tool call."""
-        self._start(("tool", call_id), tool, KINDS.get(tool, "tool"), input=self._evidence(dict(arguments)))
+        name = self.client.redact(tool)[:MAX_ID]  # a model may make it up
+        self._start(("tool", call_id), name, KINDS.get(tool, "tool"), input=self._evidence(dict(arguments)))
         self._may_store = self._may_store and tool not in NOT_STORED
 
     @log_exceptions
@@ -269,7 +270,8 @@ def content_of(value: Any, *, send: bool) -> Any:
     """Return a text or arguments as they may be sent: truncated, or only their length."""
     if not send:
         return {"length": len(value if isinstance(value, str) else str(value))}
-    return f"{value[:MAX_TEXT]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
+    # Redaction follows, and might not recognize half a secret.
+    return f"{value[:MAX_TEXT].rsplit(None, 1)[0]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
 
 
 def hash_id(text: str) -> str:

@@ -93,12 +93,13 @@ class McpConnection:
             self._wanted.clear()
             self._link = ServerLink(self.server)
             error = await error_of(self._connect)
-            if error and not self._link.trouble:
+            if not self._link.trouble:
                 late = isinstance(error, TimeoutError)
-                reason = f"no answer within {self._waits.start:g} s" if late else str(error) or type(error).__name__
-                self._link.note(reason)
+                reason = f"no answer within {self._waits.start:g} s" if late else str(error or "the connection ended")
+                self._link.note(reason or type(error).__name__)
+            if self._link.trouble != self._last_trouble:
+                log.warning("mcp_server_away", server=self.server.name, reason=self._link.trouble)
             self._last_trouble = self._link.trouble
-            log.warning("mcp_server_away", server=self.server.name, reason=self.trouble)
             self.tried.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause):

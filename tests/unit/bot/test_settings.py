@@ -70,7 +70,9 @@ def test_the_dotenv_file_is_read(tmp_path: Path) -> None:
         ("ORION_LINK_HOSTS", "*.example.com", "ORION_LINK_HOSTS must be hosts such as"),
         ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
         ("SLACK_API_URL", "https://slack.test/api/#hunter22", "SLACK_API_URL must be a web address such as"),
-        ("LANGFUSE_BASE_URL", "https://x.test/#hunter22", "LANGFUSE_BASE_URL must be a web address such as"),
+        ("LANGFUSE_BASE_URL", "https://x.test/#hunter22", "LANGFUSE_BASE_URL must be an address such as"),
+        ("LANGFUSE_BASE_URL", "https://me:hunter22@x.test", "LANGFUSE_BASE_URL must be an address such as"),
+        ("LANGFUSE_BASE_URL", "https://x.test:99999", "LANGFUSE_BASE_URL must be an address such as"),
         ("ORION_SEARXNG_URL", "hello", "ORION_SEARXNG_URL must be an address such as"),
     ],
 )

@@ -175,7 +175,6 @@ async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         assert figures["orion_slack_events_total", "not_addressed"] == 1
         assert figures["orion_slack_errors_total", "internal_error,chat.postMessage"] == 1
         assert figures["orion_queue_wait_seconds_count", ""] == 1
-        assert figures["orion_deliveries_total", "answer"] == 1
         # After an error that may hide a post the question is looked at again: that message rests.
         assert (figures["orion_queue_messages", ""], figures["orion_dead_letters", ""]) == (1, 0)
 

@@ -24,6 +24,7 @@ from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from bot.slack.manifest import BOT_SCOPES
 from bot.stores.limits import Pausing
+from tests.support.http_server import answering, behind_tls, own_certificate
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import GARBAGE, RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import settings_in, text_pages
@@ -278,6 +279,19 @@ async def test_langfuse_that_cannot_take_scores_is_reported(
     assert turned_off.ok
 
 
+async def test_a_server_that_is_not_langfuse_or_not_trusted_is_reported(tmp_path: Path) -> None:
+    keys = {"langfuse_public_key": "pk", "langfuse_secret_key": SecretStr("sk")}
+    with (
+        answering(lambda *_: (200, b"<html>Sign in</html>")) as port,
+        behind_tls(own_certificate(tmp_path), []) as untrusted,
+    ):
+        addresses = (f"http://127.0.0.1:{port}", untrusted)
+        settings = [settings_in(tmp_path, "", langfuse_base_url=address, **keys) for address in addresses]
+        page, stranger = [(await checks(one))["Langfuse"] for one in settings]
+    assert (page.ok, page.detail) == (False, f"{addresses[0]} does not answer as Langfuse does")
+    assert (stranger.ok, "Certificate" in stranger.detail, "SSL_CERT_FILE" in stranger.remedy) == (False, True, True)
+
+
 async def test_passwords_and_tokens_of_addresses_are_not_shown(tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path,
@@ -287,9 +301,6 @@ async def test_passwords_and_tokens_of_addresses_are_not_shown(tmp_path: Path) -
         searxng_url="http://me:hunter22@127.0.0.1:9",
         web_docs=frozenset({"http://127.0.0.1:9/docs?token=hunter22", "https://me:hunter22@127.0.0.1:9/"}),
         git_docs=frozenset({"me:hunter22@127.0.0.1:a.git"}),
-        langfuse_public_key="pk",
-        langfuse_secret_key=SecretStr("sk"),
-        langfuse_base_url="http://me:hunter22@127.0.0.1:9",
     )
     found = await examine(settings, faults={"ORION_DOCS_URL": "is wrong, not 'ftp://me:hunter22@host'"}, within_s=2)
     assert "127.0.0.1:9" in str(found)

@@ -239,15 +239,17 @@ async def test_stop_ends_the_running_turn_and_the_thread_continues(mailbox: Mail
     stage = waiting_stage()
     await enqueue(mailbox, "long", "next")
     async with working(mailbox, stage) as worker:
-        await wait_until(lambda: stage.started == ["long"], "the turn runs")
+        await wait_until(lambda: worker.listening.is_set() and stage.started == ["long"], "the turn runs")
         cancel = worker.cancel if where == "here" else mailbox.cancel
         running, following = [one.id for one in await mailbox.list_messages(THREAD)]
         await cancel(Cancellation(thread=THREAD, reason="deleted", message_id=following))
         assert worker.in_flight == 1, "it means one message only"
-        await cancel(Cancellation(thread=THREAD, reason="stop", message_id=running))
-        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on")
-        stage.go.set()
-        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+        with capture_logs() as logs:
+            await cancel(Cancellation(thread=THREAD, reason="stop", message_id=running))
+            await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on")
+            stage.go.set()
+            await wait_until(lambda: empty(mailbox), "the mailbox is empty")
+    assert [line["reason"] for line in logs if line["event"] == "turn_stopped"] == ["stop"]
     assert stage.ended == ["next"]
     assert [lease.stopped for lease in stage.leases] == ["stop", None]
 

@@ -12,11 +12,13 @@ from agent.actions import Action, NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import ModelCall, Usage
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import decision_message
-from agent.outcome import Answered
+from agent.outcome import SILENT, Answered
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import Question, ThreadKey, Viewers
-from agent.turn.events import ModelEnd, ModelStart, ToolStart, Verification
+from agent.tools.tool import ToolResult
+from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, Verification
 from bot.documents.open import corpus_of
+from bot.queue.claim import Lease
 from bot.turn.engine import open_engine
 from bot.turn.job import visible_record
 from bot.turn.observer import open_observers
@@ -41,6 +43,7 @@ async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path:
             open_observers(settings, redis_client) as all_,
             all_.turn(QUESTION, "0" * 31 + "7", engine) as listen,
         ):
+            listen.lease = Lease(until=0.0, stopped="stopped")
             listen(ModelStart(phase="write", model="m", attempt=1))
             listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, call=CALL))
             repairs = (Repair(kind="bold"), Repair(kind="html"))
@@ -53,17 +56,42 @@ async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path:
         assert [line for line in page.splitlines() if line.startswith("orion_repairs_total")] == [
             'orion_repairs_total{kind="html"} 1.0'
         ]
+        root = next(span for span in receiver.spans if span.name == "turn")
+        assert (root["metadata.outcome"], root["metadata.reason"]) == ("interrupted", "stopped")
         guardrail = next(span for span in receiver.spans if span.name == "verify")
         assert guardrail["metadata.repairs"] == {"html": 1}
 
 
-async def test_the_total_includes_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
+async def test_every_turn_counts_its_tokens_however_it_ends(tmp_path: Path, redis_client: Redis) -> None:
+    settings, end = settings_in(tmp_path, ""), ModelEnd(phase="write", output="", usage=SPENT, call=CALL)
+    generated = ToolResult(tool="a_tool", usage=SPENT, call=replace(CALL, model="other"))
+    async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
+        async with all_.turn(QUESTION, "t1", engine) as listen:  # stopped, or given back to the queue
+            listen(end)
+            listen(ToolEnd(result=generated))
+        async with all_.turn(QUESTION, "t2", engine) as listen:
+            listen(end)
+            listen(Done(outcome="no_reply", usage=SPENT))
+            listen.record_end(SILENT)
+        stats, page = await all_.stats.read(1), all_.metrics.render()[0].decode()
+    assert (stats.turns, stats.models()) == (0, {"m": (14, 0, 6), "other": (7, 0, 3)})
+    assert (stats["usage:prompt_tokens"], stats["usage:model_calls"]) == (21, 3)
+    assert 'orion_model_tokens_total{direction="in",phase="write"} 14.0' in page
+    assert 'orion_model_tokens_total{direction="in",phase="unknown"} 7.0' in page
+
+
+@pytest.mark.parametrize("outage", [False, True])
+async def test_the_total_includes_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis, *, outage: bool) -> None:
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
         outcome = Answered(answer=own_message("Hello."))
-        async with all_.turn(QUESTION, "t1", engine, waited_s=3.0) as listen, listen.during_delivery(outcome):
+        async with (
+            all_.turn(QUESTION, "t1", engine, waited_s=3.0, outage=outage) as listen,
+            listen.during_delivery(outcome),
+        ):
             pass
-        record = await all_.records.load("t1")
+        record, page = await all_.records.load("t1"), all_.metrics.render()[0].decode()
+    assert f"orion_queue_wait_seconds_sum {0.0 if outage else 3.0}" in page, "only a wait for a worker counts"
     assert record is not None
     assert record["timings_ms"]["total"] >= record["timings_ms"]["queued"] == 3_000.0
 

@@ -1,9 +1,11 @@
 """Delivery to Langfuse through its SDK: what is retried, logged once, masked and sampled, and which TLS is trusted."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -16,6 +18,7 @@ from bot.turn.observer import open_tracer
 from observability.langfuse.client import span_exporter
 from observability.langfuse.connection import Connection
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
+from observability.langfuse.datasets import send_correction
 from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, trace_id_of
 from observability.redaction import known_secrets
 from tests.support.http_server import behind_tls, own_certificate
@@ -43,7 +46,10 @@ def report_lines(logs: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
         (lambda receiver: setattr(receiver, "reject_scores", 1), "rejected_1"),
     ],
 )
-async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver], None], reason: str) -> None:
+async def test_refused_scores_are_logged_once(
+    fault: Callable[[LangfuseReceiver], None], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("langfuse").setLevel(logging.WARNING)  # as the SDK does when it is imported
     async with LangfuseReceiver() as receiver:
         fault(receiver)
         with capture_logs() as logs:
@@ -59,6 +65,7 @@ async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver]
     assert [entry for entry in report_lines(logs) if entry[0] == "langfuse_failing"] == [
         ("langfuse_failing", "scores", reason)
     ]
+    assert [record for record in caplog.records if record.name == "langfuse"] == []
 
 
 async def test_another_page_is_not_mistaken_for_langfuse() -> None:
@@ -98,15 +105,15 @@ async def test_secrets_are_masked_wherever_they_are() -> None:
             output={"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": SECRET}}]},
             call=Generation(model="m", messages=[message], tools=[tool]),
         )
-        trace.tool_start("1", tool="git_log", arguments={"clientSecret": "abc"})
-        trace.tool_end("1", ok=False, content="", error=SECRET)
+        trace.tool_start("1", tool=SECRET, arguments={"clientSecret": "abc"})
+        trace.tool_end("1", ok=False, content="", error=f"{'word ' * 9_998}{SECRET}")
         issue = {"rule": "no_secrets", "severity": "error", "words": SECRET, "detail": f"It shows {KNOWN}."}
         trace.attempt(TracedAttempt(number=1, draft=SECRET, text=KNOWN, passed=False, issues=[issue]))
         trace.end(outcome="answered", answer=SECRET)
         await tracer.feedback("t", user="U1", good=False, reasons=["wrong"], comment=f"it shows {SECRET}, {KNOWN}")
     (comment,) = (score["comment"] for score in receiver.scores if score["name"] == "user_feedback")
     assert comment == "wrong: it shows [redacted], [redacted]"
-    for secret in (SECRET, KNOWN, '"abc"'):
+    for secret in (SECRET[:10], KNOWN, '"abc"'):
         assert secret.encode() not in receiver.raw
 
 
@@ -128,13 +135,17 @@ async def test_a_repeated_turn_replaces_its_root_and_keeps_its_parts() -> None:
     assert len({score["id"] for score in receiver.scores if score["name"] == "turn_outcome"}) == 1
 
 
-async def test_sampling_keeps_whole_turns_with_their_scores() -> None:
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, sample_rate=0.5) as tracer:
+async def test_sampling_keeps_whole_turns_with_their_scores_and_reviews() -> None:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, sample_rate=0.5, queue="queue-1") as tracer:
         for number in range(40):
             await one_turn(tracer, f"turn-{number}")
+            await send_correction(tracer, f"turn-{number}", "q")
+        await wait_until(lambda: len(receiver.items) == 40, "each question can be asked again")
     sampled = {span.trace_id for span in receiver.spans}
     assert 5 < len(sampled) < 35
     assert {score["traceId"] for score in receiver.scores} == sampled
+    assert {item["objectId"] for item in receiver.queued} == sampled
+    assert {item["sourceTraceId"] for item in receiver.items} == {None, *sampled}
 
 
 @pytest.mark.parametrize("connection", [Connection(public_key="pk", secret_key="sk", enabled=False), Connection()])
@@ -158,6 +169,16 @@ async def test_variables_of_the_sdk_are_honoured(monkeypatch: pytest.MonkeyPatch
         await tracer.aclose()
     (root,) = receiver.spans
     assert root.attributes["langfuse.release"] == "r7"
+
+
+async def test_a_password_file_does_not_replace_the_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".netrc").write_text("default login someone password else\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("observability.langfuse.client.is_loopback", lambda _: False)
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        await one_turn(tracer)
+    assert {headers["Authorization"] for headers in receiver.headers} == {aiohttp.encode_basic_auth("pk", "sk")}
 
 
 async def test_half_an_emoji_and_a_very_large_number_are_sent() -> None:

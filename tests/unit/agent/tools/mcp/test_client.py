@@ -121,7 +121,10 @@ async def test_a_server_over_http_hangs_stops_and_recovers() -> None:
             async with asyncio.TaskGroup() as group:
                 running = [group.create_task(call(one, "shop_stock", item="tea")) for one in several]
             assert all(task.result().ok for task in running)
-        assert not (await _away(url)).ok
+        with structlog.testing.capture_logs() as logs:
+            assert not (await _away(url)).ok
+        reasons = [line["reason"] for line in logs if line["event"] == "mcp_server_away"]
+        assert len(reasons) == len(set(reasons)) > 0, "a reason is logged once, not at each try"
     async with over_http(port) as again:
         assert again == url
 
