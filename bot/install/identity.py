@@ -81,10 +81,17 @@ def _new_name(old: str, target: str, team: str) -> str:
 
 
 async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
-    """Rename keys. Skip a key that has expired, whose new name is taken, or that we may not see."""
+    """Rename keys. Skip a key that has expired, whose new name is taken, or that we may not see.
+
+    A mailbox whose new name is taken has later messages of the same thread.
+    """
     for old, new in moves.items():
         try:
-            if not isinstance(redis, Cluster):
+            if ":mb:" in new and await redis.exists(new):
+                entries: Any = await redis.lrange(old, 0, -1)
+                await redis.rpush(new, *entries)
+                await redis.delete(old)
+            elif not isinstance(redis, Cluster):
                 await redis.renamenx(old, new)
             elif (value := await redis.dump(old)) is not None:  # its nodes cannot rename a key across slots
                 await redis.restore(new, max(0, await redis.pttl(old)), value)
@@ -102,8 +109,7 @@ async def _move_shared(redis: Redis, target: str, team: str) -> None:
     if own := {place: score for place, score in places if not team or team_of(place) == team}:
         await redis.zadd(f"{target}:served", own, nx=True)
         await redis.zrem(f"{source}:served", *own)
-    shards = shards_of(redis)
-    for shard in ["0"] if shards == 1 else [f"{number}/{shards}" for number in range(shards)]:
+    for shard in _old_shards(redis):
         old, new = f"{{{source}:{shard}}}:dead", f"{target}:{{{shard}}}:dead"
         letters: Any = await redis.xrange(old)
         for entry_id, fields in letters:
@@ -111,6 +117,19 @@ async def _move_shared(redis: Redis, target: str, team: str) -> None:
                 await redis.xadd(new, fields)
                 await redis.expire(new, DEAD_TTL_S)
                 await redis.xdel(old, entry_id)
+
+
+def _old_shards(redis: Redis) -> list[str]:
+    shards = shards_of(redis)
+    return ["0"] if shards == 1 else [f"{number}/{shards}" for number in range(shards)]
+
+
+async def _has_old_work(redis: Redis) -> bool:
+    """Return whether messages wait under older names, as after an upgrade that was undone and then repeated."""
+    with suppress(NoPermissionError):
+        tags = (f"{{{DEFAULT_PREFIX}:{shard}}}" for shard in _old_shards(redis))
+        return any([await redis.exists(f"{tag}:teams", f"{tag}:lease") for tag in tags])
+    return False
 
 
 async def _make_ready(redis: Redis, target: str, mailboxes: Mapping[str, str]) -> None:
@@ -175,7 +194,7 @@ async def list_orions(redis: Redis) -> list[Identity]:
 async def join_redis(redis: Redis, identity: Identity) -> None:
     """Add this Orion to the list, take over keys of an older version, log other Orions. Raises ``RedisError``."""
     known = {one.prefix: one.name for one in await list_orions(redis)}
-    if identity.prefix not in known:
+    if identity.prefix not in known or await _has_old_work(redis):
         await _take_over(redis, identity.prefix, identity.team)
     written: Any = redis.hset(ORIONS_KEY, identity.prefix, json.dumps(asdict(identity)))
     await written

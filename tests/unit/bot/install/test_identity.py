@@ -62,10 +62,34 @@ async def test_each_team_takes_over_its_own_old_keys_once(redis_client: Redis) -
         ids = [f"evt:{orion.team}:{thread}" for thread in own]
         assert not await Mailbox(redis_client, prefix=orion.prefix).enqueue("x:y:z", "again", event_ids=ids)
     assert await redis_client.get(f"{A.prefix}:turn:0a") == "{}"
-    # What appears under an old name later is not looked for again.
+    # Without waiting messages, other keys that appear under an old name later are not looked for again.
     await redis_client.set("orion:paused", "1", ex=60)
     await join_redis(redis_client, A)
     assert await redis_client.get("orion:paused") == "1"
+
+
+@pytest.mark.parametrize("working", [False, True])
+async def test_questions_of_an_undone_upgrade_are_taken_over_behind_those_that_wait(
+    redis_client: Redis,
+    working: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    await join_redis(redis_client, A)
+    mailbox, thread = Mailbox(redis_client, prefix=A.prefix), "T0A:C1:1.000001"
+    await mailbox.enqueue(thread, "before", event_ids=["a"])
+    older = Mailbox(redis_client)
+    await older.enqueue(thread, "meanwhile", event_ids=["b"])
+    if working:
+        await older.claim("an old worker that was killed", 1)
+    for key in map(str, await redis_client.keys("orion:{0}:*")):
+        await redis_client.rename(key, key.replace("orion:{0}", "{orion:0}"))
+    await join_redis(redis_client, A)
+    for body in ("before", "meanwhile"):
+        (claimed,) = await mailbox.claim("w", 9)
+        assert claimed.body == body
+        await mailbox.finish(claimed, "ok")
+    assert not await redis_client.keys("{orion:0}:mb:*")
+    await mailbox.aclose()
+    await older.aclose()
 
 
 async def test_keys_of_an_older_version_that_the_user_may_not_read_do_not_prevent_a_start(
