@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from agent.knowledge.readers.document import BLOCKS, HEADING_ATTRIBUTES, ReadDocument, one_line
+from agent.knowledge.readers.document import BLOCKS, HEADING_ATTRIBUTES, Form, ReadDocument, one_line
+from agent.knowledge.readers.markup import headings_in
 from agent.knowledge.types import PATH
 from agent.texts.catalogue import truncate
 
@@ -77,15 +78,30 @@ def chunk_document(document: ReadDocument) -> tuple[Chunk, ...]:
         )
         for part in document.parts
         for lines in [part.text.split("\n")]
-        for section in (_sections(part.text) if document.form == "markdown" else [_paragraphs(lines)])
+        for section in (
+            _sections(part.text) if document.form == "markdown" else _text_sections(part.text, document.form)
+        )
         for pieces in _fill(section, lines)
     )
 
 
-def _paragraphs(lines: Sequence[str]) -> _Section:
-    runs = groupby(range(len(lines)), key=lambda number: bool(lines[number].strip()))
+def _text_sections(text: str, form: Form) -> Iterator[_Section]:
+    lines = text.split("\n")
+    headings = [*headings_in(text, form)]
+    starts = [*(heading.line for heading in headings), len(lines)]
+    yield _Section((), "", _paragraphs(lines, 0, starts[0]))
+    trail: dict[int, str] = {}
+    for heading, end in zip(headings, starts[1:], strict=True):
+        trail = {depth: title for depth, title in trail.items() if depth < heading.depth}
+        trail[heading.depth] = heading.title
+        own = (heading.line, heading.end, "heading_open")
+        yield _Section(tuple(trail.values()), "", [own, *_paragraphs(lines, heading.end, end)])
+
+
+def _paragraphs(lines: Sequence[str], begin: int, end: int) -> list[tuple[int, int, str]]:
+    runs = groupby(range(begin, end), key=lambda number: bool(lines[number].strip()))
     paragraphs = [list(numbers) for is_text, numbers in runs if is_text]
-    return _Section((), "", [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in paragraphs])
+    return [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in paragraphs]
 
 
 def _sections(text: str) -> Iterator[_Section]:

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from agent.knowledge.types import ReadError
 
-Form = Literal["markdown", "text"]
+Form = Literal["markdown", "text", "asciidoc", "org", "rst"]
 Piece = TypeVar("Piece")
 
 MAX_CHARS: Final = 2_000_000  # maximum length of a document's text, some 1,000 pages
@@ -49,7 +49,9 @@ _CONTROL: Final = dict.fromkeys([*range(9), *range(11, 32), 127, 0xAD, 0x2060, 0
 _SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ", strict=True))
 _SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
 _NOTE_MARK: Final = re.compile(r"(?<=[^\W\d_]{4})(?=[⁰¹²³⁴-⁹])")  # and not in km², H₂O
-_INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
+_INLINE_MARKUP: Final = re.compile(  # an escaped sign, the signs of emphasis and code, a link
+    r"\\([!-/:-@\[-`{-~])|[*`]+|(?<![^\W_])_+|_+(?![^\W_])|\[([^\]]*)\]\([^)]*\)"
+)
 BLOCKS: Final = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
 _PADDING: Final = re.compile(r"(?<=\S)[ \t]{3,}(?=\|)|(?<=(?<!\\)\|)[ \t]{3,}")  # around the borders of cells
 HEADING_ATTRIBUTES: Final = re.compile(r"\s*\{:?[ ]*(?:#(?P<id>[\w-]+)|\.)[^{}\n]*\}$")  # ``## Leave {#time-off}``
@@ -157,7 +159,7 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return text on one line as a page shows it, without inline markup and HTML entities."""
-    return " ".join(unescape(_INLINE_MARKUP.sub(lambda m: m[1] or "", text)).split())
+    return " ".join(unescape(_INLINE_MARKUP.sub(lambda m: m[1] or m[2] or "", text)).split())
 
 
 def table_row(cells: Iterable[str]) -> str:

@@ -83,8 +83,10 @@ FORMATS: Final = (
     Format(name="CSV", suffixes=(".csv", ".tsv"), reader="spreadsheet:read_csv", types=("text/csv",)),
     Format(name="Jupyter notebook", suffixes=(".ipynb",), reader="markdown:read_notebook"),
     Format(name="PDF", suffixes=(".pdf",), reader="pdf:read_pdf", form="text", packed=True, types=("application/pdf",)),
-    Format(name="reStructuredText", suffixes=(".rst",), reader="text:read_rst", form="text"),
-    Format(name="plain text", suffixes=(".txt", ".text", ".adoc", ".org", ".log", ".tex", ".vtt", ".srt"), form="text",
+    Format(name="reStructuredText", suffixes=(".rst",), reader="markup:read_rst", form="rst"),
+    Format(name="AsciiDoc", suffixes=(".adoc", ".asciidoc"), reader="markup:read_asciidoc", form="asciidoc"),
+    Format(name="Org", suffixes=(".org",), reader="markup:read_org", form="org"),
+    Format(name="plain text", suffixes=(".txt", ".text", ".log", ".tex", ".vtt", ".srt"), form="text",
            types=("text/plain",)),
     Format(name="program", form="text", name_is_title=True, suffixes=(
         ".py", ".pyi", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".go", ".java", ".kt", ".rb", ".rs", ".c", ".h", ".cc",

@@ -1,4 +1,4 @@
-"""Readers of text: encodings, reStructuredText, programs, and the code and links of Markdown."""
+"""Readers of text: encodings, programs, and the code and links of Markdown."""
 
 import codecs
 import re
@@ -8,14 +8,9 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urljoin
 
-from agent.knowledge.readers.document import Content, ReadDocument, ReadLimits, clean, one_line, raise_or_lower, whole
+from agent.knowledge.readers.document import Content, ReadDocument, ReadLimits, clean, raise_or_lower, whole
 from agent.knowledge.types import ReadError
 
-_RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
-_TEXT_TITLE: Final = re.compile(
-    r"\A\s*(?:(?://|:|#\+(?!title:))[^\n]*\n\s*)*(?:=|#\+title:)[ \t]+(?P<text>[^\n=]+)", re.IGNORECASE
-)
-_TITLE_WITHIN: Final = 4_000
 _BOMS: Final = (
     *((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
@@ -41,17 +36,8 @@ _TAG: Final = re.compile(r"<[^>]*>")
 
 
 def read_text(data: bytes, _: ReadLimits) -> Content:
-    """Read plain text or a program. AsciiDoc and Org name their title at the top."""
-    text = decode(data)
-    titled = _TEXT_TITLE.match(text[:_TITLE_WITHIN])
-    return Content(title=titled["text"].strip() if titled else "", parts=whole(text))
-
-
-def read_rst(data: bytes, _: ReadLimits) -> Content:
-    """Read reStructuredText as plain text; its title is the first underlined line."""
-    text = decode(data)
-    underlined = _RST_TITLE.search(text[:_TITLE_WITHIN])
-    return Content(title=one_line(underlined["text"]) if underlined else "", parts=whole(text))
+    """Read plain text or a program."""
+    return Content(parts=whole(decode(data)))
 
 
 def strip_template_code(data: bytes) -> bytes:

@@ -1,10 +1,12 @@
 """Chunks: by heading, with true positions, nothing cut that belongs together, nothing lost."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document, slug
 from agent.knowledge.readers.document import DocumentPart, ReadDocument
+from agent.knowledge.readers.reading import parse_document
 
 
 def chunks(text: str, *, form: str = "markdown") -> tuple[Chunk, ...]:
@@ -93,6 +95,102 @@ def test_plain_text_is_split_at_blank_lines() -> None:
     found = chunks(f"{paragraph}\n\n# {paragraph}\n\n{paragraph}", form="text")
     assert [c.line for c in found] == [1, 3, 5]
     assert all(c.heading == "" for c in found)
+
+
+ASCIIDOC = """// SECRET
+= Guide
+:toc:
+
+== Install
+Run it.
+
+----
+== code
+// code
+----
+////
+SECRET
+////
+=== Linux
+
+```sh
+== code
+```
+"""
+ORG = """#+TITLE: Guide
+# SECRET
+* Install :ops:
+Run it.
+#+begin_src sh
+* code
+# code
+#+end_src
+#+BEGIN_COMMENT
+SECRET
+#+END_COMMENT
+** Linux
+Now.
+* End
+x"""
+RST = """.. SECRET
+   SECRET
+
+   SECRET
+
+=====
+Guide
+=====
+
+.. note:: Ask.
+
+Install_it
+=============
+
+Run::
+
+    Code
+    ====
+
+Linux
+-----
+Now.
+
+..
+
+   Quoted.
+
+End
+===
+
+=====  =====
+A      B
+=====  =====
+1      2
+=====  =====
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title", "places"),
+    [
+        ("a.adoc", ASCIIDOC, "Guide", [("Guide", 2), ("Guide › Install", 5), ("Guide › Install › Linux", 15)]),
+        ("a.adoc", "= A\n\n== B\nx\n\n==== C\ny\n\n== D\nz", "A", [("A › B", 3), ("A › B › C", 6), ("A › D", 9)]),
+        ("a.org", ORG, "Guide", [("", 1), ("Install", 3), ("Install › Linux", 12), ("End", 14)]),
+        ("a.rst", RST, "Guide", [
+            ("Guide", 6), ("Guide › Install_it", 12), ("Guide › Install_it › Linux", 20), ("Guide › End", 28)
+        ]),
+        ("a.rst", "..\n   SECRET\n\n.. _target:\n\nA\n***\n\nText.", "A", [("", 4), ("A", 6)]),
+    ],
+    ids=range(5),
+)  # fmt: skip
+def test_asciidoc_org_and_rst_have_their_headings_and_no_comments(
+    name: str, text: str, title: str, places: list[tuple[str, int]]
+) -> None:
+    document = parse_document(name, text.encode())
+    found = chunk_document(document)
+    assert (document.title, [(c.path, c.line) for c in found], "SECRET" in document.text) == (title, places, False)
+    assert text.count("ode") == document.text.count("ode")
+    assert document.text.count("\n") == text.count("\n")
 
 
 def test_pages_keep_their_number_and_line() -> None:
