@@ -177,6 +177,7 @@ CHARACTERS_PER_TOKEN = 4  # in English on average
 MAX_JSON_STARTS = 64  # limits the cost of a text full of braces
 _DECODER = json.JSONDecoder()
 _TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
+_TEXT_PARTS: Final = ("text", "output_text")  # other parts of a content are thinking
 _COUNT: Final = re.compile(r"\d{1,15}")
 _HIGH_SURROGATES: Final = ("\ud800", "\udbff")
 # Characters of function names: some servers append parts of a chat template ("respond<|channel|>analysis").
@@ -198,30 +199,39 @@ class Reply:
         """Add a chunk or a whole reply, and return its text. Raises ``ModelError`` for an error or a refusal."""
         if not isinstance(payload, dict):
             raise ModelError(kind="LLMError", detail="the server sent a reply that is not an object")
-        if error := named_error(payload):
+        choice = self._first_choice(payload)
+        if error := named_error(payload) or named_error({"error": choice.get("error")}):
             raise error
         if figures := mapping(payload, "usage"):
             self.usage = _read_usage(figures) or self.usage
-        choices = objects(payload, "choices")
-        if choices and self._index is None:  # we did not request a second choice: it would be another answer
-            self._index = choices[0].get("index")
-        choice = next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
         message = mapping(choice, "delta" if "delta" in choice else "message")
         ended = "stop" if "message" in choice else ""  # a whole reply need not name its end
         self.finish = _string(choice.get("finish_reason")) or self.finish or ended
         failure = finish_failure(self.finish)
         if message.get("refusal") or (failure and failure.kind == "RefusalError"):
             raise failure or ModelError(kind="RefusalError", detail="the server refused to reply")
-        for call in objects(message, "tool_calls"):
-            function = mapping(call, "function")
+        self._add_calls(message)
+        reasoning = _string(message.get("reasoning_content") or message.get("reasoning"))  # two names for it
+        content = _string(message.get("content") or choice.get("text"))
+        if "delta" not in choice:  # a whole message at the end of a stream repeats its text
+            content = content.removeprefix(self.content)
+        return [*self._add_text("reasoning", reasoning), *self._add_text("content", content)]
+
+    def _first_choice(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        choices = objects(payload, "choices")
+        if choices and self._index is None:  # we did not request a second choice: it would be another answer
+            self._index = choices[0].get("index")
+        return next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
+
+    def _add_calls(self, message: Mapping[str, Any]) -> None:
+        earlier = mapping(message, "function_call")  # before there were tools, a reply had one call
+        for call in objects(message, "tool_calls") or ([earlier] if earlier else []):
+            function = mapping(call, "function") or call
             arguments, name = function.get("arguments"), _NAME.match(_string(function.get("name")))
             # Some servers send an object where the protocol has a string.
             text = json.dumps(arguments) if isinstance(arguments, dict) else _string(arguments)
             call_id = _string(call.get("id")) or f"call_{len(self.calls) + 1}"
             self.calls.append((ToolCall(call_id=call_id, tool=name[1] if name else ""), join_surrogates(text)))
-        reasoning = _string(message.get("reasoning_content") or message.get("reasoning"))  # two names for it
-        content = _string(message.get("content") or choice.get("text"))
-        return [*self._add_text("reasoning", reasoning), *self._add_text("content", content)]
 
     def _add_text(self, channel: Literal["reasoning", "content"], text: str) -> Iterator[Piece]:
         """Add to the text of a channel. Half a surrogate pair at its end waits for the other half."""
@@ -254,10 +264,15 @@ class Reply:
         return finish_failure(self.finish) is not None
 
     @property
+    def is_closed(self) -> bool:
+        """True if the model closed its answer: then the text is complete."""
+        return self.tags.answered and not self.tags.in_answer
+
+    @property
     def is_whole(self) -> bool:
-        """True if the model ended its text itself, or closed the answer: then the text is complete."""
-        tags = self.tags
-        return bool(WHOLE_FINISH.fullmatch(self.finish) and not self.calls) or (tags.answered and not tags.in_answer)
+        """True if the model ended its text itself, or closed its answer."""
+        has_calls = self.calls or "call" in self.finish  # then the text may go on after them
+        return bool(WHOLE_FINISH.fullmatch(self.finish) and not has_calls) or self.is_closed
 
     @property
     def tags(self) -> TagStream:
@@ -276,10 +291,13 @@ class Reply:
     def check_answer(self) -> None:
         """Raise ``ModelError`` if a stream ended before the answer was complete."""
         failure = finish_failure(self.finish)
-        if failure is None and not self.is_whole:
+        if failure and failure.kind == "TokenLimitError" and self.is_closed:
+            failure = None
+        elif failure is None and not self.is_whole:
             failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
-        if not self.content.strip() and (failure is None or self.calls):
-            what = "only function calls" if self.calls else "only reasoning" if self.reasoning else "nothing"
+        if not self.tags.draft and (failure is None or self.calls):
+            has_thoughts = self.reasoning or self.content.strip()
+            what = "only function calls" if self.calls else "only reasoning" if has_thoughts else "nothing"
             failure = ModelError(kind="EmptyReplyError", detail=f"the reply held {what}")
         if failure:
             raise failure
@@ -296,15 +314,14 @@ def finish_failure(finish: str) -> ModelError | None:
 
 def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
     """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
-    reply = payload if isinstance(payload, Mapping) else {}
+    reply = mapping(payload)
     fault = reply.get("error")
-    if not fault and "error" in {event, reply.get("object")}:
+    told = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
+    if not isinstance(fault, Mapping) and (
+        fault or "error" in {event, reply.get("object")} or (told and "choices" not in reply)
+    ):
         fault = payload
-    if not fault:
-        return None
-    details = fault if isinstance(fault, Mapping) else reply
-    code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
-    return ServerRefusalError(0, code, str(fault))
+    return ServerRefusalError(0, fault) if fault else None
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
@@ -319,7 +336,8 @@ def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[di
                 value, end = decoder.raw_decode(candidate)
             except (ValueError, RecursionError):
                 continue
-            yield value
+            # A tool could not store half a surrogate pair.
+            yield json.loads(join_surrogates(json.dumps(value, ensure_ascii=False))) if "\\u" in candidate else value
             text = candidate
             break
         else:
@@ -348,6 +366,8 @@ def _string(value: object) -> str:
     """Return a string, or the texts of content parts; anything else is empty."""
     if isinstance(value, str):
         return value
-    parts = value if isinstance(value, list) else [value]
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    parts = (
+        part if isinstance(part, dict) else {"text": part} for part in (value if isinstance(value, list) else [value])
+    )
+    texts = (part.get("text") for part in parts if part.get("type", "text") in _TEXT_PARTS)
     return "".join(text for text in texts if isinstance(text, str))

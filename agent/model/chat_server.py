@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = structlog.get_logger()
 
-MAX_RETRY_WAIT_S: Final = 10.0  # a longer requested pause is left to the caller
 _LAST_CHUNK_S: Final = 2.0  # wait after the end of a reply: some bodies stay open
 # If a server counts less than this share of a long prompt's estimated tokens, it did not read all of it.
 _CUT: Final = 0.75
@@ -71,6 +70,7 @@ class Learned:
     json_only: bool = False  # True if it cannot call tools
     reasons: bool = False  # it reasons before it writes, without being told to
     leaves_open: bool = False  # it ended a reply without closing the answer's tag
+    closes: bool = False  # it closed the tag of another one
 
     def request(self, body: Body) -> Body:
         """Return the request as this model accepts it, with only encodable text."""
@@ -128,6 +128,7 @@ class Timeouts:
     idle: float = 90.0  # until the next byte
     retries: int = 2
     pause: float = 0.5  # before the first retry; it doubles each time
+    wait: float = 10.0  # before a retry if the server asks for it; a longer wait is left to the caller
 
 
 @dataclass(kw_only=True, eq=False)
@@ -150,6 +151,20 @@ class ModelServer:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._open)
         return self._client
+
+    def retrying(self, retries: int) -> stamina.BoundAsyncRetryingCaller:
+        """Return a caller that tries again after a temporary failure."""
+        pause = self.timeouts.pause
+        waits = {"wait_initial": pause, "wait_max": pause * 8, "wait_jitter": pause / 4}
+        return stamina.AsyncRetryingCaller(attempts=retries + 1, timeout=None, **waits).on(self._wait_before_retry)
+
+    def _wait_before_retry(self, error: Exception) -> bool | float:
+        """Return whether to retry, or the seconds before it that the server asks for."""
+        # After a time-out another try would only use up the remaining time.
+        if not isinstance(error, ModelError) or error.is_final or error.kind not in RETRYABLE - {"TimeoutError"}:
+            return False
+        asked = error.retry_after_s
+        return True if asked is None else asked <= self.timeouts.wait and asked
 
     def _open(self) -> SdkClient:
         # This takes half a second, so the start and `orion verify` avoid it.
@@ -179,7 +194,7 @@ class ChatServer(ModelServer):
 
         async def send(request: Body) -> Reply:
             reply = Reply()
-            reply.read(await client.complete(request))
+            reply.read(await client.post(request))
             reply.check_message()
             return reply
 
@@ -245,17 +260,16 @@ class ChatServer(ModelServer):
 
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
-        if reply.tags.in_answer and not self.learned[body["model"]].leaves_open:
-            # Either the server calls half an answer complete, or the model forgets the tag: accept the next reply.
-            self.learned[body["model"]].leaves_open = True
+        learned = self.learned[body["model"]]
+        learned.closes = learned.closes or reply.is_closed
+        # Either the server calls half an answer complete, or the model never closes the tag: then accept the next one.
+        if reply.tags.in_answer and (learned.closes or not learned.leaves_open):
+            learned.leaves_open = True
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send without refused options; learn a new refusal once the request succeeds without the option."""
-        model, is_certain, pause = body["model"], False, self.timeouts.pause
-        waits = {"wait_initial": pause, "wait_max": pause * 8, "wait_jitter": pause / 4}
-        retry = stamina.AsyncRetryingCaller(attempts=self.timeouts.retries + 1, timeout=None, **waits).on(_pause)
-        learned = self.learned[model]
+        is_certain, retry, learned = False, self.retrying(self.timeouts.retries), self.learned[body["model"]]
         trial = replace(learned, refused=set(learned.refused))
         async with time_limit(self.timeouts.reply):
             while True:
@@ -320,12 +334,3 @@ async def time_limit(seconds: float) -> AsyncGenerator[None]:
 def was_cut(figures: Usage, sent: int) -> bool:
     """Return True if a server read clearly less than the ``sent`` tokens of a prompt (an estimate)."""
     return not figures.estimated and sent > _LONG_PROMPT and figures.prompt_tokens < sent * _CUT
-
-
-def _pause(error: Exception) -> bool | float:
-    """Return whether to retry, or the seconds before it that the server asks for."""
-    # After a time-out another try would only use up the remaining time.
-    if not isinstance(error, ModelError) or error.is_final or error.kind not in RETRYABLE - {"TimeoutError"}:
-        return False
-    asked = error.retry_after_s
-    return True if asked is None else asked <= MAX_RETRY_WAIT_S and asked

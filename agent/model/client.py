@@ -6,7 +6,7 @@ Only this module imports the SDK, which takes half a second: import this module 
 import json
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any, Final, cast
 
@@ -16,6 +16,7 @@ import httpx2
 import openai
 
 from agent.circuit_breaker import retry_after_s
+from agent.json_data import objects, string
 from agent.limited_reply import reply_limit
 from agent.model.chat_reply import named_error
 from agent.model.failures import ServerRefusalError
@@ -26,7 +27,6 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 MAX_REPLY: Final = 1 << 26
 """In unpacked bytes: an endless reply must not use up the memory."""
 _KEEP_ALIVE_S: Final = 120.0  # the next question often comes after aiohttp's 15 s, and should not need a new handshake
-_EMBED_RETRIES: Final = 5  # the SDK's own retries, which wait as long as a rate limit asks
 _MAX_CONNECTIONS: Final = 1_000
 _ANY_KEY: Final = "none"  # a local server needs no key, but some demand one
 _COMPLETIONS: Final = "/chat/completions"
@@ -34,7 +34,7 @@ _BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # skips a byte order mark and blan
 
 
 class SdkClient:
-    """Sends to one server through ``sdk``. Only embeddings are retried here."""
+    """Sends to one server through ``sdk``, without retries."""
 
     def __init__(self, address: ServerAddress, *, connect_s: float, read_s: float) -> None:
         # Always given: otherwise the SDK would use the environment's.
@@ -69,12 +69,13 @@ class SdkClient:
         else:
             self.sdk = openai.AsyncOpenAI(base_url=str(url), api_key=key, **common)
 
-    # ``post`` with a prepared body: the SDK's typed methods walk through every message and validate every chunk.
+    # ``post`` with a prepared body: the SDK's typed methods walk through every message, validate every chunk, and fail
+    # on replies that lack a field.
 
-    async def complete(self, body: Mapping[str, Any]) -> object:
-        """Return a whole chat completion. Raises ``ModelError``."""
+    async def post(self, body: Mapping[str, Any], path: str = _COMPLETIONS) -> object:
+        """Return the JSON of a whole reply. Raises ``ModelError``."""
         with model_errors():
-            return (await self.sdk.post(_COMPLETIONS, body=body, cast_to=httpx2.Response)).json()
+            return (await self.sdk.post(path, body=body, cast_to=httpx2.Response)).json()
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[object]:
         """Yield the chunks of a streamed chat completion as they arrive. Raises ``ModelError``."""
@@ -87,16 +88,8 @@ class SdkClient:
     async def model_names(self) -> list[str]:
         """Return the server's list of models. Raises ``ModelError``."""
         with model_errors():
-            return [str(model.id) async for model in self.sdk.models.list()]
-
-    async def embed(self, model: str, texts: Sequence[str], **options: Any) -> tuple[list[list[float]], int]:
-        """Return a vector for each text, and the tokens that were read (0: unknown). Raises ``ModelError``."""
-        with model_errors():
-            reply = await self.sdk.with_options(max_retries=_EMBED_RETRIES).embeddings.create(
-                model=model, input=list(texts), encoding_format="float", **options
-            )
-            vectors = [each.embedding for each in sorted(reply.data or (), key=lambda each: each.index)]
-            return vectors, reply.usage.prompt_tokens if reply.usage else 0
+            listed = (await self.sdk.get("/models", cast_to=httpx2.Response)).json()
+        return [string(model, "id") for model in objects(listed, "data") or objects(listed)]
 
 
 class _Chunks(openai.AsyncStream[object]):
@@ -118,10 +111,11 @@ class _Chunks(openai.AsyncStream[object]):
                         json.loads(event.data)
                     except ValueError:  # some servers leave out the empty lines between events
                         texts = event.data.split("\n")
-                for text in filter(str.strip, texts):  # an empty event keeps the connection alive
-                    if text.startswith("[DONE]"):  # the SDK would stop there too, and leave this open
+                for text in texts:
+                    if text.lstrip().startswith("[DONE]"):  # the SDK would stop there too, and leave this open
                         return
-                    yield type(event)(data=text)
+                    if "{" in text:  # anything else keeps the connection alive
+                        yield type(event)(data=text)
 
 
 async def _event_bytes(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
@@ -142,14 +136,7 @@ def model_errors() -> Iterator[None]:
     try:
         yield
     except openai.APIStatusError as error:
-        headers = error.response.headers
-        raise ServerRefusalError(
-            error.status_code,
-            error.code or error.type,
-            str(error.body),
-            retry_after_s=retry_after_s(headers, now=time.time()),
-            is_final=headers.get("x-should-retry") == "false",
-        ) from error
+        raise _refusal(error) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
         cause: BaseException = error  # the SDK's transport reports refused connections as time-outs too
         while cause.__cause__ and not isinstance(cause, TimeoutError):
@@ -158,9 +145,16 @@ def model_errors() -> Iterator[None]:
             raise ModelError(kind="TimeoutError", detail="no reply in time") from error
         raise ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})") from error
     except openai.OpenAIError as error:  # error inside a stream
-        fault = getattr(error, "body", None) or str(error)
-        raise named_error({"error": fault}) or ModelError(kind="LLMError", detail="unnamed") from error
+        raise ServerRefusalError(0, getattr(error, "body", None) or str(error)) from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent
         raise ModelError(kind="ConfigurationError", detail=f"cannot be called ({type(error).__name__})") from error
+
+
+def _refusal(error: openai.APIStatusError) -> ServerRefusalError:
+    fault, headers = error.body, error.response.headers
+    if error.response.next_request:  # its query may be secret
+        fault = {"code": f"redirects to {error.response.next_request.url.copy_with(query=None)}"}
+    wait_s, is_final = retry_after_s(headers, now=time.time()), headers.get("x-should-retry") == "false"
+    return ServerRefusalError(error.status_code, fault, retry_after_s=wait_s, is_final=is_final)

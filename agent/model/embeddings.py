@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from stamina import BoundAsyncRetryingCaller
 
+from agent.json_data import mapping, objects
 from agent.knowledge.semantic.vectors import EmbedderError, Vectors
-from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
+from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates, named_error
 from agent.model.chat_server import ModelServer, Timeouts, time_limit
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError, ServerAddress
@@ -29,14 +31,14 @@ _PREFIXES: Final = (
     (re.compile(r"arctic-embed|mxbai-embed|bge-(?:small|base|large)(?!-zh)", re.IGNORECASE), _REPRESENT, ""),
 )
 _MIN_CHARS: Final = 200  # a text that is refused even at this length is refused for another reason
-_TOO_MUCH: Final = frozenset({400, 413, 422})  # statuses for a batch or a text that is too large
+_TOO_MUCH: Final = frozenset({400, 422})  # statuses for a batch that may be too large
 
 
 class ServerEmbedder(ModelServer):
     """``model`` is a name, or empty for the first embedding model in the server's list."""
 
     def __init__(self, address: ServerAddress, model: str) -> None:
-        super().__init__(address=address, timeouts=Timeouts(idle=REPLY_TIMEOUT_S))
+        super().__init__(address=address, timeouts=Timeouts(idle=REPLY_TIMEOUT_S, wait=60.0))
         self.name = model
         self.tokens: Counter[str] = Counter()
 
@@ -54,10 +56,10 @@ class ServerEmbedder(ModelServer):
             try:
                 async with time_limit(REPLY_TIMEOUT_S):
                     listed = await (await self.client()).model_names()
-            except ServerRefusalError:  # the server has no list
-                listed = []
             except ModelError as error:
-                raise EmbedderError(error.detail) from error
+                if error.kind != "ConfigurationError":  # else the server has no list
+                    raise EmbedderError(error.detail) from error
+                listed = []
             self.name = next((name for name in listed if _EMBEDS.search(name)), "")
         if not self.name:
             message = "the model server lists no embedding model: name one in ORION_EMBED_MODEL, or set it to off"
@@ -66,43 +68,50 @@ class ServerEmbedder(ModelServer):
 
     async def embed_question(self, question: str) -> Vectors:
         """Return the vector of a question."""
-        return np.asarray((await self._unit_vectors([prefixes(self.name)[0] + question]))[0])
+        return np.asarray((await self._unit_vectors([prefixes(self.name)[0] + question], retries=1))[0])
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return a vector for each text; truncate texts too long for the model."""
         return await self._unit_vectors([prefixes(self.name)[1] + text for text in texts])
 
-    async def _unit_vectors(self, texts: Sequence[str]) -> Vectors:
+    async def _unit_vectors(self, texts: Sequence[str], retries: int = 5) -> Vectors:
         try:
             async with time_limit(REPLY_TIMEOUT_S):
-                rows = await self._embed([join_surrogates(text) for text in texts])
+                rows = await self._embed([join_surrogates(text) for text in texts], self.retrying(retries))
         except ModelError as error:
             raise EmbedderError(error.detail) from error
         try:
             vectors = np.array(rows, np.float32)
-        except ValueError:  # rows of different lengths
+        except (ValueError, TypeError):  # no numbers, or rows of different lengths
             vectors = np.empty(0, np.float32)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():  # noqa: PLR2004 - rows and columns
             message = f"{self.name} sent no usable vectors"
             raise EmbedderError(message)
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
-    async def _embed(self, texts: list[str]) -> list[list[float]]:
+    async def _embed(self, texts: list[str], retry: BoundAsyncRetryingCaller) -> list[object]:
+        client = await self.client()
+        body = {"model": self.name, "input": texts, "encoding_format": "float", **self._options()}
         try:
-            rows, tokens = await (await self.client()).embed(self.name, texts, **self._options())
+            reply = await retry(client.post, body, "/embeddings")
         except ServerRefusalError as refusal:
-            if refusal.status not in _TOO_MUCH:
+            if refusal.kind != "TokenLimitError" and refusal.status not in _TOO_MUCH:
                 raise
             if len(texts) > 1:  # too many texts in one request, or one of them is too long
                 half = len(texts) // 2
-                return await self._embed(texts[:half]) + await self._embed(texts[half:])
+                return await self._embed(texts[:half], retry) + await self._embed(texts[half:], retry)
             if len(texts[0]) <= _MIN_CHARS:
                 raise
-            return await self._embed([texts[0][: len(texts[0]) // 2]])
+            return await self._embed([texts[0][: len(texts[0]) // 2]], retry)
+        if error := named_error(reply):
+            raise error
+        rows = sorted(objects(reply, "data"), key=lambda row: n if isinstance(n := row.get("index"), int) else 0)
         if len(rows) != len(texts):
             raise ModelError(kind="LLMError", detail=f"{len(rows)} vectors for {len(texts)} texts")
-        self.tokens[self.name] += tokens or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
-        return rows
+        tokens = mapping(reply, "usage").get("prompt_tokens")
+        estimate = sum(map(len, texts)) // CHARACTERS_PER_TOKEN
+        self.tokens[self.name] += tokens if isinstance(tokens, int) and tokens else estimate
+        return [row.get("embedding") for row in rows]
 
 
 def prefixes(model: str) -> tuple[str, str]:

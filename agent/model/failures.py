@@ -7,26 +7,35 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from agent.json_data import mapping
 from agent.model.protocol import ModelError, ModelErrorKind
 
-MAX_CODE: Final = 60  # characters of a server's code that go into a log
+MAX_CODE: Final = 80  # characters of a server's code that go into a log
 _MAX_WORDS: Final = 4_000  # characters of a refusal that are searched
+_QUOTED: Final = re.compile(
+    r"""['"]input['"]:.*""", re.DOTALL
+)  # a validator repeats the request: its words say nothing
 
 ABOUT_TOOLS: Final = re.compile(r"tool|function", re.IGNORECASE)
 
-# `max_tokens` names an option, "completion tokens" the reply: neither says that the prompt is too long.
+# `max_tokens` names an option, "completion tokens" the reply, a key nothing: none says that the prompt is too long.
 _NOT_A_PROMPT: Final = re.compile(
-    r"\w*_\w*|\b(?:completion|output|new|generated) tokens?|'(?:tools|functions)[^']*'.*", re.IGNORECASE | re.DOTALL
+    r"""'(?:tools|functions)[^']*'.*|['"]\w+['"]:|\w*_\w*|\b(?:completion|output|new|generated) tokens?""",
+    re.IGNORECASE | re.DOTALL,
 )
-_SIZE: Final = re.compile(r"\btokens?\b|\blength\b|\bcontext (?:window|size|limit)", re.IGNORECASE)
+_SIZE: Final = re.compile(r"\btokens?\b|length\b|\bcharacters\b|\bcontext (?:window|size|limit)", re.IGNORECASE)
 _OVER: Final = re.compile(
-    r"\bexceed|\btoo (?:long|large|many|big)|\b(?:longer|larger|greater|more|less) than|\bmax(?:imum)?\b|\bat most"
+    r"\bexceed|\btoo (?:long|large|many|big)|\b(?:longer|larger|greater|more|less) than|\bmax|\bat most"
     r"|\breduce|\brange of|\boverflow|\blimit|<=|≤",
     re.IGNORECASE,
 )
 _TOO_LARGE: Final = re.compile(
     r"\b(?:request|prompt|input|message|context)s?\b.{0,20}(?:too (?:long|large|big)|exceed|longer than|overflow)"
-    r"|超长|超[过出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超",
+    r"|context ?(?:window|length|size) ?exceed"
+    r"|[超过過][长長]|超[过過出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超|長すぎ|너무 [길긴깁]"
+    # in any language: a number of tokens, or a context with a number
+    r"|\d{3,}\W{0,3}(?:tokens?\b|jetons?\b|токен|トークン|토큰|令牌)"
+    r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст)\D{0,30}\d{3}",
     re.IGNORECASE,
 )
 _TOO_LONG_CODE: Final = re.compile(r"context_(?:length|window|size)|too_long|too_large|exceed_context", re.IGNORECASE)
@@ -34,17 +43,18 @@ _TOO_LONG_STATUSES: Final = frozenset({0, 400, 413, 422, 424, 500})
 
 _REFUSED: Final = re.compile(
     r"invalid_prompt|content.{0,12}(?:filter|polic|risk|manage|inspect|violat|moderat|blocked)|data.?inspection"
-    r"|responsible.?ai|moderat|safety|flagged|inappropriate|sensitive (?:content|word|information)"
+    r"|responsible.?ai|moderat|guardrail|safety|flagged|inappropriate|sensitive (?:content|word|information)"
     r"|usage polic|prohibited.content|不安全|敏感|违规",
     re.IGNORECASE,
 )
 _REFUSING_STATUSES: Final = frozenset({0, 400, 403, 422, 451})
 
+# Any other status from 300 to 499 is a matter of settings, and one from 500 on a failure of the server.
 _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
-    **dict.fromkeys((400, 404, 405, 410, 415, 422), "ConfigurationError"),
     **dict.fromkeys((401, 403), "AuthenticationError"),
     402: "QuotaError",
-    **dict.fromkeys((408, 504), "TimeoutError"),
+    **dict.fromkeys((408, 504, 524), "TimeoutError"),
+    **dict.fromkeys((409, 423, 424, 425, 499), "LLMError"),
     413: "TokenLimitError",
     451: "RefusalError",
     429: "RateLimitError",
@@ -59,7 +69,10 @@ _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
         r"not.?found|(?:invalid|bad).?(?:request|argument|param)|unsupported", re.IGNORECASE
     ),
 }
-_QUOTA: Final = re.compile(r"insufficient.{0,3}(?:quota|balance|credit|fund)|billing|payment", re.IGNORECASE)
+_API_KEY: Final = re.compile(r"\bapi.?key", re.IGNORECASE)
+_QUOTA: Final = re.compile(
+    r"insufficient.{0,3}(?:quota|balance|credit|fund)|billing|payment|budget|arrear", re.IGNORECASE
+)
 
 
 class ServerRefusalError(ModelError):
@@ -69,32 +82,42 @@ class ServerRefusalError(ModelError):
     """
 
     def __init__(
-        self, status: int, code: object, words: str, *, retry_after_s: float | None = None, is_final: bool = False
+        self, status: int, fault: object, *, retry_after_s: float | None = None, is_final: bool = False
     ) -> None:
-        name, words = str(code or "no code")[:MAX_CODE], words[:_MAX_WORDS]
-        kind = _failure_kind(status or (int(name) if name.isdecimal() else 0), name, words)
+        words = _QUOTED.sub("", str(fault)[:_MAX_WORDS])
+        details = fault[0] if isinstance(fault, list) and fault else fault
+        details = mapping(details, "error") or mapping(details)
+        # Servers that repeat the status as their code have the name next to it.
+        names = [str(details[key]) for key in ("code", "status", "type") if details.get(key)]
+        name = " ".join(dict.fromkeys(names))[:MAX_CODE] or "no code"
+        numbers = (int(each) for each in names if each.isdecimal() and len(each) < MAX_CODE)
+        kind = _failure_kind(status or next(numbers, 0), name, words)
         where = f"status {status}" if status else "the server reported an error in its reply"
         super().__init__(kind, f"{where} ({name})", retry_after_s=retry_after_s)
         self.status, self.words, self.is_final = status, f"{name} {words}", is_final
 
 
-def _failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
-    if _QUOTA.search(code):
+def _failure_kind(status: int, name: str, words: str) -> ModelErrorKind:
+    if _QUOTA.search(name):
         return "QuotaError"
-    if _is_too_long(status, code, words):
+    if _is_too_long(status, name, words):
         return "TokenLimitError"
-    if status in _REFUSING_STATUSES and _REFUSED.search(f"{code} {words}"):
+    if status in _REFUSING_STATUSES and _REFUSED.search(f"{name} {words}"):
         return "RefusalError"
-    by_name = _BY_NAME.items() if status in _NAMING_STATUSES else ()
-    named = (kind for kind, pattern in by_name if pattern.search(code))
-    return next(named, _BY_STATUS.get(status, "LLMError"))
+    if status in _NAMING_STATUSES:
+        if _API_KEY.search(words):
+            return "AuthenticationError"
+        for kind, pattern in _BY_NAME.items():
+            if pattern.search(name):
+                return kind
+    return _BY_STATUS.get(status, "ConfigurationError" if 300 <= status < 500 else "LLMError")  # noqa: PLR2004
 
 
-def _is_too_long(status: int, code: str, words: str) -> bool:
+def _is_too_long(status: int, name: str, words: str) -> bool:
     if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
         return "request too large" in words.lower()
     if status not in _TOO_LONG_STATUSES:
         return False
     text = _NOT_A_PROMPT.sub(" ", words)
-    named = _TOO_LONG_CODE.search(code) or _TOO_LARGE.search(text)
+    named = _TOO_LONG_CODE.search(name) or _TOO_LARGE.search(text)
     return bool(named or (_SIZE.search(text) and _OVER.search(text)))

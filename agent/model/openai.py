@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Final, get_args
-
-import orjson
 
 from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.budget import Usage
@@ -58,6 +57,7 @@ _CONTROL: Final[Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]] 
     "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}, {}),
     "no_reply": ("Post nothing: the message is meant for other people.", {}, {}),
 }
+_NUMBER: Final = re.compile(r"[1-9]\d{0,8}")
 _ADDRESSEES: Final = {"respond": "The message is meant for you.", "no_reply": _CONTROL["no_reply"][0]}
 _ACTIONS: Final = {name: action for action, name in CONTROL_NAMES.items()}
 
@@ -92,10 +92,12 @@ def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict
 
 def read_arguments(text: str) -> Mapping[str, Any]:
     """Return the arguments of a native call, which are a JSON object or empty. Raises ``ControlError``."""
-    arguments = None
-    with suppress(orjson.JSONDecodeError):
-        arguments = orjson.loads(text.strip() or "{}")
-    if not isinstance(arguments, dict):
+    text = text.strip()
+    if text.startswith('"'):  # encoded twice
+        with suppress(ValueError):
+            text = json.loads(text)
+    arguments = {} if text in {"", "null", "[]"} else next(json_objects(text), None)
+    if arguments is None:
         raise ControlError(fault="The arguments of a call are not a JSON object.")
     return arguments
 
@@ -143,9 +145,9 @@ def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
 def _read_field(call: ToolCall, field: str) -> int | str:
     value = call.input.get(field)
     if field == "step":
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:  # JSON's true is a number in Python
+        if not _NUMBER.fullmatch(str(value)):
             raise ControlError(fault="'finish_step' needs 'step', a number of the plan counted from 1.")
-        return value
+        return int(str(value))
     if not isinstance(value, str) or not value.strip():
         raise ControlError(fault=f"{call.tool!r} needs {field!r}, a string that is not empty.")
     return value.strip()
@@ -164,10 +166,12 @@ def _first_plan(given: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
     return ()
 
 
-_LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
-_LISTED: Final = re.compile(r"[^\s,;]+")
+_LINE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
+_CLAIM: Final = re.compile(r"(?:claim )?(\d{1,9})(?:\.0)?", re.IGNORECASE)
 # A half-supported claim is not supported: the model rewrites it.
-_BOOLEANS: Final = {"true": True, "yes": True} | dict.fromkeys(("false", "no", "partly", "partially", "partial"), False)
+_BOOLEANS: Final = dict.fromkeys(("true", "yes", "1", "supported"), True) | dict.fromkeys(
+    ("false", "no", "0", "not supported", "unsupported", "partly", "partially", "partial"), False
+)
 _LINE_DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers, the lines 2.1 and 2.10 would be the same
 
 
@@ -182,24 +186,23 @@ def read_opinion(*texts: str) -> Opinion:
         if found:
             break
     read = [each for verdict in found.get("verdicts", []) if (each := _read_verdict(mapping(verdict)))]
-    times = Counter(number for number, _ in read)  # a claim with two verdicts counts as having none
-    reply = found.get("reply")
-    judgements = {number: judgement for number, judgement in read if times[number] == 1}
+    # A claim with two verdicts counts as having none, and all do if they were counted from 0.
+    times, reply = Counter(number for number, _ in read), found.get("reply")
+    judgements = {number: judgement for number, judgement in read if times[number] == 1 and not times[0]}
     return Opinion(judgements=judgements, reply=reply if reply in get_args(ReplyKind) else None)
 
 
 def _read_verdict(verdict: Mapping[str, Any]) -> tuple[int, Judgement] | None:
     """Return a claim's number and judgement, or None if either is unusable."""
-    number, lines = verdict.get("claim"), verdict.get("lines")
-    written = lines if isinstance(lines, list) else _LISTED.findall(str(lines or ""))
-    named = [_LINE.fullmatch(raw) if isinstance(raw, str) else None for raw in written]
-    flags = (_BOOLEANS.get(str(verdict.get(name)).strip().lower()) for name in ("supported", "absent", "empty"))
+    number, lines = _CLAIM.fullmatch(str(verdict.get("claim")).strip()), verdict.get("lines") or []
+    named = [_LINE.findall(str(raw)) or [NO_LINE] for raw in (lines if isinstance(lines, list) else [lines])]
+    flags = (_BOOLEANS.get(str(verdict.get(name)).lower().strip(" .")) for name in ("supported", "absent", "empty"))
     answer, absent, empty = flags
-    if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:
+    if number is None or answer is None:
         return None
-    return int(str(number)), Judgement(
+    return int(number[1]), Judgement(
         supported=answer,
-        lines=tuple((int(line[1]), int(line[2])) if line else NO_LINE for line in named),
+        lines=tuple((int(source), int(line)) for source, line in chain(*named)),
         absent=absent is True or empty is True,
         empty=empty is True,
         instead=string(verdict, "instead"),

@@ -152,7 +152,8 @@ def knowledge_failure(progress: Progress) -> Failed:
 
 def budget_notice(progress: Progress, limit: str) -> OutOfBudget:
     """Return the message that a limit of the turn was reached."""
-    return OutOfBudget(answer=_message(progress, progress.say("out_of_budget")), reason=limit)
+    text = progress.say("out_of_time" if limit == "deadline" else "out_of_budget")
+    return OutOfBudget(answer=_message(progress, text), reason=limit)
 
 
 def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:

@@ -74,9 +74,9 @@ async def call_model(url: str) -> None:
     client = SdkClient(address, connect_s=5.0, read_s=5.0)
     async with client.sdk:
         with pytest.raises(ModelError, match="status 30"):
-            await client.complete({"model": "m", "messages": [{"role": "user", "content": SECRET}]})
+            await client.post({"model": "m", "messages": [{"role": "user", "content": SECRET}]})
         with pytest.raises(ModelError, match="status 30"):
-            await client.embed("m", [SECRET])
+            await client.post({"model": "m", "input": [SECRET]}, "/embeddings")
 
 
 async def call_langfuse(url: str) -> None:

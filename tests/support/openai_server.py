@@ -161,7 +161,8 @@ class ScriptedOpenAI(LoopServer):
             failed = self.embed_failures.pop(0)
             if failed.cut and request.transport:
                 request.transport.abort()
-            return web.json_response({"error": dict(failed.error)}, status=failed.status, headers=failed.headers)
+            raw = json.dumps({"error": dict(failed.error)}).encode() if failed.raw is None else failed.raw
+            return web.Response(body=raw, status=failed.status, headers=failed.headers)
         assert self._embed is not None
         texts = body["input"]
         self.embedded += texts
@@ -192,14 +193,13 @@ class ScriptedOpenAI(LoopServer):
         await asyncio.sleep(reply.wait_s)
         if reply.cut and request.transport:
             request.transport.abort()
-        if reply.status != 200:
+        if reply.status != 200 and reply.raw is None:
             return web.json_response({"error": dict(reply.error)}, status=reply.status, headers=reply.headers)
         if reply.raw is not None and (reply.raw_end or reply.raw_step):
             return await self._stream_raw(request, reply, reply.raw)
         if reply.raw is not None:
-            return web.Response(
-                body=reply.raw, content_type=reply.content_type or "application/json", headers=reply.headers
-            )
+            kind = reply.content_type or "application/json"
+            return web.Response(body=reply.raw, status=reply.status, content_type=kind, headers=reply.headers)
         return await self._stream(request, body, reply) if body.get("stream") else web.json_response(_whole(reply))
 
     async def _stream_raw(self, request: web.Request, reply: Scripted, raw: bytes) -> web.StreamResponse:

@@ -188,7 +188,8 @@ async def test_phase_two_streams_text_without_tools_or_response_format() -> None
 async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated() -> None:
     def reply(request: Any) -> Scripted:
         if "stream_options" in request:
-            return fails(422, "Extra inputs are not permitted")
+            quoted = "'input': 'The content policy allows messages of at most 900 tokens.'"
+            return fails(422, f"[{{'msg': 'Extra inputs are not permitted', {quoted}}}]")
         return fails(400, "temperature is fixed") if "temperature" in request else says("x" * 40)
 
     async with asking(drafts=reply) as (server, model):

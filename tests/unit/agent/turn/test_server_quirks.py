@@ -61,17 +61,27 @@ WHOLE_STREAMS: Final[Mapping[str, Scripted]] = {
     "delta null": stream(event(None), cut(WHOLE), event(None, "stop"), DONE),
     "usage last, figures as text": stream(cut(WHOLE), STOP, USAGE, DONE),
     "comments as heartbeat": stream(b": ping\n\n", cut(WHOLE), b":\n\n", STOP, DONE),
-    "empty data as heartbeat": stream(b"data:\n\n", cut(WHOLE), b"data: \n\n", STOP, DONE),
+    "events without an object as heartbeat": stream(
+        b"data:\n\n", cut(WHOLE), b"event: ping\ndata: ping\n\n", b"data: null\n\ndata: []\n\n", STOP, DONE
+    ),
     "retry and event lines alone": stream(b"retry: 3000\n\n", b"event: ping\n\n", cut(WHOLE), STOP, DONE),
     "events with names and ids": stream(cut(WHOLE).replace(b"data:", b"event: message\nid: 1\ndata:"), STOP, DONE),
     "lines end with CRLF": stream((cut(WHOLE) + STOP + DONE).replace(b"\n", b"\r\n")),
     "no space after data": stream((cut(WHOLE) + STOP + DONE).replace(b"data: ", b"data:")),
+    "two spaces after data": stream((cut(WHOLE) + STOP + DONE).replace(b"data: ", b"data:  "), raw_end="open"),
     "byte order mark": stream(b"\xef\xbb\xbf", cut(WHOLE), STOP, DONE),
     "byte by byte": stream(cut(WHOLE), STOP, DONE, raw_step=1),
     "reasoning beside": stream(event({"reasoning_content": "<answer>no"}), cut(WHOLE), STOP, DONE),
     "thinking in the text": stream(cut(f"<think>hm</think>{WHOLE}"), STOP, DONE),
     "a lone closing tag of thinking": stream(cut(f"hm</think>{TEXT}"), STOP, DONE),
-    "content as parts": stream(event({"content": [{"type": "text", "text": WHOLE}]}), STOP, DONE),
+    "content as parts, some of them thinking": stream(
+        event({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}),
+        event({"content": [{"type": "reasoning", "text": "hm"}, {"type": "output_text", "text": TEXT}]}), STOP, DONE,
+    ),
+    "cut off after the closing tag": stream(cut(WHOLE), event({}, "length"), DONE),
+    "the whole message once more at the end": stream(
+        cut(WHOLE), b"data: " + json.dumps({"choices": [{"message": {"content": WHOLE}}]}).encode() + b"\n\n", DONE
+    ),
     "one JSON object in place of a stream": Scripted(
         raw=json.dumps({"choices": [{"message": {"content": WHOLE}, "finish_reason": None}]}).encode()
     ),
@@ -108,10 +118,16 @@ BROKEN_STREAMS: Final[Mapping[str, Scripted]] = {
     "half, then an error line": stream(cut(HALF), b"error: {}\n\n"),
     "half, then an error object": stream(cut(HALF), b'data: {"object": "error", "message": "x"}\n\n', DONE),
     "half, then an error field": stream(cut(HALF), b'data: {"error": {"message": "x", "code": 502}}\n\n'),
-    "half, then no JSON": stream(cut(HALF), b"data: <html>\n\n"),
+    "half, then an error in the choice": stream(
+        cut(HALF), b'data: {"choices": [{"error": {"code": 502}}]}\n\n', STOP, DONE
+    ),
+    "half, then an error without a name": stream(cut(HALF), b'data: {"detail": "gone"}\n\n', STOP, DONE),
+    "half, then a call that was lost": stream(cut(TEXT), event({}, "tool_calls"), DONE),
+    "half, then no JSON": stream(cut(HALF), b'data: {"choices": [{"delta": {"con\n\n', STOP, DONE),
     "an error first, by its code": stream(b'data: {"error": {"message": "slow down", "code": 429}}\n\n'),
     "only reasoning": stream(event({"reasoning_content": WHOLE}), STOP, DONE),
     "only function calls": stream(event({"tool_calls": [{"function": {"name": "x"}}]}), event({}, "tool_calls")),
+    "thinking that is never closed": stream(cut(f"<thinking>hm {WHOLE}"), STOP, DONE),
     "nothing": stream(STOP, DONE),
     "no tags, no finish": stream(cut(TEXT), DONE),
 }  # fmt: skip
@@ -121,6 +137,11 @@ def failing(status: int, message: str, code: object = None) -> Scripted:
     return Scripted(status=status, error={"message": message, "code": code})
 
 
+def in_list(message: str, status: int) -> Scripted:  # as Gemini
+    error = {"error": {"message": message, "code": status, "status": "INVALID_ARGUMENT"}}
+    return Scripted(raw=json.dumps([error]).encode(), status=status)
+
+
 def in_body(message: str, code: object) -> Scripted:
     return Scripted(raw=json.dumps({"error": {"message": message, "code": code}}).encode())
 
@@ -128,20 +149,22 @@ def in_body(message: str, code: object) -> Scripted:
 TOO_LONG: Final = (
     failing(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"),
     failing(422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens"),
-    failing(422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 1500"),
-    failing(400, "Too many input tokens"),
     failing(400, "Input is too long for requested model."),
     failing(400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
     failing(400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
-    failing(400, "Invalid request: Your request exceeded model token limit: 8192"),
     failing(400, "Prompt exceeds max length", "1261"),
     failing(400, "Range of input length should be [1, 30720]"),
     failing(400, "input length and `max_tokens` exceed context limit: 188240 + 20000 > 200000"),
     failing(500, "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
     failing(400, "the request exceeds the available context size, try increasing it", "exceed_context_size_error"),
     failing(413, "Request Entity Too Large"),
-    failing(400, "输入长度超过限制"),
     failing(400, "Prompt 超长", "1261"),
+    failing(400, "入力トークン数が上限（4096）を超えています。"),
+    failing(400, "입력 토큰 수가 최대 컨텍스트 길이 4096을 초과했습니다."),
+    failing(400, "Die Anfrage hat 9000 Token, höchstens 4096 sind erlaubt."),
+    failing(400, "litellm.ContextWindowExceededError: litellm.BadRequestError"),
+    failing(400, "Malformed input request: expected maxLength: 50000, actual: 60000"),
+    in_list("The input token count (9000) exceeds the maximum number of tokens allowed (4096).", 400),
     in_body("prompt is too long: 210000 tokens > 199999 maximum", "invalid_request_error"),
     stream(cut(HALF), event({}, "length"), DONE),
     stream(cut(HALF), event({}, "max_tokens"), DONE),
@@ -154,6 +177,7 @@ REFUSED: Final = (
     failing(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
     failing(403, "Your input was flagged by our moderation system"),
     failing(400, "The response was filtered", "content_filter"),
+    failing(400, "Violated guardrail policy"),
     in_body("blocked by the content policy", 400),
     stream(cut(HALF), event({}, "SAFETY"), DONE),
     stream(cut(HALF), event({}, "content_filter"), DONE),
@@ -164,11 +188,17 @@ WRONG_SETTINGS: Final = (
     failing(404, "The API deployment for this resource does not exist", "DeploymentNotFound"),
     failing(402, "Insufficient Balance"),
     failing(429, "You exceeded your current quota", "insufficient_quota"),
+    Scripted(status=400, error={"message": "Budget has been exceeded!", "code": "400", "type": "budget_exceeded"}),
+    in_list("API key not valid. Please pass a valid API key.", 400),
+    Scripted(status=308, headers={"Location": "https://model.example/v1"}),
+    failing(407, "Proxy Authentication Required"),
     in_body("Invalid token", 401),
     in_body("no such key", "invalid_api_key"),
 )
 AWAY: Final = (
     failing(503, "overloaded"),
+    failing(424, "Request failed during generation"),
+    in_list("The operation was cancelled.", 499),
     failing(400, "Rate limit reached", "rate_limit_exceeded"),
     failing(403, "Too many requests", "rateLimitExceeded"),
     failing(400, "try again later", "server_busy"),
@@ -280,6 +310,9 @@ async def test_a_server_without_a_system_role_answers(status: int, words: str) -
     [
         calls(("respond<|channel|>analysis", {})),
         calls(("functions.respond", "")),
+        calls(("respond", "null")),
+        Scripted(raw=b'{"choices": [{"message": {"tool_calls": [{"name": "respond", "arguments": {}}]}}]}'),
+        Scripted(raw=b'{"choices": [{"message": {"function_call": {"name": "respond", "arguments": ""}}}]}'),
         whole_reply('{"action": "respond",}', "reasoning_content"),
     ],
 )
@@ -320,6 +353,14 @@ async def test_one_odd_refusal_changes_nothing_that_was_learned() -> None:
         for _ in range(2):
             assert isinstance((await take_turn(model))[0], Answered)
     assert [request.get("reasoning_effort") for request in server.requests if request.get("stream")] == ["low"] * 3
+
+
+async def test_a_model_that_closes_its_answers_is_not_believed_when_one_is_open() -> None:
+    half = stream(text(f"<answer>{TEXT}"), STOP, DONE)
+    drafts = [half, says(WHOLE), half, half]
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=drafts) as server, model_of(server) as model:
+        outcomes = [(await take_turn(model))[0] for _ in range(2)]
+    assert [outcome.name for outcome in outcomes] == ["answered", "failed"]
 
 
 async def test_halves_of_an_emoji_are_joined() -> None:

@@ -1,11 +1,12 @@
 """Vectors from a server over real HTTP: made, resumed, compared, and left out while the server is away."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
 
 import numpy as np
@@ -170,7 +171,7 @@ async def test_batches_and_texts_that_are_too_large_are_reduced(index: Knowledge
         async def _embeddings(self, request: web.Request) -> web.Response:
             texts = (await request.json())["input"]
             if len(texts) > 2 or any(len(text) > 600 for text in texts):
-                self.embed_failures = [fails(413, "input is too large")]
+                self.embed_failures = [fails(500, "input (700 tokens) is too large to process")]  # as llama.cpp
             return await super()._embeddings(request)
 
     async with Small(embed=word_vector) as server, ranker_of(index, server.url) as ranker:
@@ -239,13 +240,45 @@ async def test_question_and_passages_begin_as_the_models_maker_says(model: str, 
     assert stored == f"{passage}a hotel"
 
 
-@pytest.mark.parametrize("row", [[], [float("inf")]])
-async def test_a_reply_without_vectors_is_reported(row: list[float]) -> None:
-    async with ScriptedOpenAI(embed=lambda _: row) as server:
-        embedder = ServerEmbedder(ServerAddress(base_url=server.url), "m")
-        with pytest.raises(EmbedderError):
+@asynccontextmanager
+async def embedder_of(*replies: Scripted, model: str = "m") -> AsyncIterator[ServerEmbedder]:
+    async with ScriptedOpenAI(embed=word_vector, models=()) as server:
+        server.embed_failures = [*replies]
+        async with aclosing(ServerEmbedder(ServerAddress(base_url=server.url), model)) as embedder:
+            yield embedder
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"data": [{"embedding": [1, 0]}, {"embedding": [0, 1]}]},
+        {"data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": ["1", "0"]}], "usage": None},
+        {"data": [{"index": None, "embedding": [1, 0]}, {"embedding": [0, 1]}], "usage": {"prompt_tokens": "7"}},
+    ],
+)
+async def test_vectors_are_read_in_every_form_that_servers_send(reply: dict[str, object]) -> None:
+    async with embedder_of(Scripted(raw=json.dumps(reply).encode())) as embedder:
+        assert (await embedder.embed_passages(["a", "b"])).tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b'{"data": [{"embedding": []}]}', "no usable vectors"),
+        (b'{"data": [{"embedding": [1e400]}]}', "no usable vectors"),
+        (b'{"data": [{"embedding": {"float": [1]}}]}', "no usable vectors"),
+        (b'{"data": [{}]}', "no usable vectors"),
+        (b'{"data": {"embedding": [1]}}', "0 vectors for 1 texts"),
+        (b"[[1, 2]]", "0 vectors for 1 texts"),
+        (b'{"error": {"code": "model_not_found"}}', "model_not_found"),
+        (b"<html>Log in</html>", "not JSON"),
+        (b"", "not JSON"),
+    ],
+)
+async def test_a_reply_without_vectors_is_reported(raw: bytes, reason: str) -> None:
+    async with embedder_of(Scripted(raw=raw), Scripted(raw=raw)) as embedder:
+        with pytest.raises(EmbedderError, match=reason):
             await embedder.embed_question("a")
-        await embedder.aclose()
 
 
 async def test_an_index_rebuilt_by_a_newer_version_keeps_its_vectors(tmp_path: Path) -> None:
