@@ -78,7 +78,8 @@ _SHAPES: Final = tuple(
         (("bearer", "basic"), r"(?i:(\b(?:bearer|basic)\s+))(?=[A-Za-z+/-]*[\d.~_=])[\w.~+/=-]{8,}"),
         (("secret", "passw", "passphrase", "pwd", "key", "token", "credential", "signature", "kennwort", "contraseña",
           "clave", "mot de passe", "senha", "wachtwoord", "kata sandi", "パスワード", "密码", "密碼"),
-         rf"""(?i:((?:{_NAMED})["']?\s*(?:=>|[=:：])\s*["']?))(?!\[redacted|\d+\b)[^\s"',;&<>(){{}}|\]]{{4,}}"""),
+         rf"""(?i:((?:{_NAMED})[\\"'`*_]{{0,4}}\s*(?:=>|[=:：])[\s\\"'`*_]{{0,8}}))(?!\[redacted|\d+\b)
+         (?:(?<=")[^"\n]{{4,}}|(?<=')[^'\n]{{4,}}|(?<=`)[^`\n]{{4,}}|[^\s"'`]{{3,}}[^\s"'`,;.<>(){{}}|\]])"""),
     )
 )  # fmt: skip
 _SECRET_NAME: Final = re.compile(

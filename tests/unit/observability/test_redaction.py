@@ -38,6 +38,7 @@ def test_tokens_are_found_anywhere(secret: str) -> None:
     [
         "{name}: {value}", "{name}={value}", '{{"{name}": "{value}"}}', "x-{name}: {value}",
         "curl -H '{name}: {value}'", "'{name}' => '{value}'",
+        "**{name}**: {value}", "*{name}:* `{value}`", r'{{\"{name}\": \"{value}\"}}',
         "https://host/path?{name}={value}", "https://host/path?a=b&{name}={value}#end", "MY_{name}={value} next",
     ],
 )  # fmt: skip
@@ -68,6 +69,8 @@ def test_values_are_found_by_the_name_before_them(name: str, text: str) -> None:
         ("https://discord.com/api/webhooks/1/abc", "https://discord.com/api/webhooks/1/[redacted]"),
         ("https://x.example/a?sig=abcdef&page=2", "https://x.example/a?sig=[redacted]&page=2"),
         ("password=hunter22 next", "password=[redacted] next"),
+        ("password: a&b;(c)<d>9!, then", "password: [redacted], then"),
+        ('{"password": "correct horse"}', '{"password": "[redacted]"}'),
         ("密码：hunter22", "密码：[redacted]"),
         ("sshpass -p hunter22 ssh x --password hunter23", "sshpass -p [redacted] ssh x --password [redacted]"),
         ('{"auth": "aHVudGVyMjI="}', '{"auth": "[redacted]"}'),
