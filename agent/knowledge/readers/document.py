@@ -169,7 +169,7 @@ def table_row(cells: Iterable[str]) -> str:
 
 def without_padding(text: str) -> str:
     """Return Markdown without the spaces and dashes that only align the columns of its tables. Its lines stay."""
-    if not _PADDING.search(text):
+    if not _PADDING.search(text) and "| ----" not in text:
         return text
     lines = text.split("\n")
     for table in BLOCKS.parse(text):

@@ -22,7 +22,7 @@ from agent.knowledge.readers.document import (
     table_row,
     whole,
 )
-from agent.knowledge.readers.text import apply_raised_tags, decode, replace_closed
+from agent.knowledge.readers.text import apply_raised_tags, decode, part_words, replace_closed
 from agent.knowledge.types import ReadError
 
 NEVER_SHOWN: Final = ("script", "style", "template", "noscript", "svg", "iframe", "video", "audio")
@@ -64,9 +64,9 @@ _MAX_MARKUP: Final = 1_600_000  # maximum characters in addition to those of the
 _MAX_TAGS: Final = 70_000  # maximum tags in addition to one per ``_TAG_CHARS`` of the text
 _TAG_CHARS: Final = 50
 _PICTURE: Final = re.compile(r"\bdata:[^\s\"'()<>]{1000,}")
-# Emoji and other one-character pictures, which may be all that a cell contains.
-_EMOJI: Final = re.compile(r"<img\b(?=[^<>]*\bclass=[\"'][^\"'<>]*\bemo(?:ji|ticon)\b)[^<>]*>", re.IGNORECASE)
-_EMOJI_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)=[\"']([^\"'<>]{1,40})[\"']")
+# A picture counts as its description, which may be all that a cell or a link contains.
+_IMAGE: Final = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
+_IMAGE_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)\s*=\s*([\"'])((?:(?!\1)[^<>]){1,500})\1", re.IGNORECASE)
 _EMPTY_ELEMENT: Final = re.compile(
     r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE
 )
@@ -97,7 +97,6 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
         within = "<".join(shown[:most].split("<", most_tags)[:most_tags])
         limits.cut = IN_PART if len(within) < len(shown) else ""
         shown = within
-    shown = _EMOJI.sub(lambda picture: " ".join(_EMOJI_TEXT.findall(picture[0])[:1]), shown)
     text = part_note_marks(_to_markdown(shown))
     fields: dict[str, str] = {}
     for meta in _META.finditer(page[:_HEAD]):
@@ -119,9 +118,14 @@ def _to_markdown(page: str) -> str:
     shown = apply_raised_tags(page)
     try:
         shown = _resolve_attributes(shown) if _NEEDS_TREE.search(shown) else shown
-        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "")
+        return _HEADER.sub(_join_header, convert(_IMAGE.sub(_description, shown), _OPTIONS).content or "")
     except (ConversionError, ValueError, ParserError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
+
+
+def _description(image: re.Match[str]) -> str:
+    described = _IMAGE_TEXT.search(image[0])
+    return part_words(image, described[2]) if described else ""
 
 
 def is_hidden(name: str, attributes: Mapping[str, str]) -> bool:

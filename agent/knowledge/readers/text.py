@@ -17,6 +17,8 @@ _BOMS: Final = (
 )
 _SAMPLE: Final = 4_096
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text with more is in another encoding
+_EAST_ASIAN: Final = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+_MAX_CHAOS: Final = 0.05  # of the detector's estimate: Russian and Western text taken for East Asian has more
 _ZERO_SHARE: Final = 0.001  # share of zero bytes: browsers and editors ignore a stray one
 CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)"
@@ -78,7 +80,7 @@ def replace_closed(
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Decode text by its byte order mark, as UTF-8 (with few bad bytes), as ``declared``, or as Windows-1252."""
+    """Decode text by its byte order mark, as UTF-8 (with few bad bytes), as ``declared``, or by its letters."""
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "")
     sample = data[:65_536]
     has_zeros = sample.count(b"\0") > _ZERO_SHARE * len(sample)
@@ -93,10 +95,18 @@ def decode(data: bytes, declared: str = "") -> str:
     if encoding or 2 * broken <= len(text) - len(text.encode("ascii", "ignore")):
         return clean(text)
     is_western = len(data.translate(None, bytes(range(128)))) <= _FOREIGN_SHARE * len(data)
-    for name in filter(None, (declared, "cp1252" if is_western else "")):
+    for name in filter(None, (declared, "cp1252" if is_western else _east_asian_encoding(sample))):
         with suppress(UnicodeDecodeError, LookupError):
             return clean(data.decode(name))
     raise ReadError(reason="is not UTF-8, nor in the encoding that it names; save it as UTF-8")
+
+
+def _east_asian_encoding(sample: bytes) -> str:
+    """Return the encoding in which a sample is Japanese, Chinese or Korean, or an empty text."""
+    from charset_normalizer import from_bytes  # noqa: PLC0415 - slow to load, and few files need it
+
+    detected = from_bytes(sample, cp_isolation=[*_EAST_ASIAN], threshold=_MAX_CHAOS, enable_fallback=False).best()
+    return detected.encoding if detected else ""
 
 
 def _utf16_without_mark(data: bytes) -> str:

@@ -91,6 +91,16 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
     assert not any(gone in text for gone in ("30", "secret", "Send"))
 
 
+def test_picture_of_a_page_counts_as_its_description() -> None:
+    page = (
+        "<table><tr><td>SSO<img alt='not &quot;yet&quot;'></td></tr></table><h1><a href=/x><img src=logo></a></h1><p>"
+    )
+    page += '<a href="/c"><img alt = "The plan" src="data:image/png;base64,x"></a><img hidden alt=SECRET><img alt="">'
+    text = resolve_links(read("a.html", f"{page}<img style='display:none' alt='SECRET'>"), "https://a.example").text
+    assert text == '| SSO not "yet" |\n| --- |\n\n# \n\n[The plan](https://a.example/c)\n'
+    assert "| --- |\n" in read("a.html", f"<table><tr><td>{'long ' * 60}</td></tr></table>").text
+
+
 def test_markdown_loses_struck_out_text_and_keeps_exponents_apart() -> None:
     text = read("a.md", "~~30~~ 40 for 10<sup>6</sup>, <del>old</del> new. `~~code~~` H~2~O ~~~\n\nA ~~ b ~~ c").text
     assert text == " 40 for 10⁶,  new. `~~code~~` H~2~O ~~~\n\nA ~~ b ~~ c"
@@ -129,7 +139,8 @@ def test_html_of_documentation_builders_loses_the_signs_next_to_headings() -> No
         ("a.html", b"<html><script>x()</script></html>", "no text"),
         ("a.md", b"text\0\1\2", "binary"),
         ("a.txt", os.urandom(4_000).replace(b"\xef", b"\0"), "binary"),
-        ("a.txt", "日本語の文書です".encode("shift_jis"), "not UTF-8"),
+        ("a.txt", "Отпуск составляет двадцать дней.".encode("koi8-r"), "not UTF-8"),
+        ("a.txt", "Отпуск составляет двадцать дней.".encode("cp1251"), "not UTF-8"),
         ("a.ipynb", b"[]", "damaged Jupyter notebook"),
         ("a.docx", b"PK", "a damaged Word document"),
         ("a.odt", b"PK", "(.odt): save it as .docx"),
@@ -152,6 +163,11 @@ def test_unreadable_input_is_refused_with_the_reason(name: str, data: bytes, sai
         ("a.txt", "日本語の文書です。\n次の行".encode("utf-16-be"), "日本語"),
         ("a.txt", "Die Größe beträgt fünf Meter, sagt der Prüfer am Nachmittag.".encode("cp1252"), "Größe"),
         ("a.html", '<meta charset="shift_jis"><p>日本語</p>'.encode("shift_jis"), "日本語"),
+        ("a.txt", "休暇は①20日です。\n".encode("cp932"), "休暇は①20日です。"),
+        ("a.csv", "氏名,部署\n山田太郎,営業部\n".encode("euc_jp"), "| 山田太郎 | 営業部 |"),
+        ("a.md", "年假为二十天。请向人事部申请。".encode("gb18030"), "年假为二十天。"),
+        ("a.txt", "年假為二十天。請向人事部申請。".encode("big5"), "年假為二十天。"),
+        ("a.txt", "연차는 20일입니다. 인사팀에 신청하세요.".encode("cp949"), "연차는 20일입니다."),
         ("a.txt", b"a\x07b\x1b[0m", "ab[0m"),
         ("a.md", "Größe, Füße, Öl".encode() + b"\xff x", "Größe, Füße, Öl\ufffd x"),
         ("a.md", "One lost sign \ufffd among plain letters.".encode(), "sign \ufffd among"),
