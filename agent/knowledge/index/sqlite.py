@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,12 +24,22 @@ _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="te
 # 10,000 passages takes fewer.
 MAX_LOOP_STEPS: Final = 1_000_000
 _WAIT_S: Final = 30.0  # wait until another process has written its batch: seconds on a busy disk
-_AWAY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT})
+_AWAY: Final = frozenset(
+    getattr(sqlite3, f"SQLITE_{name}") for name in ("BUSY", "INTERRUPT", "CANTOPEN", "IOERR", "CORRUPT", "NOTADB")
+)
 _PRIMARY_CODE: Final = 0xFF  # the lower bits of an error code, without its details
 
 
 class _SqliteSession(sqlite3.Connection):
-    is_usable = True
+    path: Path
+    opened: os.stat_result
+
+    @property
+    def is_usable(self) -> bool:
+        """False if the file was deleted or set aside: SQLite would read the old one forever."""
+        with suppress(FileNotFoundError):
+            return os.path.samestat(self.opened, self.path.stat())
+        return False
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -40,7 +51,7 @@ class _SqliteSession(sqlite3.Connection):
 class SqliteIndex(KnowledgeIndex):
     """A ``KnowledgeIndex`` in one file. With ``max_steps`` it never waits, and ends longer statements."""
 
-    failures = (sqlite3.OperationalError,)
+    failures = (sqlite3.DatabaseError,)
 
     def __init__(self, path: Path, *, max_steps: int = 0) -> None:
         super().__init__()
@@ -58,7 +69,6 @@ class SqliteIndex(KnowledgeIndex):
     def open(cls, path: Path) -> SqliteIndex:
         """Open or create the index. Raises ``OSError`` or ``sqlite3.Error`` if it cannot be written there."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)  # it contains documents that not everyone on this machine may read
         index = cls(path)
         try:
             index._prepare()
@@ -74,6 +84,7 @@ class SqliteIndex(KnowledgeIndex):
 
     def _prepare(self) -> None:
         """Create the tables if needed. Raises ``sqlite3.DatabaseError`` if the file is damaged."""
+        self.path.touch(mode=0o600)  # it contains documents that not everyone on this machine may read
         with closing(self._connect()) as session:
             # If two processes set the mode at once, SQLite refuses one without waiting.
             with self.alone("tables", _WAIT_S):
@@ -87,12 +98,13 @@ class SqliteIndex(KnowledgeIndex):
 
     def _connect(self) -> _SqliteSession:
         # One thread at a time uses it, but not always the same one. We begin transactions ourselves.
-        wait_s = 0.0 if self._max_steps else _WAIT_S
+        wait_s, address = 0.0 if self._max_steps else _WAIT_S, f"{self.path.absolute().as_uri()}?mode=rw"  # not created
         session = sqlite3.connect(
-            self.path, timeout=wait_s, isolation_level=None, check_same_thread=False, factory=_SqliteSession
+            address, wait_s, isolation_level=None, check_same_thread=False, factory=_SqliteSession, uri=True
         )
         session.set_progress_handler(lambda: 1, self._max_steps)
         try:
+            session.path, session.opened = self.path, self.path.stat()
             # A power cut may lose the last batches, which are then read again, but never damages the file.
             session.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error:
@@ -101,8 +113,8 @@ class SqliteIndex(KnowledgeIndex):
         return session
 
     def _explain(self, error: Exception) -> Exception:
-        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode & _PRIMARY_CODE in _AWAY:
-            return KnowledgeAwayError(error.sqlite_errorname)
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _AWAY:
+            return KnowledgeAwayError(str(error))
         with closing(self._connect()) as session:  # another version may have replaced the tables
             return error if _is_current(session) else KnowledgeAwayError("rebuilt by another version")
 

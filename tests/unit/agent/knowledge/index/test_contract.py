@@ -4,12 +4,13 @@ import math
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from agent.knowledge.index.index import KnowledgeIndex, SeenBy
+from agent.knowledge.index.index import KnowledgeIndex, Ranked, SeenBy
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.search.full_text import MAX_IMPACT, impacts
@@ -162,3 +163,18 @@ def test_a_name_that_is_too_long_stops_no_other_document(index: KnowledgeIndex, 
     feed.write_text("".join(f'{{"key": "{key}", "text": "It is.", "audience": "public"}}\n' for key in keys))
     report = index.index([FeedSource(command=(str(feed),))])
     assert (report.added, [reason for _, reason in report.failed]) == (1, ["has a name that is too long"])
+
+
+def test_a_document_that_is_replaced_during_a_search_is_found(index: KnowledgeIndex, docs: Path) -> None:
+    class Edited:
+        async def embed_question(self, query: str) -> str:
+            return query
+
+        def rank(self, _vector: str, by_words: Sequence[Ranked], _most: int, _seen: object) -> Sequence[Ranked]:
+            (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at one.\n")
+            index.index([docs])
+            return by_words
+
+    index.index([docs])
+    index.meaning = Edited()
+    assert [passage.title for passage in index.search("canteen", vector="canteen")] == ["Alpha"]

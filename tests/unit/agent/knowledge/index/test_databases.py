@@ -55,6 +55,25 @@ def test_a_fault_that_no_version_explains_is_not_reinterpreted(index: SqliteInde
         connection.execute("SELECT * FROM nothing")
 
 
+@pytest.mark.parametrize("fault", ["deleted", "damaged"])
+def test_a_lost_index_is_away_until_another_process_has_rebuilt_it(tmp_path: Path, docs: Path, fault: str) -> None:
+    path = tmp_path / "k.db"
+    with closing(SqliteIndex.open(path)) as index:
+        index.index([docs])
+    with closing(SqliteIndex(path)) as index:
+        if fault == "deleted":
+            assert index.search("canteen")
+            path.unlink()
+        else:
+            path.write_bytes(b"\xee" * 20_000)
+        with pytest.raises(KnowledgeAwayError):
+            index.search("canteen")
+        (docs / "a.md").write_text("# Alpha\n\nThe canteen opens at one.\n")
+        with closing(SqliteIndex.open(path)) as other:
+            other.index([docs])
+        assert "at one" in index.search("canteen")[0].text
+
+
 @pytest.mark.parametrize("place", [0, 200, 4_096, 5_000, 12_288, -4_096, -2_000])
 def test_an_index_damaged_anywhere_is_rebuilt(tmp_path: Path, docs: Path, place: int) -> None:
     path = tmp_path / "k.db"
@@ -76,6 +95,7 @@ def test_a_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     with closing(SqliteIndex.open(path)) as index:
         assert index.index([docs]).added == 2
     assert (tmp_path / "k.db.damaged").read_text().startswith("this is no database")
+    assert path.stat().st_mode & 0o077 == 0, "as little as the first one may others read it"
 
 
 def test_a_place_that_cannot_be_written_is_an_error_not_a_rebuild(tmp_path: Path) -> None:
