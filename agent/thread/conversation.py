@@ -82,11 +82,11 @@ class Question:
     names: Mapping[str, str] = field(default_factory=dict)  # of people in the conversation, by id
     instruction: str = ""  # an admin's request for answers in this channel
     documents: tuple[str, ...] = ()  # prefixes of the paths or sources used there
-    language: str = ""  # set for the channel
+    language: str = ""  # set for the channel, else of the conversation, if known
 
     @property
     def reply_language(self) -> str | None:
-        """Language of Orion's own messages: the channel's if it is set, else the question's, if known."""
+        """Language of Orion's own messages: the channel's or the conversation's, else the question's, if known."""
         return self.language or detect_language(self.text)
 
     @property

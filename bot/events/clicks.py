@@ -30,6 +30,7 @@ from bot.stores.limits import Listening
 from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.observer import Observers
+from verification.text.language import detect_language
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
 # An error in the view for one click must not end the process that takes everyone's questions.
@@ -103,6 +104,10 @@ class Click:
     async def language(self, user: str = "") -> str | None:
         """Return the language in which they use Slack, if it is known."""
         return (await self.person(user)).language or None
+
+    async def record_language(self, record: Mapping[str, Any] | None) -> str | None:
+        """Return the language of a turn's question or, if its words do not show it, the person's in Slack."""
+        return detect_language(string(record, "question")) or await self.language()
 
     def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
         """Do work for which Slack need not wait, or a modal's trigger cannot wait."""

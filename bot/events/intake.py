@@ -175,8 +175,11 @@ def _parse_edit(reading: _Reading) -> Incoming:
     """Read an edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
     names = ("message", "previous_message")
     after, before = (replace(reading, message=mapping(reading.event, name)) for name in names)
-    if string(after.message, "subtype") == "tombstone":  # a deleted message that has replies
+    subtype = string(after.message, "subtype")
+    if subtype == "tombstone":  # a deleted message that has replies
         return _parse_deletion(reading, before.message, string(after.message, "ts"))
+    if subtype not in _SPOKEN and not _is_allowed_bot(after.message, reading.access):
+        raise Ignored(reason="subtype")  # such as the title of an agent's thread
     ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (after, before))
     same, edited = after.content == before.content and ids == earlier_ids, string(after.message, "edited", "ts")
     if after.content.shares and not edited and len(after.content.text) > len(before.content.text):

@@ -44,7 +44,6 @@ from bot.slack.message import BotIdentity, Ignored, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import visible_record
 from bot.turn.unasked import MAX_QUESTION_CHARS
-from verification.text.language import detect_language
 
 _ANY, _MESSAGE = re.compile(".*"), re.compile("^(app_mention|message)$")
 _VERDICTS = ("approve", "reject")
@@ -167,7 +166,7 @@ class Listeners:
 
         async def ask_what_was_wrong(delivery: Delivery) -> None:
             about = f"{turn_id} {click.place.channel} {click.place.thread_ts}"
-            view = dialogs.feedback_modal(about, detect_language(string(record, "question")))
+            view = dialogs.feedback_modal(about, await click.record_language(record))
             try:
                 await delivery.open_modal(click.trigger_id, view)
             except DeliveryFailed:  # without the dialog the click alone must count
@@ -208,7 +207,7 @@ class Listeners:
             if not missing and (turn_record := await services.records.load_for(click.value, place)):
                 viewer = Viewers(team=place.team, channel=place.channel, user=click.user)
                 record = await visible_record(services.index, turn_record, viewer)
-            language = detect_language(string(record, "question")) or await click.language()
+            language = await click.record_language(record)
             view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
             await delivery.open_modal(click.trigger_id, view)
 
@@ -297,5 +296,8 @@ class Listeners:
 
 
 def _thank(click: Click, record: Mapping[str, Any]) -> None:
-    text = say("thanks", detect_language(string(record, "question")))
-    click.after_ack(lambda delivery: delivery.post_ephemeral(click.place, click.user, text))
+    async def thank(delivery: Delivery) -> None:
+        text = say("thanks", await click.record_language(record))
+        await delivery.post_ephemeral(click.place, click.user, text)
+
+    click.after_ack(thank)

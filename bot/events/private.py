@@ -5,8 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import structlog
-
 from agent.json_data import mapping, objects, string
 from agent.knowledge.slack_message import shared_files
 from agent.texts.catalogue import say, truncate
@@ -25,7 +23,6 @@ from verification.text.language import detect_language
 from verification.types import Answer
 
 MAX_QUOTED_CHARS: Final = 500
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class PrivateAsking:
 
         async def share(delivery: Delivery) -> None:
             record = await self.services.records.load_for(turn_id, chat) or {}
-            language = detect_language(string(record, "question")) or await click.language()
+            language = await click.record_language(record)
             if not record:
                 obstacle = say("share_unknown", language)
             elif refusal := await click.refusal(channel):
@@ -87,15 +84,13 @@ class PrivateAsking:
     async def _may_post(self, place: ThreadKey, user: str) -> bool:
         """Return whether the person can read the channel now: they may have left a private one since they asked."""
         people = (await self.services.workspaces.of(place.team)).people
-        try:
+        with suppress(DeliveryFailed):  # such as that Orion is not there
             if await people.channel_name(place.team, place.channel):  # a public one
                 return True
             # Ask for one kind, because an admin may have refused the scope for the other.
             named = await people.channel_name(place.team, place.channel, within=place.channel)
             return place.channel in await people.channels_of(user, "private_channel" if named else "mpim")
-        except DeliveryFailed as failure:  # such as that Orion is not there
-            log.warning("share_not_allowed", reason=failure.reason)
-            return False
+        return False
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return a text naming the sources that not everyone in the place may see; empty if all may."""

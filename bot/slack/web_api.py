@@ -35,14 +35,7 @@ OnMaybePosted = Callable[[], Awaitable[object]]
 LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 # Slack's own problems: the same call may succeed later. All other errors that Slack names are final.
 _RETRYABLE: Final = frozenset(
-    {
-        "internal_error",
-        "fatal_error",
-        "service_unavailable",
-        "request_timeout",
-        "team_added_to_org",
-        "external_channel_migrating",
-    }
+    {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
 )
 _SERVER_ERROR: Final = 500
 _NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's own replies have more fields

@@ -146,11 +146,8 @@ class Answering:
 
     async def _thread_language(self, job: Job) -> str | None:
         """For a message without words, return the language of the thread's latest question, else the person's."""
-        questions = [
-            message.text for message in job.facts.state.history if message.role == "user" and message.addressed
-        ]
-        if questions:
-            return detect_language(questions[-1])
+        if any(message.role == "user" and message.addressed for message in job.facts.state.history):
+            return job.language
         return await self.services.people.cached_language(job.place.team, job.incoming.user)
 
     async def _answer_question(self, job: Job) -> Ending:
@@ -360,6 +357,7 @@ class Answering:
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in badges
         streamed = _streamed_by(job, stream)
         key = job.answer_key(*badges, may_exist=may_exist or streamed.is_begun)
+        key = replace(key, language=key.language or detect_language(entry.answer.text))
         ask_human = (
             await self.services.handoff.in_channel(job.place).label(job.place, key.language) if unanswered else ""
         )

@@ -121,6 +121,13 @@ async def load_previous_exchange(incoming: Incoming, stores: Stores) -> tuple[Th
     return history[question_indexes[-1] :] if question_indexes else ()
 
 
+def spoken_language(text: str, history: Sequence[ThreadMessage]) -> str | None:
+    """Return the language of a message that shows one ("Warum?" does not), else of an earlier question or answer."""
+    earlier = sorted(history, key=lambda one: one.role == "user")  # questions last
+    texts = (text, *(one.text for one in reversed(earlier) if one.addressed))
+    return next(filter(None, map(detect_language, texts)), None)
+
+
 async def visible_sources(index: KnowledgeIndex, sources: Sequence[Source], viewers: Viewers) -> tuple[Source, ...]:
     """Return the sources that all viewers may see now. While the index cannot be read, no document is visible."""
     documents: Iterable[Document] = ()
@@ -187,7 +194,7 @@ class Job:
     turn_id: str = field(init=False)
     place: ThreadKey = field(init=False)  # the thread of the answer
     is_addressed: bool = field(init=False)  # by a mention, a direct message, or as an answer to Orion's question
-    language: str | None = field(init=False)  # of the channel, else of the message; None for English or if unclear
+    language: str | None = field(init=False)  # of the channel, else of the thread; None for English or if unclear
     failed_since: float = field(init=False)  # seconds since 1970 at which a service first failed for it; 0.0: none has
     earlier_stream: StreamedMessage = field(init=False)  # that an earlier try of the turn began
     may_be_answered: bool = field(init=False)  # Slack may have a message for it: tried, edited or asked long ago
@@ -200,7 +207,7 @@ class Job:
         self.turn_id, self.place = incoming.turn_id, incoming.thread
         answers = pending is not None and pending.user == incoming.user
         self.is_addressed = incoming.addressed in ADDRESSES_ORION or answers
-        self.language = self.channel_language or detect_language(incoming.text)
+        self.language = self.channel_language or spoken_language(incoming.text, facts.state.history)
         # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
         self.failed_since = max(parse_number(since), self.claimed.enqueued_at) if since else 0.0
         if facts.stream_begun is None:
@@ -280,14 +287,13 @@ class TeamServices:
     ) -> tuple[Question, ThreadState]:
         """Add names and the channel's settings; remove sources that the answer's readers may no longer see."""
         settings = self.channels.of(question.thread.team, question.thread.channel)
-        language = settings.language
-        speaks = f"Write every answer in the language with the code {language}." if language else ""
+        speaks = f"Write every answer in the language with the code {settings.language}." if settings.language else ""
         question = replace(
             question,
             memberships=await self.memberships.of(question),
             instruction=" ".join(filter(None, (settings.instruction, speaks))),
             documents=settings.documents,
-            language=language,
+            language=settings.language or spoken_language(question.text, state.history) or "",
         )
         question, history = await self.people.add_names(question, state.history, asker)
         if found := state.found:

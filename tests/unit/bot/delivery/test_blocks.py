@@ -78,7 +78,12 @@ def test_a_reply_without_claims_has_no_badge_and_no_buttons() -> None:
     [
         ((), False, None, "✓ Verified"),
         ((), True, None, "Checked by rules only"),
-        (("quotes",), True, None, "❝ Quoted from your documents · no model is connected: this may not answer"),
+        (
+            ("quotes",),
+            True,
+            None,
+            "❝ Quoted from your documents · no model is connected: this may not answer your question",
+        ),
         (("partial",), False, None, "◐ Partly verified"),
         (("partial",), True, None, "◐ Partly verified  ·  Checked by rules only"),
         (("partial",), False, "ja", "◐ 一部のみ確認済み"),

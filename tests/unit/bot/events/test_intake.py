@@ -196,6 +196,7 @@ def test_unfurls_and_own_updates_are_not_edits() -> None:
     gone = {**asked, "message": asked["previous_message"], "previous_message": asked["message"]}
     assert reason(gone) == "not_an_edit", "a preview that its author removed"
     assert reason(edit(user="UORION", bot_id="BORION")) == "self"
+    assert reason(edit("New title", subtype="assistant_app_thread")) == "subtype"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Messages of a thread before a question."""
 
 import asyncio
+import itertools
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from bot.local.model.limits import Strictness
+from tests.support.openai_server import says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, text_of
 from tests.support.scripted_orion import LIMIT, done, with_model
 from tests.support.waiting import wait_until
@@ -148,3 +150,20 @@ async def test_one_history_call_a_minute_delays_no_one_and_the_answer_says_what_
             assert unseen in text_of(await setting.answer_to(second, thread=roots[1]))
         refused = [call for call in setting.workspace.calls if call.method == "conversations.replies"]
         assert len(refused) == 2, "the refusal is remembered, and nobody asks again before its time"
+
+
+async def test_words_that_show_no_language_are_answered_in_the_one_of_the_conversation(
+    tmp_path: Path, redis_url: str
+) -> None:
+    limit = says("<answer>Jeder Schlüssel darf pro Minute 600 Anfragen stellen [1].</answer>")
+    drafts = itertools.chain([limit], itertools.repeat(says("<answer>NOT_IN_SOURCES</answer>")))
+    async with with_model(tmp_path, redis_url, drafts=drafts) as (setting, _):
+        first = setting.ask(f"{MENTION} API limit?")
+        assert say("verified", "de") in text_of(await setting.answer_to(first)), "of the answer, if nothing else"
+        asked = setting.ask("Wie viele Anfragen darf ein Schlüssel pro Minute stellen?", channel=DIRECT)
+        await setting.answer_to(asked, channel=DIRECT)
+        for thread in (asked, None):  # the next direct message opens a thread of its own
+            await wait_until_done(setting)
+            later = setting.ask("Warum?", channel=DIRECT, thread=thread)
+            refusal = await setting.answer_to(later, thread=thread or later, channel=DIRECT)
+            assert say("not_found", "de") in text_of(refusal)
