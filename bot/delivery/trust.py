@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, Final
 
 from agent.json_data import objects, string
@@ -47,9 +47,13 @@ def trust_modal(
     sources = {source.id: source for source in sources_of(record)}
     claims = objects(record, "claims")[:_MAX_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
-    for checked, group in groupby(claims, lambda claim: _check_line(claim, sources, today, language)):
-        shown = [block for claim in _join_neighbours(group) for block in _claim_block(claim, language)]
-        blocks += [*shown, context([checked])] if shown else []
+    shown = (claim for claim in claims if _words(claim) and claim.get("is_empty") is not True)
+    above = ""  # the passage shown last
+    for checked, group in groupby(shown, lambda claim: _check_line(claim, sources, today, language)):
+        for passages, alike in groupby(group, _passage_texts):  # neighbours with the same passages show them once
+            blocks.append(_claims_block([*alike], above, language))
+            above = "".join(passages[-1:])
+        blocks.append(context([checked]))
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
     if sources and not claims:
@@ -71,55 +75,54 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
     return say("trust_is_quoted" if quoted else "trust_is_verified", language)
 
 
-def _join_neighbours(claims: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Join quotations that follow each other in one passage, so that the passage is shown once."""
-    joined: list[Mapping[str, Any]] = []
-    last: list[str] = []
-    for claim in claims:
-        passages = [string(passage, "text") for passage in objects(claim, "passages")]
-        both = f"{string(joined[-1], 'text')} {string(claim, 'text')}" if joined and passages == last else ""
-        if both and any(_words(both) in _shown_passage(passage).replace("`", "") for passage in passages):
-            joined[-1] = {**claim, "text": both}
-        else:
-            joined.append(claim)
-        last = passages
-    return joined
+def _words(claim: Mapping[str, Any]) -> str:
+    text = _without_signs(strip_mrkdwn(string(claim, "text")))
+    return truncate(" ".join(text.split()), _MAX_CLAIM_LENGTH)
 
 
-def _words(text: str) -> str:
-    return truncate(" ".join(_without_signs(strip_mrkdwn(text)).split()), _MAX_CLAIM_LENGTH)
+def _passage_texts(claim: Mapping[str, Any]) -> list[str]:
+    # cut rows may be longer by their columns' names
+    named = (string(passage, "text")[: 2 * MAX_PASSAGE] for passage in objects(claim, "passages")[:MAX_PASSAGES])
+    return [_without_signs(mask_secrets(text)).replace("`", "") for text in named]
 
 
-def _shown_passage(passage: str) -> str:
-    return _without_signs(mask_secrets(passage[: 2 * MAX_PASSAGE]))  # cut rows may be longer by their columns' names
+def _claims_block(claims: Sequence[Mapping[str, Any]], above: str, language: str | None) -> Block:
+    """Return the claims, of quotations their beginnings, and their passages with the common words highlighted.
 
-
-def _claim_block(claim: Mapping[str, Any], language: str | None) -> Iterable[Block]:
-    """Yield the claim, of a quotation its beginning, and its passages with the common words highlighted.
-
-    If the passages are of several sources, each ends with the number of its source.
+    If the passages are of several sources, each ends with the number of its source. "…" replaces a long introduction
+    that the passage ``above`` has, too.
     """
-    text = _words(string(claim, "text"))
-    if not text or claim.get("is_empty") is True:
-        return
-    stated = text
+    texts, named = _passage_texts(claims[0]), objects(claims[0], "passages")
+    headings: list[Block] = []
+    for claim in claims:
+        words = _words(claim)
+        stated = truncate(words, _MAX_QUOTED_CLAIM_LENGTH) if any(words in text for text in texts) else words
+        absent = f"\n{say('trust_absent', language)}" if claim.get("is_absent") is True else ""
+        headings.append({"type": "rich_text_section", "elements": _rich_words([(stated, True), (absent, False)])})
     quotes: list[Block] = []
-    named_passages = objects(claim, "passages")[:MAX_PASSAGES]
-    is_of_several = len({named_passage.get("source") for named_passage in named_passages}) > 1
-    for named_passage in named_passages:
-        passage, highlights = _shown_passage(string(named_passage, "text")), named_passage.get("marks")
-        if text in (plain := passage.replace("`", "")):
-            start = plain.index(text)
-            passage, highlights = plain, [] if text == plain.strip() else [[start, start + len(text)]]
-            stated = truncate(text, _MAX_QUOTED_CLAIM_LENGTH)
-        if passage.strip():
-            number = f" [{named_passage.get('source')}]" if is_of_several else ""
-            cut = f"\n({say('trust_cut', language)})" if named_passage.get("is_cut") is True else ""
-            parts = (*_highlighted_parts(passage, highlights), (f"{number}{cut}", False))
-            quotes.append({"type": "rich_text_quote", "elements": _rich_words(parts)})
-    absent = f"\n{say('trust_absent', language)}" if claim.get("is_absent") is True else ""
-    heading: Block = {"type": "rich_text_section", "elements": _rich_words([(stated, True), (absent, False)])}
-    yield {"type": "rich_text", "elements": [heading, *quotes]}
+    is_of_several = len({passage.get("source") for passage in named}) > 1
+    for number, (text, passage) in enumerate(zip(texts, named, strict=False)):
+        source = f" [{passage.get('source')}]" if is_of_several else ""
+        cut = f"\n({say('trust_cut', language)})" if passage.get("is_cut") is True else ""
+        spans = sorted(span for claim in claims for span in _highlights(claim, number, text))
+        start = 0 if number else _end_of_repetition(text, above)
+        if any(_words(claim) in text[:start] for claim in claims):
+            start = 0
+        parts = [("…\n" if start else "", False), *_highlighted_parts(text, spans, start), (f"{source}{cut}", False)]
+        quotes += [{"type": "rich_text_quote", "elements": _rich_words(parts)}] if text.strip() else []
+    return {"type": "rich_text", "elements": [*headings, *quotes]}
+
+
+def _highlights(claim: Mapping[str, Any], number: int, text: str) -> Iterable[tuple[int, int]]:
+    """Yield the spans of a quotation, or of the words that a claim has in common, in one of its passages."""
+    words, marks = _words(claim), objects(claim, "passages")[number].get("marks")
+    if words in text:
+        start = text.index(words)
+        marks = [] if words == text.strip() else [[start, start + len(words)]]
+    for mark in marks if isinstance(marks, list) else []:
+        match mark:
+            case [int(start), int(end)] if 0 <= start < end <= len(text):
+                yield start, end
 
 
 def _without_signs(passage: str) -> str:
@@ -141,15 +144,19 @@ def _check_line(claim: Mapping[str, Any], sources: Mapping[int, Source], today: 
     return " · ".join((*list_sources(shown, today, language), checked))
 
 
-def _highlighted_parts(passage: str, highlights: object) -> Iterable[tuple[str, bool]]:
-    """Split the passage into highlighted and other parts. Highlights outside the text are ignored."""
-    position = 0
-    for highlight in highlights if isinstance(highlights, list) else []:
-        match highlight:
-            case [int(start), int(end)] if position <= start < end <= len(passage):
-                yield passage[position:start], False
-                yield passage[start:end], True
-                position = end
+def _end_of_repetition(passage: str, above: str) -> int:
+    """Return the end of the lines that both passages begin with, or 0 if the rest is longer."""
+    lines = zip(passage.splitlines(keepends=True)[:-1], above.splitlines(keepends=True), strict=False)
+    end = sum(len(line) for line, _ in takewhile(lambda pair: pair[0] == pair[1], lines))
+    return end if 2 * end > len(passage) else 0
+
+
+def _highlighted_parts(passage: str, spans: Sequence[tuple[int, int]], position: int = 0) -> Iterable[tuple[str, bool]]:
+    """Split the passage from ``position`` on into highlighted and other parts."""
+    for start, end in spans:
+        yield passage[position:start], False
+        yield passage[max(start, position) : end], True
+        position = max(position, end)
     yield passage[position:], False
 
 

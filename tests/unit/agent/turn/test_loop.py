@@ -153,7 +153,19 @@ async def test_own_words_are_exempt_and_labelled() -> None:
     model = ScriptedModel(["<answer>Das Treffen beginnt um 9 Uhr im großen Saal.</answer>"])
     outcome = await Story(model).ask("Translate into German: the meeting starts at 9 in the big hall")
     assert isinstance(outcome, Answered)
-    assert "what you wrote" in outcome.answer.label
+    assert "this conversation" in outcome.answer.label
+
+
+@pytest.mark.parametrize("form", ["[1]", "【1】", "[source 1]"])
+async def test_a_draft_that_cites_a_source_is_checked_even_if_words_of_the_person_seem_to_be_asked_for(
+    form: str,
+) -> None:
+    asked = "Summarize: what does the policy say about the limits of a key?"
+    wrong = f"<answer>A key may send 9,000 requests a day {form}.</answer>"
+    assert isinstance(await Story(ScriptedModel([wrong] * 3)).ask(asked), Failed)
+    right = await Story(ScriptedModel([wrong, GOOD])).ask(asked)
+    assert isinstance(right, Answered)
+    assert (right.answer.label, right.answer.attempts) == ("", 2)
 
 
 async def test_a_clarifying_question_ends_the_turn_and_the_reply_continues_the_mission() -> None:

@@ -89,15 +89,26 @@ def test_passages_of_two_sources_say_which_each_is_of() -> None:
     assert [texts(quote) for quote in quotes] == [["Colorado: 16 weeks", " [1]"], ["California: 8 weeks", " [2]"]]
 
 
-def test_quotations_that_follow_each_other_show_their_passage_once() -> None:
+def test_claims_that_follow_each_other_show_their_passage_once() -> None:
     page = "Keys may make 600 requests. Bursts are accepted. A partner may make more."
-    quoted = [{**QUOTATION, "text": f"{one}.", "passages": passage(page, [5, 9])} for one in page[:-1].split(". ")[1:]]
-    apart = {**quoted[0], "text": "Keys may make 600 requests."}
-    claims = trust_modal({**RECORD, "claims": [*quoted, apart]}, TODAY)["blocks"][1:3]
-    assert [texts(claim) for claim in claims] == [
-        [page[28:], page[:28], page[28:]],
-        [page[:27], page[:27], page[27:]],
+    claims = [{**QUOTATION, "text": f"{one}.", "passages": passage(page, [5, 9])} for one in page[:-1].split(". ")[1:]]
+    (both, _) = trust_modal({**RECORD, "claims": claims}, TODAY)["blocks"][1:3]
+    assert [texts(element) for element in both["elements"]] == [
+        [page[28:48]], [page[49:]], [page[:28], page[28:48], " ", page[49:]],
+    ]  # fmt: skip
+    judged = [
+        {**CLAIM, "text": text, "passages": passage(page, marks)} for text, marks in (("One", [0, 4]), ("Two", [2, 8]))
     ]
+    (both, _) = trust_modal({**RECORD, "claims": judged}, TODAY)["blocks"][1:3]
+    assert [texts(element) for element in both["elements"]] == [["One"], ["Two"], [page[:4], page[4:8], page[8:]]]
+
+
+def test_a_long_introduction_of_two_neighbours_is_shown_once() -> None:
+    lead = "Each new colleague gets a mentor, who is expected to:"
+    items = [{**CLAIM, "text": text, "passages": passage(f"{lead}\n- {text}ly", [60, 62])} for text in ("Meet", "Help")]
+    (first, second, _) = trust_modal({**RECORD, "claims": items}, TODAY)["blocks"][1:4]
+    assert "".join(texts(first["elements"][1])) == f"{lead}\n- Meetly"
+    assert "".join(texts(second["elements"][1])) == "…\n- Helply"
 
 
 def test_each_passage_is_below_its_own_claim_also_a_quotation() -> None:
