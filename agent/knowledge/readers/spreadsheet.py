@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
+from decimal import ROUND_HALF_UP, Decimal
 from html import unescape
 from itertools import islice, zip_longest
 from pathlib import PurePosixPath
@@ -50,6 +51,8 @@ _REF: Final = re.compile(r"[A-Z]{1,3}\d{1,7}(?::[A-Z]{1,3}\d{1,7})?")
 _UNSAFE: Final = re.compile(r"[\s()<>|]")  # characters to escape in the address of a Markdown link
 _SCALE: Final = re.compile(r"[0#?.](,+)(?![0#?,.])")  # each comma after the last digit divides by a thousand
 _DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
+_MAX_ROUNDED: Final = 1e15  # a larger number has no decimals
+_OTHER_FORM: Final = re.compile(r"[Ee][+-]|/")  # a power of ten, a fraction
 _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition
 _UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
 
@@ -228,17 +231,24 @@ def _text_of(block: Any) -> str:
 
 
 def _with_unit(value: float, number_format: str) -> str:
-    """Return a number with the percent sign, currency or words that its format shows."""
-    if "%" in number_format:
-        return f"{round(value * 100, 6):.15g}%"
-    if set(number_format) == {"0"}:
-        return f"{value:0{len(number_format)}.0f}"
+    """Return a number with the decimals, the percent sign, the currency or the words that its format shows."""
     shown = _BRACKET.sub(lambda found: f'"{found[1] or ""}"', number_format.partition(";")[0])
-    if scale := _SCALE.search(_UNIT.sub(" ", shown)):
+    bare = _UNIT.sub(" ", shown)
+    if scale := _SCALE.search(bare):
         value /= 1_000 ** len(scale[1])
+    digits = _DIGITS.search(bare)
+    is_percent = "%" in bare
+    number = Decimal(f"{value:.15g}") * (100 if is_percent else 1)
+    if digits and digits[0] != "General" and abs(value) < _MAX_ROUNDED and not _OTHER_FORM.search(bare):
+        places = len(re.sub(r"\D", "0", digits[0].strip(" ,").partition(".")[2]))
+        number = number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP) + 0  # no "-0"
+    text = f"{number.normalize():f}"
+    if is_percent or set(shown) == {"0"}:  # "00000" shows 1234 as 01234
+        return f"{text}%" if is_percent else text.zfill(len(shown))
     sides = _DIGITS.split(shown)
     if len(sides) == 1:
-        return f"{value:.15g}"
+        return text
     prefix, suffix = ("".join(map("".join, _UNIT.findall(side))).strip() for side in (sides[0], sides[-1]))
     space = " " if prefix and sides[0].endswith(" ") else ""
-    return f"{prefix}{space}{value:.15g} {suffix}".rstrip()
+    sign = "-" if prefix and text.startswith("-") else ""
+    return f"{sign}{prefix}{space}{text.removeprefix(sign)} {suffix}".rstrip()

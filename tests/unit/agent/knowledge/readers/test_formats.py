@@ -289,9 +289,21 @@ def test_a_cell_merged_across_rows_also_counts_below_an_empty_row() -> None:
         ("#,##0", 12_000, "12000"),
         ("[$CHF] #,##0", 9, "CHF 9"),
         ("00000", 1234, "01234"),
+        ("0", 2.5, "3"),
+        ("#,##0", 3466.666_666_666_67, "3467"),
+        ("General", 0.1 + 0.2, "0.3"),
+        ("0%", 0.125, "13%"),
+        ("0.0%", 0.1254, "12.5%"),
+        ('0.0" km/h"', -0.04, "0 km/h"),
+        ("$#,##0.00_);($#,##0.00)", -2.345, "-$2.35"),
+        ("0.00E+00", 12_345.678, "12345.678"),
+        ("# ?/?", 0.5, "0.5"),
+        ("0.00", 1e16, "10000000000000000"),
     ],
 )
-def test_a_number_is_read_at_the_scale_that_its_format_shows(number_format: str, value: float, shown: str) -> None:
+def test_a_number_is_read_at_the_scale_and_with_the_decimals_that_its_format_shows(
+    number_format: str, value: float, shown: str
+) -> None:
     sheet = sheet_of(["Revenue", value])
     sheet["B1"].number_format = number_format
     assert f"| Revenue | {shown} |" in text_of(sheet)
