@@ -290,11 +290,10 @@ class Reply:
 
     def check_answer(self) -> None:
         """Raise ``ModelError`` if a stream ended before the answer was complete."""
-        failure = finish_failure(self.finish)
-        if failure and failure.kind == "TokenLimitError" and self.is_closed:
-            failure = None
-        elif failure is None and not self.is_whole:
-            failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
+        failure = None
+        if not self.is_whole:
+            detail = "the stream ended before the reply was complete"
+            failure = finish_failure(self.finish) or ModelError(kind="LLMError", detail=detail)
         if not self.tags.draft and (failure is None or self.calls):
             has_thoughts = self.reasoning or self.content.strip()
             what = "only function calls" if self.calls else "only reasoning" if has_thoughts else "nothing"

@@ -30,15 +30,15 @@ ModelErrorKind = Literal[
 
 _CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORION_WRITE_MODEL."
 _CREDENTIALS = "Verify the credentials: OPENAI_API_KEY."
-_LENGTH = "Shorten the prompt or raise max_tokens."
-_AGAIN = "Try again after a moment; the server did not reply in time."
+_LENGTH = "Shorten the prompt or raise max_tokens, or the server's own limit for a reply."
+_AGAIN = "Try again after a moment."
 _NO_TEXT = "The model wrote no text. Where it reasons, lower ORION_WRITE_EFFORT or raise its limit of tokens."
 HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
     "ConfigurationError": (_CONFIGURATION,),
     "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
     "TokenLimitError": (_LENGTH,),
     "TimeoutError": (_AGAIN, _LENGTH),
-    "RateLimitError": ("Try again after a moment; the server limits requests.", _CREDENTIALS),
+    "RateLimitError": (f"{_AGAIN} The server limits requests.", _CREDENTIALS),
     "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
     "RefusalError": ("Rephrase the prompt; the model refused it.",),
     "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
@@ -58,12 +58,10 @@ class ModelError(Exception):
     is_final = False  # the server asked not to retry
 
     def __init__(
-        self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = (), usage: Usage | None = None,
-        retry_after_s: float | None = None,
-    ) -> None:  # fmt: skip
+        self, kind: ModelErrorKind, detail: str, *, usage: Usage | None = None, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(f"{kind}: {detail}")
-        self.kind, self.detail = kind, detail
-        self.hints = hints or HINTS[kind]
+        self.kind, self.detail, self.hints = kind, detail, HINTS[kind]
         self.usage = usage or Usage(model_calls=1)
         self.retry_after_s = retry_after_s
         self.call = ModelCall()

@@ -64,9 +64,8 @@ class ExtractiveModel:
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:  # noqa: ARG002 - the seam's signature
         """Raise ``ModelError`` of kind ``ConfigurationError``: this needs a language model."""
-        detail = "no language model is configured; the quoting engine cannot write text of its own"
-        hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
-        raise ModelError(kind="ConfigurationError", detail=detail, hints=(hint,))
+        detail = "no language model is configured (OPENAI_API_KEY or OPENAI_BASE_URL): Orion only quotes"
+        raise ModelError(kind="ConfigurationError", detail=detail)
 
 
 async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:

@@ -54,10 +54,16 @@ _IN_MEMORY: Final = (
 
 
 async def check_model(settings: Settings, within_s: float) -> Finding:
-    """Ask the deciding model for a decision."""
+    """Ask the deciding model for a decision, and for an answer unless a separate one writes."""
     if not settings.uses_server:
         return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
-    return await _ask_model(settings, within_s, lambda opened: opened.decide(_DECIDE))
+
+    async def ask(opened: OpenAIModel) -> None:
+        await opened.decide(_DECIDE)
+        if settings.write_model in {"", settings.model_name}:
+            await _read_answer(opened)
+
+    return await _ask_model(settings, within_s, ask)
 
 
 async def check_context(settings: Settings, within_s: float) -> Finding:
@@ -69,10 +75,11 @@ async def check_context(settings: Settings, within_s: float) -> Finding:
 
     async def ask(opened: OpenAIModel) -> None:
         nonlocal length
+        await opened.decide(_DECIDE)  # a server that refuses only the long prompt refuses its length, in any words
         try:
             length = await opened.context_length(replace(_DECIDE, sources=(long,)), CONTEXT_NEEDED)
         except ModelError as error:
-            if error.kind != "TokenLimitError":
+            if error.kind not in {"TokenLimitError", "ConfigurationError"}:
                 raise
 
     finding = await _ask_model(settings, within_s, ask)
@@ -86,13 +93,13 @@ async def check_write_model(settings: Settings, within_s: float) -> Finding:
     """Ask the writing model for an answer, if it is a separate one: without it Orion cannot write answers."""
     if not settings.uses_server or settings.write_model in {"", settings.model_name}:
         return ""
+    return await _ask_model(settings, within_s, _read_answer, settings.write_model)
 
-    async def ask(opened: OpenAIModel) -> None:
-        async with aclosing(opened.write(_WRITE).pieces) as pieces:
-            async for _ in pieces:
-                pass
 
-    return await _ask_model(settings, within_s, ask, settings.write_model)
+async def _read_answer(opened: OpenAIModel) -> None:
+    async with aclosing(opened.write(_WRITE).pieces) as pieces:
+        async for _ in pieces:
+            pass
 
 
 async def check_judge(settings: Settings, within_s: float) -> Finding:

@@ -287,7 +287,7 @@ async def test_the_quoting_model_generates_no_text_and_says_what_to_do() -> None
     with pytest.raises(ModelError) as caught:
         await MODEL.generate("Write", max_tokens=5, temperature=0.5)
     assert caught.value.kind == "ConfigurationError"
-    assert "OPENAI_API_KEY" in caught.value.hints[0]
+    assert "OPENAI_API_KEY" in caught.value.detail
 
 
 _WORDS = st.lists(

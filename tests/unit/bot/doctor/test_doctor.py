@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.support.openai_server import GARBAGE, RESPOND, ScriptedOpenAI, fails,
 from tests.support.orion_running import settings_in, text_pages
 
 IN_ALL_S = 20
+ANSWER = says("<answer>120 [1]</answer>")
 
 
 def workspace(**setup: Any) -> LocalWorkspace:
@@ -97,7 +99,7 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
 async def test_a_correct_set_up_passes_every_check(tmp_path: Path) -> None:
     async with (
         workspace() as slack,
-        ScriptedOpenAI(decisions=[replace(RESPOND, usage=(10_000, 1))] * 2) as server,
+        ScriptedOpenAI(decisions=[replace(RESPOND, usage=(10_000, 1))] * 3, drafts=[ANSWER]) as server,
         LangfuseReceiver() as langfuse,
     ):
         settings = all_at(langfuse.url, tmp_path, "").model_copy(
@@ -217,14 +219,20 @@ async def test_a_model_server_that_replies_with_nonsense_is_reported_as_such(tmp
     assert "LLMError" not in found["Model"].detail
 
 
+async def test_a_server_that_breaks_off_its_streams_is_reported(tmp_path: Path) -> None:
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=[says("<answer>120", done=False)]) as server:
+        found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
+    assert found["Model"].detail == "m: the stream ended before the reply was complete"
+
+
 async def test_the_judge_is_asked_too(tmp_path: Path) -> None:
     missing = [fails(404, "no such model", "model_not_found")]
-    async with ScriptedOpenAI(decisions=[RESPOND] * 2, judgements=missing) as server:
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=[ANSWER], judgements=missing) as server:
         one = {"openai_base_url": server.url, "model": "m", "judge_model": "j"}
         found = await checks(settings_in(tmp_path, "", **one))
         assert (found["Model"].ok, found["Judge"].ok, bool(found["Judge"].remedy)) == (True, False, True)
         assert {request["model"] for request in server.requests} == {"m", "j"}
-    async with ScriptedOpenAI(decisions=[RESPOND] * 2, judgements=[says("Sure.")] * 2) as server:
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=[ANSWER], judgements=[says("Sure.")] * 2) as server:
         found = await checks(settings_in(tmp_path, "", **{**one, "openai_base_url": server.url}))
         assert "could not be read" in found["Judge"].detail
     keyless = await checks(settings_in(tmp_path, "", judge_model="j"))
@@ -233,22 +241,24 @@ async def test_the_judge_is_asked_too(tmp_path: Path) -> None:
 
 async def test_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
     missing = [fails(404, "no such model", "model_not_found")]
-    async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=missing) as server:
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=missing) as server:
         two = settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="w")
         found = await checks(two)
         assert (found["Model"].ok, found["Write model"].ok) == (True, False)
         assert {request["model"] for request in server.requests} == {"m", "w"}
-    async with ScriptedOpenAI(decisions=[RESPOND] * 2) as server:
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=[ANSWER]) as server:
         same = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="m"))
     assert "Write model" not in same
 
 
-async def test_doctor_asks_the_model_as_a_turn_does_and_reports_refused_long_prompts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["`inputs` must be <= 4096. Given: 9000", "ข้อความยาวเกินไป"])
+async def test_doctor_asks_the_model_as_a_turn_does_and_reports_refused_long_prompts(
+    tmp_path: Path, words: str
+) -> None:
     def reply(request: Any) -> Any:
-        long = len(json.dumps(request)) > 20_000
-        return fails(422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000") if long else RESPOND
+        return fails(422, words) if len(json.dumps(request)) > 20_000 else RESPOND
 
-    async with ScriptedOpenAI(decisions=reply) as server:
+    async with ScriptedOpenAI(decisions=reply, drafts=[ANSWER]) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert (found["Model"].ok, found["Model context"].detail) == (True, "long prompts are refused")
     assert [message["role"] for message in server.requests[0]["messages"]] == ["system", "user"]
@@ -390,8 +400,8 @@ async def test_unread_files_and_never_read_sources_are_named(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, "m reads 2,048 tokens"), (9_900, "")])
 async def test_a_server_with_too_small_a_context_is_reported(tmp_path: Path, read: int, told: str) -> None:
-    replies = [replace(RESPOND, usage=(read, 1))] * 2
-    async with ScriptedOpenAI(decisions=replies) as server:
+    replies = repeat(replace(RESPOND, usage=(read, 1)))
+    async with ScriptedOpenAI(decisions=replies, drafts=[ANSWER]) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert found["Model"].ok
     assert found["Model context"].detail.startswith(told) if told else "Model context" not in found
