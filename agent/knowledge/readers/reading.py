@@ -86,7 +86,8 @@ FORMATS: Final = (
     Format(name="reStructuredText", suffixes=(".rst",), reader="markup:read_rst", form="rst"),
     Format(name="AsciiDoc", suffixes=(".adoc", ".asciidoc"), reader="markup:read_asciidoc", form="asciidoc"),
     Format(name="Org", suffixes=(".org",), reader="markup:read_org", form="org"),
-    Format(name="plain text", suffixes=(".txt", ".text", ".log", ".tex", ".vtt", ".srt"), form="text",
+    Format(name="subtitles", suffixes=(".vtt", ".srt"), reader="text:read_transcript", form="text"),
+    Format(name="plain text", suffixes=(".txt", ".text", ".log", ".tex"), form="text",
            types=("text/plain",)),
     Format(name="program", form="text", name_is_title=True, suffixes=(
         ".py", ".pyi", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".go", ".java", ".kt", ".rb", ".rs", ".c", ".h", ".cc",

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from html import unescape
 from typing import Final
 from urllib.parse import urljoin
 
@@ -35,11 +36,24 @@ TEMPLATE_CODE: Final = (
 _RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
 _RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
 _TAG: Final = re.compile(r"<[^>]*>")
+_CUE_NOTE: Final = re.compile(r"(?:\A|(?<=\n\n))(?:WEBVTT|NOTE|STYLE|REGION)\b.*(?:\n.+)*")
+_CUE_TIME: Final = re.compile(  # with the id that may be above it
+    r"^(?:(?<=\n\n).+\n|(?<![\s\S])\d+\n)?(?P<begin>(?:\d+:)?\d\d:\d\d)[.,]\d{3}[ \t]+-->.*$", re.MULTILINE
+)
+_CUE_SPEAKER: Final = re.compile(r"<v(?:\.[\w.]*)?\s+([^<>\n]{1,200})>")
+_CUE_TAG: Final = re.compile(r"</?(?:[a-z][\w.]*(?:\s[^<>\n]*)?|[\d:.]+)>")
 
 
 def read_text(data: bytes, _: ReadLimits) -> Content:
     """Read plain text or a program."""
     return Content(parts=whole(decode(data)))
+
+
+def read_transcript(data: bytes, _: ReadLimits) -> Content:
+    """Read subtitles (WebVTT, SRT): who says what, after the time at which it begins. Lines stay the same."""
+    text = _CUE_NOTE.sub(lambda note: "\n" * note[0].count("\n"), decode(data))
+    text = _CUE_TIME.sub(lambda cue: "\n" * cue[0].count("\n") + f"[{cue['begin']}]", text)
+    return Content(parts=whole(unescape(_CUE_TAG.sub("", _CUE_SPEAKER.sub(r"\1: ", text)))))
 
 
 def strip_template_code(data: bytes) -> bytes:

@@ -214,6 +214,45 @@ def test_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
     assert said.encode("utf-8").strip()
 
 
+VTT = """\ufeffWEBVTT - Stand-up
+Kind: captions
+
+NOTE
+SECRET
+
+1f0c-1/15-0
+00:00:04.963 --> 00:00:08.571 line:0
+<v.loud Ann Smith>OK,
+<i.x>start</i> at <00:05.1>9 &amp; end</v>
+
+01:10.000 --> 01:12.000
+Bob: 5 < 6
+"""
+SRT = """1
+00:00:01,000 --> 00:00:03,000
+<b>Hello</b>
+2024
+
+2
+00:00:04,500 --> 00:00:05,000
+Bye
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("a.vtt", VTT, ["[00:00:04]", "Ann Smith: OK,", "start at 9 & end", "[01:10]", "Bob: 5 < 6"]),
+        ("a.srt", SRT, ["[00:00:01]", "Hello", "2024", "[00:00:04]", "Bye"]),
+    ],
+    ids=["vtt", "srt"],
+)
+def test_transcript_is_who_says_what_and_when(name: str, text: str, shown: list[str]) -> None:
+    read_text = read(name, text).text
+    assert [*filter(None, read_text.split("\n"))] == shown
+    assert read_text.count("\n") == text.count("\n")
+
+
 def test_programs_keep_their_name() -> None:
     assert read("retry_later.py", "def retry() -> None:\n    ...\n").title == "retry_later.py"
 
