@@ -29,7 +29,12 @@ MAX_IN_DEBUG = 100
 MAX_VALUE = 300  # maximum characters of a field: no fact needs more, and it truncates texts under unknown names
 MAX_FRAMES = 6  # the innermost frames show the fault; all of them would fill the log with frameworks
 REPEAT_INTERVAL_S = 60.0
-FROM_ANYONE = frozenset({"slack_signature_refused", "connection_refused"})  # without a signature: one line a second
+# Seconds between two lines of an event that anyone can cause, without a signature, or that an outage of Redis repeats.
+INTERVALS_S = {
+    **dict.fromkeys(("slack_signature_refused", "connection_refused"), 1.0),
+    **dict.fromkeys(("redis_unavailable", "cancellations_unheard", "sweep_failed"), REPEAT_INTERVAL_S),
+    **dict.fromkeys(("beat_failed", "heartbeat_failed"), REPEAT_INTERVAL_S),
+}
 MAX_LINES = 1_000  # library lines to remember: a library that generates its lines must not fill the memory
 # The meaning of library lines for an operator, who does not see their text.
 _NOTES = {
@@ -61,7 +66,7 @@ def configure(
     renderer: Processor = as_json if json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     lowest = logging.DEBUG if debug else logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
-        processors=[_Repeats(1.0).limit, *shared, renderer],
+        processors=[_Repeats().limit, *shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(lowest),
         logger_factory=structlog.WriteLoggerFactory(out),
         cache_logger_on_first_use=False,
@@ -70,7 +75,7 @@ def configure(
     # Libraries that lower their own level would log texts. The SDK does so only for LANGFUSE_DEBUG.
     handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name == "langfuse")
     handler.setFormatter(_LibraryFormatter([*shared, renderer], debug=debug))
-    handler.addFilter(_Repeats(REPEAT_INTERVAL_S).admit)
+    handler.addFilter(_Repeats().admit)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -133,16 +138,15 @@ def _exception(*, debug: bool) -> Processor:
 
 
 class _Repeats:
-    """Lets each line through once per ``interval_s``, and counts those held back before it."""
+    """Lets each line through once per interval, and counts those held back before it."""
 
-    def __init__(self, interval_s: float) -> None:
-        self._interval_s = interval_s
+    def __init__(self) -> None:
         self._shown: dict[object, tuple[float, int]] = {}
 
-    def count_before(self, line: object, at: float) -> int | None:
+    def count_before(self, line: object, at: float, interval_s: float = REPEAT_INTERVAL_S) -> int | None:
         """Return how many were held back before this line, or None if it is held back too."""
-        then, held = self._shown.get(line, (at - self._interval_s, 0))
-        if 0 <= at - then < self._interval_s:
+        then, held = self._shown.get(line, (at - interval_s, 0))
+        if 0 <= at - then < interval_s:
             self._shown[line] = (then, held + 1)
             return None
         if len(self._shown) >= MAX_LINES:
@@ -157,9 +161,9 @@ class _Repeats:
         return held is not None
 
     def limit(self, _: Any, __: str, event: EventDict) -> EventDict:
-        """Drop an event that anyone can cause many times a second, or add its ``held_back``."""
-        if event["event"] in FROM_ANYONE:
-            held = self.count_before(event["event"], time.time())
+        """Drop an event that would fill the log, or add its ``held_back``. Each ``cause`` has lines of its own."""
+        if interval_s := INTERVALS_S.get(event["event"]):
+            held = self.count_before((event["event"], event.get("cause")), time.time(), interval_s)
             if held is None:
                 raise structlog.DropEvent
             event["held_back"] = held

@@ -177,15 +177,18 @@ def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO)
     assert {line["note"] for line in told} == {"the connection to Slack; /readyz says if it is up"}
 
 
-def test_events_that_anyone_can_cause_log_one_line_a_second(
-    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("event", "interval_s"), [("slack_signature_refused", 1), ("redis_unavailable", 60)])
+def test_an_event_that_would_fill_the_log_has_a_line_at_intervals(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, event: str, interval_s: int
 ) -> None:
     for moment in (100.0, 100.2, 100.9, 101.0, 101.1, 90.0):
-        monkeypatch.setattr("observability.logging.time.time", lambda moment=moment: moment)
-        structlog.get_logger().warning("slack_signature_refused")
+        monkeypatch.setattr("observability.logging.time.time", lambda moment=moment: moment * interval_s)
+        structlog.get_logger().warning(event, cause="full")
         structlog.get_logger().warning("turn_started")
-    assert [line.get("held_back", 0) for line in lines(stream) if line["event"] != "turn_started"] == [0, 2, 1]
-    assert len(lines(stream)) == 3 + 6
+    structlog.get_logger().warning(event, cause="wrong password")
+    shown = [(line["cause"], line["held_back"]) for line in lines(stream) if line["event"] == event]
+    assert shown == [("full", 0), ("full", 2), ("full", 1), ("wrong password", 0)]
+    assert len(lines(stream)) == 4 + 6
 
 
 def test_the_memory_of_repeated_log_lines_is_bounded(stream: io.StringIO) -> None:
