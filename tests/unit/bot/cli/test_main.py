@@ -18,6 +18,7 @@ from bot.cli.signals import EndedAtOnce
 from bot.evals import bench
 from bot.redis.server import EmbeddedRedisError
 from tests.support.orion_command import LIMITS, QUESTION, Terminal
+from tests.support.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -302,3 +303,10 @@ def test_the_index_is_updated_without_slack_and_without_a_model(
     assert said[0] == "1 added, 0 changed, 0 removed, 0 unchanged."
     for loaded in (said[-1], said_and_loaded("docs")[-1]):
         assert loaded in {"[]", "['redis']"}
+
+
+def test_a_missing_package_is_named_with_what_to_do() -> None:
+    done = subprocess.run([sys.executable, "-S", "-m", "bot"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("Traceback")) == (1, 0)
+    assert "The package typer is missing from" in done.stderr
+    assert "`rm -rf .venv` and then `make run`" in done.stderr
