@@ -93,11 +93,10 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming:
     event_id = string(envelope, "event_id")
     keys = [f"evt:{team}:{event_id}"] if event_id else []
     # A press of the stop button has no message. Both events of a mention have the same one.
-    thread = replace(thread, team=team)
     if incoming.kind != "stop" or incoming.text:
         version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
-        keys.append(":".join(filter(None, (_first_version(thread, incoming.ts), version))))
-    shared = mapping(envelope).get("is_ext_shared_channel")
+        keys.append(":".join(filter(None, ("msg", team, thread.channel, incoming.ts, version))))
+    shared, thread = mapping(envelope).get("is_ext_shared_channel"), replace(thread, team=team)
     incoming = replace(incoming, thread=thread, event_ids=tuple(keys), vouched=isinstance(shared, bool))
     external = shared and not access.allow_external
     refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
@@ -126,11 +125,6 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming:
     if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
         raise Ignored(reason="muted")
     return incoming
-
-
-def _first_version(thread: ThreadKey, ts: str) -> str:
-    """Return the key of a message as it was first written."""
-    return f"msg:{thread.team}:{thread.channel}:{ts}"
 
 
 def attached_files(files: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -194,14 +188,7 @@ def _parse_edit(reading: _Reading) -> Incoming:
         return _parse(replace(reading, event=shown, message=shown))
     if (before.message and same) or not edited:
         raise Ignored(reason="not_an_edit")
-    incoming = _build_incoming(after)
-    # After a mention without text only a greeting was posted, and no turn ran.
-    was_bare = reading.own.user in before.content.mentioned and not before.content.own_words
-    if incoming.kind != "edit" or not was_bare:
-        return incoming
-    if incoming.addressed == "follow_up" and (incoming.mentioned or after.content.calls_group):
-        raise Ignored(reason="to_somebody_else")
-    return replace(incoming, kind="question" if incoming.text else "help")
+    return _build_incoming(after)
 
 
 def _parse_deletion(reading: _Reading, gone: Mapping[str, Any], ts: str) -> Incoming:
@@ -320,17 +307,18 @@ class Intake:
         if incoming.addressed == "mention" and files_known:  # this channel sends a ``message`` event for each one, too
             self._twins.add(place)
         twin_wait_s = TWIN_WAIT_S if place in self._twins and not files_known else 0.0
+        event_ids = incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",)
         new = await mailbox.enqueue(
             thread,
             incoming.to_json(),
             fuller=files_known and not incoming.links_message,
             slack_ts=incoming.event_ts or incoming.ts,
-            event_ids=incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",),
+            event_ids=event_ids,
             hold_s=LINK_WAIT_S if incoming.links_message else twin_wait_s,
         )
         if incoming.edited_ts and incoming.addressed in ADDRESSES_ORION:  # the first version's event may come late
-            first = mailbox.key(thread, "seen", _first_version(incoming.thread, incoming.ts))
-            await self.stores.redis.set(first, "", ex=SEEN_TTL_S, nx=True)
+            first = event_ids[-1].removesuffix(f":{incoming.edited_ts}")
+            await self.stores.redis.set(mailbox.key(thread, "seen", first), "", ex=SEEN_TTL_S, nx=True)
         return new
 
     async def _carry_out(self, incoming: Incoming, order: str, reason: str) -> bool:

@@ -151,7 +151,7 @@ class Listeners:
             if string(record, "user") == click.user:
                 click.after_ack(lambda delivery: delivery.delete_answer(click.place, click.place.thread_ts))
             else:
-                _thank(click, record)
+                await _thank(click, record)
 
     async def on_feedback(self, click: Click) -> None:
         """Store "helpful" at once. "Not helpful" opens a dialog, and counts when that is sent."""
@@ -161,7 +161,7 @@ class Listeners:
             return
         if verdict == "good" or not click.trigger_id:
             await self.services.observers.feedback(turn_id, click.user, good=verdict == "good")
-            _thank(click, record)
+            await _thank(click, record)
             return
 
         async def ask_what_was_wrong(delivery: Delivery) -> None:
@@ -184,7 +184,7 @@ class Listeners:
             await self.services.observers.feedback(turn_id, click.user, good=False)
             if reasons or comment:
                 await self.services.observers.complaint(turn_id, click.user, reasons=reasons, said=comment)
-            _thank(click, record)
+            await _thank(click, record)
 
     async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
         """Return the record of an answer in this channel; None without access, or if it expired. The person is told."""
@@ -295,9 +295,6 @@ class Listeners:
         return BoltResponse(status=500, body="")
 
 
-def _thank(click: Click, record: Mapping[str, Any]) -> None:
-    async def thank(delivery: Delivery) -> None:
-        text = say("thanks", await click.record_language(record))
-        await delivery.post_ephemeral(click.place, click.user, text)
-
-    click.after_ack(thank)
+async def _thank(click: Click, record: Mapping[str, Any]) -> None:
+    text = say("thanks", await click.record_language(record))
+    click.after_ack(lambda delivery: delivery.post_ephemeral(click.place, click.user, text))

@@ -172,7 +172,7 @@ async def check_allowance(job: Job, services: TeamServices) -> Ending | None:
 
 async def _post_budget_notice(job: Job, services: TeamServices, holder: Holder) -> None:
     incoming = job.incoming
-    language = await services.people.message_language(incoming)
+    language = await services.people.notice_language(incoming)
     left = duration_text(services.stores.budgets.seconds_until_reset)
     text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
     if incoming.kind == "edit":
@@ -186,7 +186,7 @@ async def _post_pause_notice(job: Job, services: TeamServices, pause: Pause) -> 
     incoming, mailbox, name = job.incoming, services.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.has_mark(job.claimed.thread, name):
         return
-    text = f"{say('paused', await services.people.message_language(incoming))}\n{escape(pause.reason)}".rstrip()
+    text = f"{say('paused', await services.people.notice_language(incoming))}\n{escape(pause.reason)}".rstrip()
     if incoming.kind == "edit":
         await services.notify_person(incoming, text)
     else:

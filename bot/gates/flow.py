@@ -140,7 +140,7 @@ async def handle_overheard(job: Job, services: TeamServices) -> Ending | None:
             muted, team, channel = incoming.kind == "mute", incoming.thread.team, incoming.thread.channel
             await services.stores.listening.set_muted(team, channel, muted=muted)
             name = "listening_muted" if muted else "listening_unmuted"
-            text = say(name, await services.people.message_language(incoming))
+            text = say(name, await services.people.notice_language(incoming))
             await services.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
             return OK
     except DeliveryFailed as failure:

@@ -86,12 +86,8 @@ class SlackDirectory(CachedDirectory):
         # Concurrent lookups of the same person or channel wait for one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def message_language(self, incoming: Incoming) -> str | None:
-        """Return the language of the message or, if it has no text, the one in which its author uses Slack."""
-        return detect_language(incoming.text) if incoming.text else await self.notice_language(incoming)
-
     async def notice_language(self, incoming: Incoming) -> str | None:
-        """Return the language for a text that only the author sees, because a few words do not show their language."""
+        """Return the language of a message or, if its few words do not show one, the author's in Slack."""
         return detect_language(incoming.text) or await self.cached_language(incoming.thread.team, incoming.user)
 
     async def find_person(self, team: str, user: str, *, fresh: bool = False) -> Person:

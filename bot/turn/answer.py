@@ -145,10 +145,8 @@ class Answering:
                 raise
 
     async def _thread_language(self, job: Job) -> str | None:
-        """For a message without words, return the language of the thread's latest question, else the person's."""
-        if any(message.role == "user" and message.addressed for message in job.facts.state.history):
-            return job.language
-        return await self.services.people.cached_language(job.place.team, job.incoming.user)
+        """For a message without words, return the language of the thread, else the person's."""
+        return job.language or await self.services.people.cached_language(job.place.team, job.incoming.user)
 
     async def _answer_question(self, job: Job) -> Ending:
         try:

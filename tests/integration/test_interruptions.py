@@ -266,13 +266,15 @@ async def test_the_asker_is_told_that_orion_was_removed_from_the_channel(
     settings = settings_in(tmp_path, redis_url)
     async with running(settings, part="front") as front:
         team = front.workspace.workspace.roster
-        team.channels["C0TEAM"] = Channel(id="C0TEAM", name="team", kind=kind, members={VISITOR, BOT_USER})
-        asked = [front.ask(f"{MENTION} {question}", channel="C0TEAM") for question in (LIMIT, "Who is on call?")]
+        people = VISITOR, ADMIN
+        team.channels["C0TEAM"] = Channel(id="C0TEAM", name="team", kind=kind, members={*people, BOT_USER})
+        asked = [front.ask(f"{MENTION} {LIMIT}", channel="C0TEAM", user=user) for user in people]
         await wait_until(lambda: are_stored(front, len(asked)), "the questions are stored")
         team.channels["C0TEAM"].members.remove(BOT_USER)
         async with running(settings, inhabited=front.workspace, part="worker") as setting:
             await wait_until(lambda: quiet(setting), "the questions are given up")
-        texts = [text_of(told) for told in posts(front.workspace, DIRECT)]
+        chats = [team.direct_message(user).id for user in people]
+        texts = [text_of(told) for chat in chats for told in posts(front.workspace, chat)]
         assert len(texts) == len(asked)
         assert all(text.startswith("I can't post where you asked me") and "team" not in text for text in texts)
         assert [answers(front.workspace, ts, ts, "C0TEAM") for ts in asked] == [[], []]

@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from agent.texts.catalogue import texts
 from bot.local.model.messages import LocalMessage
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
@@ -28,20 +30,22 @@ async def test_the_words_of_every_form_reach_the_model(tmp_path: Path, redis_url
         assert all(line.strip() in prompts for line in words.replace("<!subteam^S1>", "").splitlines()), message
 
 
-async def test_a_message_that_a_question_links_to_is_read(tmp_path: Path, redis_url: str) -> None:
+@pytest.mark.parametrize("channel", [CHANNEL, "D0ORION"])
+async def test_a_message_that_a_question_links_to_is_read(channel: str, tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[calls(("complete", {"summary": "Noted."}))]) as server,
         running(settings_in(tmp_path, redis_url, **server.settings, embed_model="off")) as at,
     ):
         link = "https://acme.slack.com/archives/C9/p1699999999000500"
-        ts, here = at.ask(f"{MENTION} is this right? <{link}>", channel=CHANNEL), at.workspace.workspace
-        message = here.log.visible(CHANNEL, ts)
+        ts, here = at.ask(f"{MENTION} is this right? <{link}>", channel=channel), at.workspace.workspace
+        await here.feed.wait_for(lambda: all(event.acknowledged for event in here.deliveries.log))
+        message = here.log.visible(channel, ts)
         before = here.log.payload_of(message)
         message.attachments = [
             {"is_msg_unfurl": True, "from_url": link, "author_name": "Ben", "text": "The walrus snores."}
         ]
         here.publish_change(message, before)
-        await at.answer_to(ts, channel=CHANNEL)
+        await at.answer_to(ts, channel=channel)
     assert "Ben: The walrus snores." in server.requests[-1]["messages"][-1]["content"]
 
 

@@ -183,8 +183,6 @@ def test_an_edit_that_adds_the_mention_is_a_new_question() -> None:
     assert isinstance(asked, Incoming)
     assert (found.kind, asked.kind, asked.edited_ts) == ("edit", "question", "1700000042.000000")
     assert settle(found, "engaged") is found
-    event["previous_message"]["text"] = "<@UORION>"
-    assert incoming(event).kind == "question"
 
 
 def test_unfurls_and_own_updates_are_not_edits() -> None:

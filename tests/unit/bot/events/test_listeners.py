@@ -30,7 +30,6 @@ from bot.servers.socket_mode import SocketMode
 from bot.slack.client import build_app
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, Incoming
-from bot.stores.stores import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from tests.support.event_app import PROMPT, Ledger, over_http, services
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
@@ -153,43 +152,6 @@ async def test_no_ack_while_slack_cannot_say_who_orion_is(in_both_modes: Opened)
         await running.wait_for_messages()
         (delivery,) = running.slack.server.workspace.deliveries.log
         assert (delivery.attempts, delivery.acknowledged) == (2, True)
-
-
-async def test_a_follow_up_counts_if_orion_was_addressed_in_the_thread(opened: Opened) -> None:
-    async with opened() as running:
-        server = running.slack.server
-        place, ts = running.slack.ask()
-        await running.wait_for_messages()
-        server.post("U0RELEASE", CHANNEL, "and who signs it off?", ts)
-        assert (await running.wait_for_messages(2))[1].addressed == "follow_up"
-        server.post("U0YOU", CHANNEL, "<@U0RELEASE> is that you?", ts)
-        other = server.post("U0YOU", CHANNEL, "lunch?")
-        server.post("U0RELEASE", CHANNEL, "yes", other)
-        server.post("U0YOU", CHANNEL, "mute", ts)
-        assert (await running.wait_for_messages(3))[2].kind == "mute"
-        server.post("U0YOU", CHANNEL, "so quiet here", ts)
-        server.post("U0YOU", CHANNEL, "<@U0ORION> are you there?", ts)
-        assert [incoming.text for incoming in await running.wait_for_messages(4)] == [
-            "how do we release?",
-            "and who signs it off?",
-            "mute",
-            "are you there?",
-        ]
-        assert all(incoming.thread == place for incoming in running.ledger.messages)
-
-
-async def test_a_refused_channel_is_acknowledged_and_only_gets_a_notice(opened: Opened, redis_client: Redis) -> None:
-    async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
-        place, _ = running.slack.ask("<@U0ORION> a secret?")
-        running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
-        running.slack.ask("how?", CHAT)
-        messages = await running.wait_for_messages(2)
-        assert {incoming.thread.channel: (incoming.refused, incoming.text) for incoming in messages} == {
-            CHANNEL: ("channel_refused", ""),
-            CHAT: ("", "how?"),
-        }
-        assert await ThreadModes(redis_client).get(place) in {"unknown", "lost"}
-        assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "known_already", "question"]
 
 
 async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(opened: Opened) -> None:

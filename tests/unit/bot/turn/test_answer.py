@@ -24,7 +24,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import OutboxEntry
 from bot.turn import recovery
 from bot.turn.status import Pace
-from tests.support.local_slack import CHANNEL, CHAT
+from tests.support.local_slack import CHANNEL
 from tests.support.team_bot import GOOD, TeamBot, lose, run_rechecks, team_bot
 from tests.support.waiting import wait_until
 from verification.types import Answer
@@ -98,22 +98,6 @@ async def test_a_mention_without_files_waits_for_its_second_event_in_channels_th
         claimed.append(len(found))
         assert all([await at.mailbox.finish(one, "ok") for one in found])
     assert claimed == [1, 1, 0]
-
-
-@pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_a_question_with_a_link_to_a_message_waits_until_slack_shows_that_message(
-    channel: str, monkeypatch: pytest.MonkeyPatch, at: TeamBot
-) -> None:
-    monkeypatch.setattr("bot.events.intake.LINK_WAIT_S", 60.0)
-    place, ts = at.slack.ask(channel=channel)
-    shown = Incoming(
-        kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text="?", event_ids=("1",)
-    )
-    linked, claimed = replace(shown, links_message=True), []
-    for event in (replace(linked, files="unknown"), linked, shown):
-        await at.intake.store_or_carry_out(event)
-        claimed += [[one.body for one in await at.mailbox.claim("w", 1)]]
-    assert claimed == [[], [], [shown.to_json()]]
 
 
 @pytest.mark.parametrize("addressed", ["mention", "direct", "follow_up"])
